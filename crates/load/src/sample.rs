@@ -1,0 +1,174 @@
+//! What the engine measured: one [`Sample`] for each stream and second while it runs, one [`Outcome`] at the end.
+
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Whether a second belongs to the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the measurement interval; shown, not counted.
+    WarmUp,
+    /// The measurement interval.
+    Measure,
+}
+
+/// One second of one stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sample {
+    /// Index of the stream in [`crate::Spec::streams`].
+    pub stream: u16,
+    /// Number of the second since the load began, from 0.
+    pub second: u32,
+    /// Warm-up or measurement.
+    pub phase: Phase,
+    /// How long it really was.
+    pub length: Duration,
+    /// Whole transactions.
+    pub transactions: Tally,
+    /// Statements, one entry for each kind in the order of [`StreamOutcome::statements`].
+    pub statements: Vec<Tally>,
+    /// Errors of this second, all codes together.
+    pub errors: u64,
+}
+
+/// Counts and latency of one kind of work.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Name of the statement kind, or of the transaction, or `transactions` for all together.
+    pub name: String,
+    /// Ended well. The histograms hold these and no others.
+    pub count: u64,
+    /// Ended with an error.
+    pub errors: u64,
+    /// Rows received.
+    pub rows: u64,
+    /// Rows affected.
+    pub affected: u64,
+    /// Replies without a row where [`crate::spec::Expect::Row`] was expected.
+    pub not_found: u64,
+    /// Replies without an affected row where [`crate::spec::Expect::Change`] was expected.
+    pub unchanged: u64,
+    /// From the actual send of the first byte to the last byte of the reply.
+    pub service: Histogram,
+    /// From the intended start to the last byte of the reply; `None` where the arrival makes it the same as `service`.
+    pub response: Option<Histogram>,
+}
+
+impl Tally {
+    /// An empty one.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// Response time: from the intended start.
+    #[must_use]
+    pub fn response(&self) -> &Histogram {
+        self.response.as_ref().unwrap_or(&self.service)
+    }
+
+    /// Adds another tally of the same kind.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.rows += other.rows;
+        self.affected += other.affected;
+        self.not_found += other.not_found;
+        self.unchanged += other.unchanged;
+        if let Some(theirs) = &other.response {
+            let service = &self.service;
+            self.response.get_or_insert_with(|| service.clone()).merge(theirs);
+        } else if let Some(ours) = &mut self.response {
+            ours.merge(&other.service);
+        }
+        self.service.merge(&other.service);
+    }
+}
+
+/// The end of a load. Everything in it is about the measurement interval unless it says otherwise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// One for each stream of the [`crate::Spec`].
+    pub streams: Vec<StreamOutcome>,
+    /// What the engine itself used.
+    pub client: ClientUsage,
+    /// How long the interval really was.
+    pub interval: Duration,
+    /// Why it ended.
+    pub end: End,
+    /// The server's version as it introduced itself at login.
+    pub server_version: String,
+}
+
+/// Why a load ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The interval was over.
+    Completed,
+    /// The caller asked for it.
+    Interrupted,
+    /// Every connection was gone, or an error made going on pointless; the text says which.
+    Failed(String),
+}
+
+/// What one stream did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StreamOutcome {
+    /// [`crate::spec::Stream::name`].
+    pub name: String,
+    /// Connections asked for.
+    pub connections: u32,
+    /// Connections that logged in, since the beginning; reconnects count again.
+    pub connections_opened: u64,
+    /// Time to open a connection, TCP and login together.
+    pub connect: Histogram,
+    /// All transactions together, named `transactions`.
+    pub transactions: Tally,
+    /// The same, one entry for each transaction of the mix.
+    pub by_transaction: Vec<Tally>,
+    /// Statements by kind, in order of appearance in the workload.
+    pub statements: Vec<Tally>,
+    /// Transactions that ended with an error and were rolled back.
+    pub rolled_back: u64,
+    /// Errors by code, most frequent first.
+    pub errors: Vec<ErrorCount>,
+    /// Transactions ended well by each connection of the stream: shows starvation.
+    pub transactions_by_connection: Vec<u64>,
+    /// Transactions that had begun and not ended when the interval was over.
+    pub in_flight_at_end: u32,
+    /// Age of the oldest of them, from its start.
+    pub in_flight_age_max: Duration,
+}
+
+/// How often an error came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// The server's error code, or 2000 to 2999 for errors on the client's side (2013: connection lost).
+    pub code: u16,
+    /// SQL state.
+    pub state: String,
+    /// How often.
+    pub count: u64,
+    /// The first such message, as the server sent it.
+    pub message: String,
+    /// First time, since the load began.
+    pub first: Duration,
+    /// Last time, since the load began.
+    pub last: Duration,
+}
+
+/// What the engine itself used during the measurement interval.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ClientUsage {
+    /// CPU time of the whole process in user mode.
+    pub cpu_user: Duration,
+    /// CPU time of the whole process in the kernel.
+    pub cpu_system: Duration,
+    /// CPU time of each worker thread.
+    pub workers: Vec<Duration>,
+    /// Peak resident memory of the process, bytes.
+    pub memory_bytes_max: u64,
+}

@@ -1,0 +1,366 @@
+//! What is asked of the engine: the target, the streams and their workloads, how long. Plain values; nothing here acts.
+
+use serde::{Deserialize, Serialize};
+use std::{fmt, path::PathBuf, time::Duration};
+
+/// One load: which server, which streams, for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// The server.
+    pub target: Target,
+    /// Groups of connections that run at the same time.
+    pub streams: Vec<Stream>,
+    /// Load before the measurement; its samples are marked [`crate::sample::Phase::WarmUp`].
+    pub warm_up: Duration,
+    /// The measurement interval.
+    pub interval: Duration,
+    /// Seed of everything random: connection `n` of stream `s` draws the same numbers on any thread.
+    pub seed: u64,
+    /// Worker threads; `None` lets the engine choose.
+    pub workers: Option<u32>,
+}
+
+/// How to reach a server and log in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    /// Account.
+    pub user: String,
+    /// Its password; never serialised, never shown.
+    #[serde(skip)]
+    pub password: Secret,
+    /// Schema to use at login.
+    pub database: Option<String>,
+    /// Encryption of the connection.
+    pub tls: Tls,
+    /// Protocol compression (zlib).
+    pub compress: bool,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Address {
+    /// Host name or IPv4/IPv6 address, and port.
+    Tcp {
+        /// Name or address, IPv6 without brackets.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// Path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Encryption of a connection, in MySQL's own terms.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Whether, and what is verified.
+    pub mode: TlsMode,
+    /// Certificates of the authorities to trust (PEM).
+    pub ca: Option<PathBuf>,
+    /// Client certificate (PEM).
+    pub certificate: Option<PathBuf>,
+    /// Key of the client certificate (PEM).
+    pub key: Option<PathBuf>,
+}
+
+/// How much TLS is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TlsMode {
+    /// No TLS.
+    #[default]
+    Disabled,
+    /// TLS where the server offers it; nothing verified.
+    Preferred,
+    /// TLS or an error; nothing verified.
+    Required,
+    /// TLS with the certificate's chain verified against `ca`.
+    VerifyCa,
+    /// As `VerifyCa`, and the host name must match.
+    VerifyIdentity,
+}
+
+/// A password. It has no `Serialize`, and `Debug` hides it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a password.
+    pub fn new(password: impl Into<String>) -> Self {
+        Self(password.into())
+    }
+
+    /// The password itself, for the handshake only.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "(none)" } else { "(hidden)" })
+    }
+}
+
+/// A group of connections with one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Its name in results; unique in a [`Spec`].
+    pub name: String,
+    /// What the connections do.
+    pub workload: Workload,
+    /// Number of connections, 1 or more.
+    pub connections: u32,
+    /// When the next transaction starts.
+    pub arrival: Arrival,
+    /// Whether statements are prepared on the server.
+    pub protocol: Protocol,
+}
+
+/// When a connection starts its next transaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// As soon as the last one has ended.
+    #[default]
+    Closed,
+}
+
+/// Text or prepared statements.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Server-side prepared statements, prepared when first needed on a connection. Statements that the server cannot
+    /// prepare (error 1295) fall back to text.
+    #[default]
+    Prepared,
+    /// Plain text queries, parameters written into the statement.
+    Text,
+}
+
+/// A mix of transactions. Built-in and user-written workloads are both values of this type.
+///
+/// Tables are numbered from 1 to `tables`; a [`Draw::Table`] draws one of them, and [`Piece::Table`] writes the number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Name in results.
+    pub name: String,
+    /// Number of tables, 1 or more.
+    pub tables: u32,
+    /// The mix; each start of a transaction draws one by weight. Not empty.
+    pub transactions: Vec<Transaction>,
+}
+
+/// Steps that are executed in order on one connection and measured together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transaction {
+    /// Name in results; unique in the workload.
+    pub name: String,
+    /// Relative frequency, above 0.
+    pub weight: f64,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+/// A place for a value that lives as long as one execution of a transaction. Dense from 0.
+pub type SlotIndex = u16;
+
+/// One step of a transaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Draws a value and keeps it in a slot.
+    Draw {
+        /// Where it is kept.
+        slot: SlotIndex,
+        /// What is drawn.
+        draw: Draw,
+    },
+    /// Sends a statement and waits for its whole reply.
+    Statement(Statement),
+    /// Adds one row to the connection's INSERT buffer; the buffer is sent, and its reply waited for, once it holds
+    /// `limit_bytes`, and never otherwise (sysbench's `bulk_insert`).
+    BulkRow {
+        /// Kind of the INSERT statement in results.
+        kind: String,
+        /// `INSERT INTO sbtest1 VALUES`. Only [`Piece::Sql`], [`Piece::Table`] and [`Piece::Inline`] are allowed.
+        head: Vec<Piece>,
+        /// One row, `(1,2)`; same pieces.
+        row: Vec<Piece>,
+        /// Size at which the buffer is sent.
+        limit_bytes: u32,
+    },
+}
+
+/// One SQL statement with the places of its values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// Name in results (`point_selects`); statements of one kind share a histogram.
+    pub kind: String,
+    /// The text in pieces.
+    pub pieces: Vec<Piece>,
+    /// Sent as text even where the stream's protocol is [`Protocol::Prepared`].
+    pub text_only: bool,
+    /// Slots that receive the columns of the first row of the result, in order. Without a row they become NULL.
+    pub keep: Vec<SlotIndex>,
+    /// What a right reply looks like; otherwise it is counted as `not found` or `unchanged`.
+    pub expect: Expect,
+}
+
+/// A piece of a statement's text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Piece {
+    /// Text as it is.
+    Sql(String),
+    /// A value: `?` and a parameter when prepared, a quoted literal as text.
+    Parameter(Operand),
+    /// The table number in this slot, written as digits. One prepared statement is kept for each table.
+    Table(SlotIndex),
+    /// A value written into the text without quotes; makes the statement [`Statement::text_only`].
+    Inline(Operand),
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Operand {
+    /// What a slot holds.
+    Slot(SlotIndex),
+    /// The integer that a slot holds, plus a number (`id + range_size - 1`).
+    SlotPlus(SlotIndex, i64),
+    /// Drawn anew each time.
+    Draw(Draw),
+}
+
+/// A value drawn at random or by rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Draw {
+    /// An integer from `min` to `max`, both included.
+    Integer {
+        /// Lowest.
+        min: i64,
+        /// Highest.
+        max: i64,
+        /// How they are distributed.
+        distribution: Distribution,
+    },
+    /// A table number, uniform from 1 to [`Workload::tables`].
+    Table,
+    /// A fixed table number for each connection: connection `n` (from 0) has table `n % tables + 1`.
+    TableOfConnection,
+    /// A number in `min` to `max`, uniform, with fraction.
+    Real {
+        /// Lowest.
+        min: f64,
+        /// Highest, excluded.
+        max: f64,
+    },
+    /// Text made from a pattern: `#` becomes a random digit, `@` a random letter a to z, all else stays.
+    Pattern(String),
+    /// Random letters and digits; the length is uniform from `min` to `max`.
+    Text {
+        /// Shortest.
+        min: u32,
+        /// Longest.
+        max: u32,
+    },
+    /// One of these, each as likely as the others.
+    Choice(Vec<Literal>),
+    /// Numbers that never repeat in one run of the engine, in an order that looks random, over all connections (a
+    /// permutation of 32 bits), plus `offset`.
+    Unique {
+        /// Added to a number from 0 to 2^32 - 1.
+        offset: i64,
+    },
+    /// Numbers that count up from `first`, over all connections.
+    Sequence {
+        /// The first.
+        first: i64,
+    },
+    /// Number of the connection in its stream, from 0.
+    Connection,
+    /// A fixed value.
+    Literal(Literal),
+}
+
+/// A fixed value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Literal {
+    /// SQL NULL.
+    Null,
+    /// A signed integer.
+    Integer(i64),
+    /// A double.
+    Real(f64),
+    /// Text.
+    Text(String),
+}
+
+/// How integers of a range are distributed. The first four are those of sysbench 1.0.20, the fifth of its later sources.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Distribution {
+    /// All as likely.
+    #[default]
+    Uniform,
+    /// Mean of `iterations` uniform numbers: a bell in the middle of the range.
+    Gaussian {
+        /// sysbench: 12.
+        iterations: u32,
+    },
+    /// Most draws hit a small set in the middle of the range.
+    Special {
+        /// Of the bell outside the hot set; sysbench: 12.
+        iterations: u32,
+        /// Size of the hot set, per cent of the range; sysbench: 1.
+        hot_set_percent: u32,
+        /// Share of draws that hit it, per cent; sysbench: 75.
+        hot_draws_percent: u32,
+    },
+    /// Low numbers more often: a share `1 - h` of draws hits the first `h` of the range.
+    Pareto {
+        /// sysbench: 0.2.
+        h: f64,
+    },
+    /// The number of rank r is drawn with a frequency that falls as r to the power of minus `exponent`.
+    Zipfian {
+        /// sysbench: 0.8.
+        exponent: f64,
+    },
+}
+
+/// What a right reply has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// Anything that is not an error.
+    #[default]
+    Anything,
+    /// At least one row; none is counted as `not_found`.
+    Row,
+    /// At least one affected row; none is counted as `unchanged`.
+    Change,
+}

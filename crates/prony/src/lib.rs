@@ -1,0 +1,15 @@
+//! Prony puts database servers on a dynamometer. See `ARCHITECTURE.md` for the line that a study runs along:
+//! study, plan, run (provision, dataset, load, telemetry), store, analyse, report. Data flows down that line; each
+//! module uses the types above it and knows nothing below.
+
+pub mod analyse;
+pub mod cli;
+pub mod dataset;
+pub mod plan;
+pub mod provision;
+pub mod report;
+pub mod run;
+pub mod store;
+pub mod study;
+pub mod telemetry;
+pub mod workload;

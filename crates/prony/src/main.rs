@@ -1,0 +1,2 @@
+//! The command; everything is in the library.
+fn main() {}

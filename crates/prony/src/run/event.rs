@@ -1,0 +1,110 @@
+//! What a run tells. Store, progress bar and log are readers of this stream.
+
+use crate::{plan::Plan, provision::ServerDescription, telemetry::Reading};
+use load::{Outcome, Sample};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// One thing that happened, in the order of happening.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run begins.
+    RunStarted {
+        /// What will be done.
+        plan: Box<Plan>,
+        /// What it runs on.
+        machine: Box<crate::telemetry::Machine>,
+    },
+    /// A server is being fetched, initialised or started.
+    ServerStarting {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// What is being done, for people: `fetching mariadb 10.11 (12 MB)`.
+        step: String,
+    },
+    /// A server answers.
+    ServerReady {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// What it really is.
+        description: Box<ServerDescription>,
+    },
+    /// Data is being loaded into a server.
+    DataLoading(DataProgress),
+    /// The data set is complete and verified.
+    DataReady {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// Index in [`Plan::data_sets`].
+        data: usize,
+        /// How long loading took.
+        took: Duration,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+    },
+    /// One second of one stream of the running trial.
+    TrialSample {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// The second.
+        sample: Box<Sample>,
+    },
+    /// What machine and server did in one second of the running trial.
+    TrialReading {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// The reading.
+        reading: Box<Reading>,
+    },
+    /// A trial ended, well or not: both are data.
+    TrialFinished {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// What came of it.
+        outcome: Box<TrialOutcome>,
+    },
+    /// A server was stopped and what was made for it removed.
+    ServerStopped {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// Counters at the end: `SHOW GLOBAL STATUS`.
+        status_after: std::collections::BTreeMap<String, String>,
+    },
+    /// The run is over.
+    RunFinished {
+        /// False when it was interrupted or given up.
+        complete: bool,
+    },
+}
+
+/// How far loading is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DataProgress {
+    /// Index in [`Plan::servers`].
+    pub server: usize,
+    /// Rows that are in.
+    pub rows: u64,
+    /// Rows that there will be.
+    pub rows_total: u64,
+    /// Since loading began.
+    pub elapsed: Duration,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialOutcome {
+    /// It ran.
+    Measured {
+        /// The engine's result.
+        outcome: Box<Outcome>,
+        /// Reasons to doubt it, in words with the remedy; empty: none.
+        doubts: Vec<String>,
+    },
+    /// It could not be run or broke off; the text says why.
+    Failed(String),
+}

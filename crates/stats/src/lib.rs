@@ -1,0 +1,1 @@
+//! From numbers to estimates: pure functions without I/O or project types.
