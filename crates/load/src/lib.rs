@@ -7,6 +7,7 @@
 //! store, no files, no printing.
 
 pub mod histogram;
+pub mod random;
 pub mod sample;
 pub mod spec;
 
