@@ -266,6 +266,17 @@ pub enum Draw {
         /// How they are distributed.
         distribution: Distribution,
     },
+    /// An integer from the connection's own share of `min` to `max`: connection `c` (from 0) of `n` draws from
+    /// `min + (max - min) * c / n` to `min + (max - min) * (c + 1) / n`, both included and rounded down, so that
+    /// neighbours share only the number at their border (sysbench's `select_random_points`).
+    IntegerOfConnection {
+        /// Lowest of the whole range.
+        min: i64,
+        /// Highest of the whole range.
+        max: i64,
+        /// How they are distributed within the share.
+        distribution: Distribution,
+    },
     /// A table number, uniform from 1 to [`Workload::tables`].
     Table,
     /// A fixed table number for each connection: connection `n` (from 0) has table `n % tables + 1`.

@@ -2,7 +2,7 @@
 //!
 //! A [`Plan`] is a plain value: it is stored with the run and is all that later stages know of the study.
 
-use load::spec::{Arrival, Protocol};
+use load::spec::{Arrival, Distribution, Protocol};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -82,7 +82,7 @@ pub enum ServerSource {
 }
 
 /// A data set.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataPlan {
     /// Number of tables; 0: the study needs none.
     pub tables: u32,
@@ -100,6 +100,9 @@ pub struct DataPlan {
     pub seed: u64,
     /// Layout: `sysbench`, or `bulk_insert` (its two-column tables), `empty`.
     pub generator: String,
+    /// How the values of `k` are distributed over 1 to `rows`.
+    #[serde(default)]
+    pub k: Distribution,
 }
 
 /// One combination of levels: what a trial of it consists of.
