@@ -1,0 +1,111 @@
+//! What can go wrong with the store, each with what to do next.
+
+use std::path::{Path, PathBuf};
+
+/// Why the store could not do it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No directory for the user's data can be found.
+    #[error(
+        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with --store"
+    )]
+    NoHome,
+    /// The directory of the store cannot be made.
+    #[error("cannot make the directory {}: {source}; make it, or name another file with --store", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file cannot be opened or created.
+    #[error("cannot open the store {}: {reason}; check that you may read and write it, or name another file with --store", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The file is an SQLite file of something else.
+    #[error("{} is a database of another application, not a store of Prony; name another file with --store", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer Prony has written the file.
+    #[error(
+        "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote it or a newer one, or name another file with --store", path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error(
+        "the store {} is damaged ({what}); what can be saved, `sqlite3 {} .recover` prints; move the file away to begin a new one", path.display(), path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// No room for more.
+    #[error(
+        "no space left for the store {}; what had finished before is safe in it; free space, then run again", path.display()
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process holds the file for too long.
+    #[error("the store {} has been in use by another process for {seconds} s; wait for it, or name another file with --store", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// How long was waited, s.
+        seconds: u64,
+    },
+    /// There is no such run.
+    #[error("there is no run {id} in the store {}; `prony list runs` shows those that are there", path.display())]
+    NoSuchRun {
+        /// The number asked for.
+        id: i64,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Anything else that SQLite says.
+    #[error("the store {} cannot be used: {source}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's own words.
+        source: rusqlite::Error,
+    },
+}
+
+impl Error {
+    /// Gives an error of SQLite its meaning for the user.
+    pub(super) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Damaged { path, what: source.to_string() }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Busy { path, seconds: super::schema::BUSY_TIMEOUT.as_secs() }
+            }
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::Open { path, reason: source.to_string() }
+            }
+            _ => Self::Sqlite { path, source },
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The file: where it is, how it is opened, which format it has. A migration is one entry in [`MIGRATIONS`]; SQLite's
+//! `user_version` says how many of them a file has seen.
+
+use super::error::Error;
+use rusqlite::{Connection, TransactionBehavior};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Marks an SQLite file as Prony's: `PRNY`.
+const APPLICATION_ID: i64 = 0x5052_4e59;
+
+/// How long a process waits for another one that writes. A write takes milliseconds.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// From format n to n + 1. Never change an entry that was released; add one.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE run (
+        id              INTEGER PRIMARY KEY AUTOINCREMENT,
+        name            TEXT NOT NULL,
+        title           TEXT NOT NULL,
+        started         TEXT NOT NULL,            -- RFC 3339, UTC
+        finished        TEXT,
+        prony_version   TEXT NOT NULL,
+        trials_planned  INTEGER NOT NULL,
+        plan            BLOB NOT NULL,            -- JSON, zlib
+        machine         BLOB NOT NULL             -- JSON, zlib
+    );
+    CREATE TABLE server (
+        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        number          INTEGER NOT NULL,         -- place in the plan
+        description     BLOB,                     -- JSON, zlib
+        status_after    BLOB,                     -- JSON, zlib
+        PRIMARY KEY (run, number)
+    );
+    CREATE TABLE data_set (
+        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        server          INTEGER NOT NULL,
+        number          INTEGER NOT NULL,         -- place in the plan
+        took_ns         INTEGER NOT NULL,
+        PRIMARY KEY (run, server, number)
+    );
+    CREATE TABLE trial (
+        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        number          INTEGER NOT NULL,         -- place in the order of execution
+        trial           TEXT NOT NULL,            -- JSON
+        started         TEXT NOT NULL,            -- RFC 3339, UTC
+        state           TEXT NOT NULL,            -- measured, failed
+        outcome         BLOB NOT NULL,            -- JSON, zlib
+        samples         BLOB NOT NULL,            -- see store/codec.rs
+        readings        BLOB NOT NULL,            -- JSON, zlib
+        PRIMARY KEY (run, number)
+    );
+"];
+
+/// The user's own store: `$XDG_DATA_HOME/prony/prony.sqlite`, else `~/.local/share/prony/prony.sqlite`.
+///
+/// # Errors
+/// [`Error::NoHome`] where neither is known.
+pub fn default_path() -> Result<PathBuf, Error> {
+    // The XDG specification says that a relative path there is to be ignored.
+    let data = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let data = data.or_else(|| Some(home()?.join(".local/share"))).ok_or(Error::NoHome)?;
+    Ok(data.join("prony").join("prony.sqlite"))
+}
+
+/// Opens a file, or makes it, and brings it to the newest format.
+pub(super) fn open(path: &Path) -> Result<Connection, Error> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        fs::create_dir_all(directory)
+            .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+    }
+    let fault = |source| Error::from_sqlite(path, source);
+    let mut connection = Connection::open(path).map_err(fault)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(fault)?;
+    // Looked at before anything is written: a file of someone else is left as it is.
+    check(&connection, path)?;
+    connection
+        .execute_batch(
+            "PRAGMA auto_vacuum = INCREMENTAL;
+             PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = FULL;
+             PRAGMA foreign_keys = ON;",
+        )
+        .map_err(fault)?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, Error> {
+    connection
+        .pragma_query_value(None, name, |row| row.get(0))
+        .map_err(|source| Error::from_sqlite(path, source))
+}
+
+/// Refuses what is not ours or newer than we are.
+fn check(connection: &Connection, path: &Path) -> Result<i64, Error> {
+    let version = pragma(connection, path, "user_version")?;
+    let application = pragma(connection, path, "application_id")?;
+    let is_new = pragma(connection, path, "schema_version")? == 0 && application == 0;
+    if application != APPLICATION_ID && !is_new {
+        return Err(Error::Foreign { path: path.to_owned() });
+    }
+    let known = MIGRATIONS.len() as i64;
+    if version > known {
+        return Err(Error::Newer { path: path.to_owned(), found: version, known });
+    }
+    Ok(version)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    let fault = |source| Error::from_sqlite(path, source);
+    // The version is read again under the lock: two processes may have found the same new file.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
+    let version = check(&transaction, path)?;
+    for step in MIGRATIONS.iter().skip(version.max(0) as usize) {
+        transaction.execute_batch(step).map_err(fault)?;
+    }
+    if version != MIGRATIONS.len() as i64 {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(fault)?;
+        transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(fault)?;
+    }
+    transaction.commit().map_err(fault)
+}

@@ -1,0 +1,217 @@
+//! The store, as its users see it: what went in comes out, whatever happens in between.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
+
+#[path = "support/synthetic.rs"]
+#[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
+mod synthetic;
+
+use prony::{
+    run::{Event, TrialOutcome},
+    store::{Error, Store},
+};
+use rusqlite::Connection;
+use std::{
+    env, fs,
+    path::Path,
+    process::{Child, Command},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Names the file that a child of this test writes to; see [`child`].
+const CHILD: &str = "PRONY_STORE_TEST_FILE";
+
+fn json(value: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap()
+}
+
+fn write_run(store: &mut Store, events: &[Event]) -> i64 {
+    let Event::RunStarted { plan, machine } = &events[0] else { panic!("a run starts first") };
+    let id = store.begin(plan, machine).unwrap();
+    for event in events {
+        store.record(id, event).unwrap();
+    }
+    id
+}
+
+#[test]
+fn what_went_in_comes_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("made/by/prony.sqlite");
+    let events = synthetic::events();
+    let id = write_run(&mut Store::open(&path).unwrap(), &events);
+
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.latest().unwrap(), Some(id));
+    let record = store.run(id).unwrap();
+    assert!(record.complete);
+    assert!(record.finished.unwrap() >= record.started);
+    assert_eq!(json(&record.plan), json(&synthetic::plan()));
+    assert_eq!(json(&record.machine), json(&synthetic::machine()));
+    assert_eq!(record.servers[&1].data_took[&0], Duration::from_millis(812));
+    assert_eq!(record.servers[&1].status_after["Questions"], "1234567");
+    assert_eq!(record.servers[&0].description.variables["report_password"], "(hidden)");
+
+    let (mut samples, mut readings, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    for event in &events {
+        match event {
+            Event::TrialSample { sample, .. } => samples.push(json(sample)),
+            Event::TrialReading { reading, .. } => readings.push(json(reading)),
+            Event::TrialFinished { outcome, .. } => outcomes.push(json(outcome)),
+            _ => {}
+        }
+    }
+    let read = |pick: fn(&prony::store::TrialRecord) -> Vec<serde_json::Value>| {
+        record.trials.iter().flat_map(pick).collect::<Vec<_>>()
+    };
+    assert!(read(|trial| trial.samples.iter().map(json).collect()) == samples, "samples differ");
+    assert!(read(|trial| trial.readings.iter().map(json).collect()) == readings, "readings differ");
+    assert!(read(|trial| vec![json(&trial.outcome)]) == outcomes, "outcomes differ");
+    assert_eq!(record.trials.iter().map(|trial| trial.trial).collect::<Vec<_>>(), synthetic::plan().trials);
+
+    let summary = &store.list().unwrap()[0];
+    assert_eq!((summary.trials_measured, summary.trials_failed, summary.trials_planned), (59, 1, 60));
+    assert!(summary.is_complete());
+}
+
+#[test]
+fn a_deleted_run_is_gone_and_its_space_is_given_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let first = write_run(&mut store, &synthetic::events());
+    let second = write_run(&mut store, &synthetic::events()[..1]);
+    store.delete(second).unwrap();
+    assert!(matches!(store.run(second), Err(Error::NoSuchRun { .. })));
+    assert!(matches!(store.delete(second), Err(Error::NoSuchRun { .. })));
+    let third = write_run(&mut store, &synthetic::events()[..1]);
+    assert!(third > second, "a number is never given twice");
+    let before = fs::metadata(&path).unwrap().len();
+    store.delete(first).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < before / 2);
+    assert_eq!(store.list().unwrap().len(), 1);
+}
+
+#[test]
+fn passwords_never_reach_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let mut plan = synthetic::plan();
+    plan.title = "mysql://root:hunter2@db/".to_owned();
+    plan.servers[0].source = prony::plan::ServerSource::Url("mysql://root:hunter2@db/".to_owned());
+    let id = store.begin(&plan, &synthetic::machine()).unwrap();
+    let doubt = "cannot reach mysql://root:hunter2@db/".to_owned();
+    store
+        .record(id, &Event::TrialFinished { trial: 0, outcome: Box::new(TrialOutcome::Failed(doubt)) })
+        .unwrap();
+    let record = store.run(id).unwrap();
+    assert!(!json(&record).to_string().contains("hunter2"));
+    assert!(json(&record).to_string().contains("mysql://root:(hidden)@db/"));
+    assert!(!json(&store.list().unwrap()).to_string().contains("hunter2"));
+}
+
+/// Not a test: what the tests below start as processes of their own. Writes runs until it is killed or has written 2.
+#[test]
+fn child() {
+    let Ok(path) = env::var(CHILD) else { return };
+    let mut store = Store::open(Path::new(&path)).unwrap();
+    for _ in 0..2 {
+        write_run(&mut store, &synthetic::events());
+    }
+}
+
+fn start_child(path: &Path) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", "child", "--test-threads", "1"])
+        .env(CHILD, path)
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_killed_process_leaves_every_finished_trial() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let path = directory.path().join(format!("{round}.sqlite"));
+        let mut child = start_child(&path);
+        let begun = Instant::now();
+        let done = |path: &Path| {
+            let summaries = Store::open(path).unwrap().list().unwrap();
+            summaries.last().map_or(0, |first| first.trials_done())
+        };
+        while done(&path) < 5 + round * 11 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the child writes nothing");
+            thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let store = Store::open(&path).unwrap();
+        let record = store.run(1).unwrap();
+        assert!(record.trials.len() as u32 >= 5 + round * 11);
+        for (number, trial) in record.trials.iter().enumerate() {
+            assert_eq!(trial.trial.number as usize, number);
+            assert_eq!(
+                trial.samples.len(),
+                if trial.trial.number == synthetic::FAILED_TRIAL { 0 } else { 10 }
+            );
+        }
+        let intact: String = Connection::open(&path)
+            .unwrap()
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(intact, "ok");
+    }
+}
+
+#[test]
+fn two_processes_use_one_new_file_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let children = [start_child(&path), start_child(&path)];
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let summaries = Store::open(&path).unwrap().list().unwrap();
+    assert_eq!(summaries.len(), 4);
+    assert!(summaries.iter().all(prony::store::RunSummary::is_complete));
+}
+
+#[test]
+fn other_files_are_refused_and_left_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+
+    fs::write(&path, "This is a letter, not a database. ".repeat(100)).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+
+    fs::remove_file(&path).unwrap();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE accounts (id)").unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, Error::Foreign { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    fs::remove_file(&path).unwrap();
+    drop(Store::open(&path).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, Error::Newer { found: 99, .. }), "{error}");
+    assert!(error.to_string().contains("format 99"));
+}
+
+#[test]
+fn damage_inside_is_found_and_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let id = write_run(&mut Store::open(&path).unwrap(), &synthetic::events()[..40]);
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("UPDATE trial SET samples = substr(samples, 1, length(samples) - 9) WHERE number = 0")
+        .unwrap();
+    let error = Store::open(&path).unwrap().run(id).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("run 1, samples"), "{error}");
+}
