@@ -2,9 +2,19 @@
 //!
 //! A [`Plan`] is a plain value: it is stored with the run and is all that later stages know of the study.
 
-use load::spec::{Arrival, Distribution, Protocol};
+mod estimate;
+mod order;
+mod text;
+
+pub use crate::study::{
+    DataSet as DataPlan, Factor, Server as ServerPlan, ServerSource, Stream as StreamPlan,
+};
+pub use estimate::{Estimate, estimate};
+pub use text::render;
+
+use crate::study::Study;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// Version of the stored form of [`Plan`].
 pub const PLAN_FORMAT: u32 = 1;
@@ -42,69 +52,6 @@ pub struct Plan {
     pub repeats: u32,
 }
 
-/// Something that varies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Factor {
-    /// Short name: `server`, `workload`, `connections`.
-    pub name: String,
-    /// Its levels as they are shown.
-    pub levels: Vec<String>,
-    /// Whether the levels are numbers, so that a chart can have them on its axis.
-    pub numeric: bool,
-}
-
-/// A server to be measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerPlan {
-    /// Unique in the plan: the study's name, with the varied settings behind it where there are any.
-    pub name: String,
-    /// Where it comes from.
-    pub source: ServerSource,
-    /// Settings as the server's option file takes them: `innodb_buffer_pool_size` = `1G`.
-    pub settings: BTreeMap<String, String>,
-}
-
-/// Where a server comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerSource {
-    /// By name: taken from the machine if that version is installed, else fetched into the user's cache.
-    Product {
-        /// `mariadb` or `mysql`.
-        product: String,
-        /// Version or its beginning (`10.11`); `None`: whatever is installed, else the catalogue's preferred one.
-        version: Option<String>,
-    },
-    /// A directory with an unpacked server.
-    Path(PathBuf),
-    /// A server that is running already. Never started, stopped or reconfigured.
-    Url(String),
-}
-
-/// A data set.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DataPlan {
-    /// Number of tables; 0: the study needs none.
-    pub tables: u32,
-    /// Rows in each.
-    pub rows: u64,
-    /// Storage engine; `None`: the server's default.
-    pub engine: Option<String>,
-    /// Whether the secondary index on `k` is made.
-    pub create_secondary: bool,
-    /// Whether `id` is a plain index in place of the primary key.
-    pub secondary: bool,
-    /// Whether `id` counts by itself.
-    pub auto_inc: bool,
-    /// Seed of the contents.
-    pub seed: u64,
-    /// Layout: `sysbench`, or `bulk_insert` (its two-column tables), `empty`.
-    pub generator: String,
-    /// How the values of `k` are distributed over 1 to `rows`.
-    #[serde(default)]
-    pub k: Distribution,
-}
-
 /// One combination of levels: what a trial of it consists of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Treatment {
@@ -118,21 +65,6 @@ pub struct Treatment {
     pub streams: Vec<StreamPlan>,
 }
 
-/// One stream of a treatment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StreamPlan {
-    /// Its name; `main` where the study has only one.
-    pub name: String,
-    /// What it does, complete: the engine's own description.
-    pub workload: load::spec::Workload,
-    /// Number of connections.
-    pub connections: u32,
-    /// When transactions start.
-    pub arrival: Arrival,
-    /// Prepared or text.
-    pub protocol: Protocol,
-}
-
 /// One execution of a treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
@@ -144,4 +76,63 @@ pub struct Trial {
     pub block: u32,
     /// Seed of its load.
     pub seed: u64,
+}
+
+impl Plan {
+    /// Expands a study: every different server and data set once, and all trials in their order.
+    #[must_use]
+    pub fn from_study(study: &Study) -> Self {
+        let mut servers: Vec<ServerPlan> = Vec::new();
+        let mut data_sets: Vec<DataPlan> = Vec::new();
+        let treatments: Vec<Treatment> = study
+            .treatments
+            .iter()
+            .map(|treatment| Treatment {
+                levels: treatment.levels.clone(),
+                server: index_of(&mut servers, &treatment.server),
+                data: index_of(&mut data_sets, &treatment.data),
+                streams: treatment.streams.clone(),
+            })
+            .collect();
+        let trials = order::trials(&treatments, study.repeats, study.seed);
+        Self {
+            format: PLAN_FORMAT,
+            name: study.name.clone(),
+            title: study.title.clone(),
+            study_text: study.text.clone(),
+            scale: study.scale.clone(),
+            seed: study.seed,
+            factors: study.factors.clone(),
+            servers,
+            data_sets,
+            treatments,
+            trials,
+            warm_up: study.warm_up,
+            interval: study.interval,
+            repeats: study.repeats,
+        }
+    }
+}
+
+/// Where `item` stands in `items`; it is added where it is not there yet.
+fn index_of<T: Clone + PartialEq>(items: &mut Vec<T>, item: &T) -> usize {
+    items.iter().position(|other| other == item).unwrap_or_else(|| {
+        items.push(item.clone());
+        items.len() - 1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{self, Adjustments};
+
+    #[test]
+    fn the_quickstart_fits_into_two_minutes() {
+        let study =
+            study::open("quickstart", &Adjustments::default()).unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::from_study(&study);
+        println!("{}", render(&plan));
+        assert!(estimate(&plan).time <= Duration::from_secs(120), "{:?}", estimate(&plan));
+    }
 }

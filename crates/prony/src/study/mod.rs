@@ -1,1 +1,173 @@
-//! To come.
+//! The study: one TOML file that says what to compare and under which load.
+//!
+//! Reading is parsing, not validating: a [`Study`] cannot exist in a wrong state. Everything that is wrong with a file
+//! is found before anything is said, and shown in its own text with the nearest right name ([`Mistakes`]). Whatever
+//! has a good default need not be written. Knows nothing of servers, plans or results.
+
+mod assemble;
+mod builtin;
+mod expand;
+mod keys;
+mod mistake;
+mod parts;
+mod paths;
+mod read;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use builtin::{Builtin, Error, builtin, open};
+pub use mistake::Mistakes;
+
+use load::spec::{Arrival, Distribution, Protocol, Workload};
+use mistake::{Collector, Source};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+/// One study, read and complete: every combination of levels with all that it consists of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Short name: the file's stem, or the built-in study's name.
+    pub name: String,
+    /// What is evaluated, as a headline.
+    pub title: String,
+    /// The file's text, passwords masked.
+    pub text: String,
+    /// Scale that was applied, if any.
+    pub scale: Option<String>,
+    /// Seed; everything random in a run derives from it.
+    pub seed: u64,
+    /// What varies, in the order of the file.
+    pub factors: Vec<Factor>,
+    /// Every combination of levels, the last factor changing fastest. Not empty.
+    pub treatments: Vec<Treatment>,
+    /// Load before each measurement, not counted.
+    pub warm_up: Duration,
+    /// Length of each measurement, 100 ms or more.
+    pub interval: Duration,
+    /// Trials of each treatment, 1 or more.
+    pub repeats: u32,
+}
+
+/// Something that varies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Short name: `server`, `workload`, `connections`.
+    pub name: String,
+    /// Its levels as they are shown.
+    pub levels: Vec<String>,
+    /// Whether the levels are numbers, so that a chart can have them on its axis.
+    pub numeric: bool,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Treatment {
+    /// Level of each factor, by the factor's name.
+    pub levels: BTreeMap<String, String>,
+    /// The server with its settings.
+    pub server: Server,
+    /// The data in it.
+    pub data: DataSet,
+    /// Streams that run together; not empty.
+    pub streams: Vec<Stream>,
+}
+
+/// A server to be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// The study's name for it, with the varied settings behind it where there are any.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ServerSource,
+    /// Settings as the server's option file takes them: `innodb_buffer_pool_size` = `1G`.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Where a server comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerSource {
+    /// By name: taken from the machine if that version is installed, else fetched into the user's cache.
+    Product {
+        /// `mariadb` or `mysql`.
+        product: String,
+        /// Version or its beginning (`10.11`); `None`: whatever is installed, else the catalogue's preferred one.
+        version: Option<String>,
+    },
+    /// A directory with an unpacked server.
+    Path(PathBuf),
+    /// A server that is running already, as a URL without password. Never started, stopped or reconfigured.
+    Url(String),
+}
+
+/// A data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataSet {
+    /// Number of tables; 0: the study needs none.
+    pub tables: u32,
+    /// Rows in each.
+    pub rows: u64,
+    /// Storage engine; `None`: the server's default.
+    pub engine: Option<String>,
+    /// Whether the secondary index on `k` is made.
+    pub create_secondary: bool,
+    /// Whether `id` is a plain index in place of the primary key.
+    pub secondary: bool,
+    /// Whether `id` counts by itself.
+    pub auto_inc: bool,
+    /// Seed of the contents.
+    pub seed: u64,
+    /// Layout: `sysbench`, or `bulk_insert` (its two-column tables).
+    pub generator: String,
+    /// How the values of `k` are distributed over 1 to `rows`.
+    #[serde(default)]
+    pub k: Distribution,
+}
+
+/// One stream of a treatment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Its name; `main` where the study has only one.
+    pub name: String,
+    /// What it does, complete: the engine's own description.
+    pub workload: Workload,
+    /// Number of connections.
+    pub connections: u32,
+    /// When transactions start.
+    pub arrival: Arrival,
+    /// Prepared or text.
+    pub protocol: Protocol,
+}
+
+/// What the command line adds to a study's file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Adjustments {
+    /// Name of the scale to apply.
+    pub scale: Option<String>,
+    /// `KEY=VALUE`, each laid over file and scale, in this order.
+    pub set: Vec<String>,
+}
+
+/// Reads a study.
+///
+/// `name` is its short name, `path` how its file is called in messages.
+///
+/// # Errors
+/// Everything that is wrong with it, at once.
+pub fn parse(name: &str, path: &str, text: &str, adjustments: &Adjustments) -> Result<Study, Mistakes> {
+    let mut sources = vec![Source { name: path.to_owned(), text: assemble::mask_passwords(text) }];
+    sources.extend(
+        adjustments
+            .set
+            .iter()
+            .map(|text| Source { name: "--set".to_owned(), text: assemble::mask_passwords(text) }),
+    );
+    let mut mistakes = Collector::default();
+    let study = tree::parse(&sources[0].text, 0, &mut mistakes)
+        .and_then(|file| assemble::study(name, &sources, file, adjustments, &mut mistakes));
+    let text = sources[0].text.clone();
+    mistakes.finish(sources)?;
+    let study = study.expect("without a mistake there is a study");
+    Ok(Study { text, ..study })
+}

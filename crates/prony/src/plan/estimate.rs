@@ -1,0 +1,95 @@
+//! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; the constants say from where.
+
+use super::{DataPlan, Plan, ServerSource};
+use std::time::Duration;
+
+/// What a plan will cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// From start to report, without fetching servers.
+    pub time: Duration,
+    /// Of that: the trials.
+    pub trials: Duration,
+    /// On disk, all servers that Prony starts together, bytes.
+    pub disk_bytes: u64,
+    /// In memory at the highest number of connections, all servers that Prony starts together, bytes.
+    pub memory_bytes: u64,
+}
+
+/// Around a trial: closing the last load's connections, reading the server's status.
+const TRIAL_OVERHEAD: Duration = Duration::from_millis(300);
+/// To open one connection.
+const CONNECT: Duration = Duration::from_micros(300);
+/// To initialise and start a server, and to stop it.
+const SERVER_START: Duration = Duration::from_secs(5);
+/// Rows per second that loading reaches on two processors.
+const LOAD_ROWS_PER_SECOND: u64 = 200_000;
+/// A row of sysbench's table with its index, as InnoDB stores it.
+const ROW_BYTES: u64 = 240;
+/// A fresh data directory: system tables, undo and redo.
+const SERVER_DISK_BYTES: u64 = 200 << 20;
+/// A server without its buffer pool and connections.
+const SERVER_MEMORY_BYTES: u64 = 150 << 20;
+/// One connection of a server, its thread included.
+const CONNECTION_MEMORY_BYTES: u64 = 400 << 10;
+/// `innodb_buffer_pool_size` where a study does not set it.
+const BUFFER_POOL_BYTES: u64 = 128 << 20;
+
+/// Estimates the cost of a plan.
+#[must_use]
+pub fn estimate(plan: &Plan) -> Estimate {
+    let connections = |treatment: usize| -> u32 {
+        plan.treatments[treatment].streams.iter().map(|stream| stream.connections).sum()
+    };
+    let trials: Duration = plan
+        .trials
+        .iter()
+        .map(|trial| plan.warm_up + plan.interval + TRIAL_OVERHEAD + CONNECT * connections(trial.treatment))
+        .sum();
+    let own = |server: &usize| !matches!(plan.servers[*server].source, ServerSource::Url(_));
+    let mut pairs: Vec<(usize, usize)> =
+        plan.treatments.iter().map(|treatment| (treatment.server, treatment.data)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let rows: u64 = pairs.iter().map(|&(_, data)| row_count(&plan.data_sets[data])).sum();
+    let own_rows: u64 = pairs
+        .iter()
+        .filter(|(server, _)| own(server))
+        .map(|&(_, data)| row_count(&plan.data_sets[data]))
+        .sum();
+    let servers: Vec<usize> = (0..plan.servers.len()).filter(|server| own(server)).collect();
+    let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
+    let connections_max = (0..plan.treatments.len()).map(connections).max().unwrap_or(0);
+    let pools: u64 = servers.iter().map(|&server| buffer_pool_bytes(&plan.servers[server].settings)).sum();
+    Estimate {
+        time: trials + SERVER_START * count + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND),
+        trials,
+        disk_bytes: own_rows * ROW_BYTES + SERVER_DISK_BYTES * u64::from(count),
+        memory_bytes: pools
+            + SERVER_MEMORY_BYTES * u64::from(count)
+            + CONNECTION_MEMORY_BYTES * u64::from(connections_max),
+    }
+}
+
+fn row_count(data: &DataPlan) -> u64 {
+    if data.generator == "sysbench" { u64::from(data.tables) * data.rows } else { 0 }
+}
+
+fn buffer_pool_bytes(settings: &std::collections::BTreeMap<String, String>) -> u64 {
+    settings.get("innodb_buffer_pool_size").and_then(|text| bytes(text)).unwrap_or(BUFFER_POOL_BYTES)
+}
+
+/// A size as a server's option file has it: `128M`, `1G`, `1024`.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}

@@ -1,0 +1,162 @@
+//! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
+
+use super::{
+    Adjustments, Study,
+    expand::{treatments, variations},
+    keys::{MEASURE, ROOT},
+    mistake::{Collector, Place, Source, nearest},
+    parts::{self, Completeness},
+    paths::{Purpose, resolve, server_names, set_value},
+    read::check,
+    tree::{Entry, Node, Table, Value},
+};
+
+/// The study that file, scale and `--set` make together; `None` only where mistakes were found. Its text is left empty.
+pub(super) fn study(
+    name: &str,
+    sources: &[Source],
+    mut file: Table,
+    adjustments: &Adjustments,
+    mistakes: &mut Collector,
+) -> Option<Study> {
+    let scales = take_scales(&mut file, mistakes);
+    for scale in &scales.0 {
+        // Scales that are not asked for are read too: a mistake in them is better found now than on the big machine.
+        let mut root = file.clone();
+        if let Some(over) = scale.node.table() {
+            root.merge(over, mistakes);
+        }
+        read(name, &root, mistakes);
+    }
+    let mut root = file;
+    if let Some(wanted) = &adjustments.scale {
+        apply_scale(&mut root, wanted, &scales, mistakes);
+    }
+    for (index, source) in sources.iter().enumerate().skip(1) {
+        set(&mut root, index, &source.text, mistakes);
+    }
+    let study = read(name, &root, mistakes);
+    Some(Study { scale: adjustments.scale.clone(), ..study })
+}
+
+fn take_scales(file: &mut Table, mistakes: &mut Collector) -> Table {
+    let Some(entry) = file.remove("scale") else { return Table::default() };
+    let Value::Table(mut scales) = entry.node.value else {
+        let title = format!("`scale` is {}", entry.node.value.kind());
+        mistakes.at(&entry.node.place, title, "scales are written as `[scale.NAME]`");
+        return Table::default();
+    };
+    scales.0.retain(|scale| {
+        let is_table = scale.node.table().is_some();
+        if !is_table {
+            let title = format!("scale `{}` is {}", scale.key, scale.node.value.kind());
+            mistakes.at(&scale.node.place, title, "a table of overrides belongs here");
+        }
+        is_table
+    });
+    scales
+}
+
+fn apply_scale(root: &mut Table, wanted: &str, scales: &Table, mistakes: &mut Collector) {
+    if let Some(over) = scales.get(wanted).and_then(Node::table) {
+        return root.merge(over, mistakes);
+    }
+    let names: Vec<&str> = scales.0.iter().map(|entry| entry.key.as_str()).collect();
+    let help = match nearest(wanted, names.iter().copied()) {
+        Some(nearest) => format!("did you mean `--scale {nearest}`?"),
+        None if names.is_empty() => "this study has no scales: leave `--scale` out".to_owned(),
+        None => format!("known here: {}", names.join(", ")),
+    };
+    mistakes.missing(format!("the study has no scale `{wanted}`"), help);
+}
+
+/// Lays one `--set KEY=VALUE` upon the tree. A key that varies gets the value as its only level; a list varies its key.
+fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
+    let Some((name, value)) = text.split_once('=') else {
+        let place = Place { source, span: 0..text.len() };
+        mistakes.at(&place, format!("`{text}` sets nothing"), "KEY=VALUE belongs here");
+        return;
+    };
+    let key_place = Place { source, span: 0..name.len() };
+    let Some(path) = resolve(name.trim(), &key_place, root, Purpose::Set, mistakes) else { return };
+    let key = path.join(".");
+    let node = set_value(&path, value.trim(), source, text.len() - value.trim_start().len());
+    let varied = root.get("vary").and_then(Node::table).is_some_and(|vary| vary.get(&key).is_some());
+    if !varied && !matches!(node.value, Value::Array(_)) && path != ["server"] {
+        return root.put_at(&path, &key_place, node, mistakes);
+    }
+    let place = node.place.clone();
+    let levels = match node.value {
+        Value::Array(levels) => levels,
+        value => vec![Node { value, place: place.clone() }],
+    };
+    let vary = Entry { key, key_place: key_place.clone(), node: Node { value: Value::Array(levels), place } };
+    let vary = Node { value: Value::Table(Table(vec![vary])), place: key_place.clone() };
+    root.merge(&Table(vec![Entry { key: "vary".to_owned(), key_place, node: vary }]), mistakes);
+}
+
+/// Reads a whole tree; what is wrong in it is replaced by something, so that reading finds every mistake.
+fn read(name: &str, root: &Table, mistakes: &mut Collector) -> Study {
+    let values = check(root, ROOT, &[], mistakes);
+    let seed = values.count("seed");
+    read_base(root, mistakes);
+    let empty = Table::default();
+    let measure =
+        check(parts::section(root.get("measure"), "measure", &empty, mistakes), MEASURE, &[], mistakes);
+    let variations = variations(root, mistakes);
+    Study {
+        name: name.to_owned(),
+        title: values.text("title").unwrap_or_else(|| name.to_owned()),
+        text: String::new(),
+        scale: None,
+        seed,
+        factors: variations.iter().map(super::expand::Variation::factor).collect(),
+        treatments: treatments(root, &variations, seed, mistakes),
+        warm_up: measure.duration("warm_up"),
+        interval: measure.duration("interval"),
+        repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),
+    }
+}
+
+/// What stands in the file before any level is put in: it must be right as far as it goes, also where a level hides it.
+fn read_base(root: &Table, mistakes: &mut Collector) {
+    let common = root.get("settings");
+    if let Some(node) = common {
+        parts::settings(node, mistakes);
+    }
+    if server_names(root).is_empty() {
+        mistakes.missing("the study has no server", "add one:\n[server.mariadb]\nproduct = \"mariadb\"");
+    }
+    for entry in root.get("server").and_then(Node::table).map(|table| table.0.as_slice()).unwrap_or_default()
+    {
+        if !entry.key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+            let title = format!("`{}` cannot be the name of a server", entry.key);
+            mistakes.at(&entry.key_place, title, "letters, digits, `-`, `_` and `.` make a name");
+        }
+        parts::server(&entry.key, &entry.node, common, Completeness::Partial, mistakes);
+    }
+    let data = parts::data(root.get("data"), mistakes);
+    parts::streams(root.get("stream"), &data, Completeness::Partial, mistakes);
+}
+
+/// The text with every password of an address in it replaced by as many stars: a study is shown and stored.
+pub(super) fn mask_passwords(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        masked.push_str(before);
+        let end = after.find(|c: char| c.is_whitespace() || "\"'/".contains(c)).unwrap_or(after.len());
+        let login = after[..end].rfind('@').unwrap_or(0);
+        match after[..login].find(':') {
+            Some(colon) => {
+                masked.push_str(&after[..=colon]);
+                masked.push_str(&"*".repeat(login - colon - 1));
+                rest = &after[login..];
+            }
+            None => rest = after,
+        }
+    }
+    masked.push_str(rest);
+    masked
+}

@@ -1,0 +1,82 @@
+//! The studies that Prony brings along, embedded, and finding a study by name or path.
+
+use super::{Adjustments, Mistakes, Study, parse};
+use std::{io, path::Path, path::PathBuf};
+
+/// A study that Prony brings along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+static BUILTINS: [Builtin; 1] =
+    [Builtin { name: "quickstart", text: include_str!("../../../../studies/quickstart.toml") }];
+
+impl Builtin {
+    /// Its title.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match parse(self.name, self.name, self.text, &Adjustments::default()) {
+            Ok(study) => study.title,
+            Err(mistakes) => mistakes.to_string(),
+        }
+    }
+}
+
+/// All studies that Prony brings along.
+#[must_use]
+pub fn builtin() -> &'static [Builtin] {
+    &BUILTINS
+}
+
+/// Why there is no study.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither a file nor a built-in study.
+    #[error("there is no file and no built-in study `{name}`{}", hint(.name))]
+    NotFound {
+        /// What was asked for.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("the study {} cannot be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is wrong.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+}
+
+/// Reads the study in the file `name`, or the built-in one of that name.
+///
+/// # Errors
+/// Not there, not readable, or wrong.
+pub fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Error> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let stem =
+            path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
+        return Ok(parse(&stem, name, &text, adjustments)?);
+    }
+    let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == name) else {
+        return Err(Error::NotFound { name: name.to_owned() });
+    };
+    Ok(parse(builtin.name, builtin.name, builtin.text, adjustments)?)
+}
+
+fn hint(name: &str) -> String {
+    let names = BUILTINS.iter().map(|builtin| builtin.name);
+    match super::mistake::nearest(name, names) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => "; `prony list studies` shows the built-in ones".to_owned(),
+    }
+}

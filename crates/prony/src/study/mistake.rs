@@ -1,0 +1,193 @@
+//! What is wrong with a study, shown in its own text. Every mistake is found before anything is said, so that a file
+//! is corrected once.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use std::{fmt, ops::Range};
+
+/// A text that a study is made from: the file, or one `--set`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    /// As it is shown: a path, or `--set`.
+    pub(super) name: String,
+    /// Its text, passwords masked.
+    pub(super) text: String,
+}
+
+/// Bytes of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Index in [`Mistakes::sources`].
+    pub(super) source: usize,
+    /// Bytes of its text.
+    pub(super) span: Range<usize>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mistake {
+    /// What is wrong, as one line.
+    pub(super) title: String,
+    /// Where; `None`: something is missing from the whole file.
+    pub(super) place: Option<Place>,
+    /// Beside the place: what is expected there.
+    pub(super) label: String,
+    /// What to do about it.
+    pub(super) help: Option<String>,
+}
+
+/// Everything that is wrong with a study, in the order of its text.
+#[derive(Debug, Clone)]
+pub struct Mistakes {
+    sources: Vec<Source>,
+    list: Vec<Mistake>,
+}
+
+impl Mistakes {
+    /// Sorted and without repetitions; there is at least one.
+    pub(super) fn new(sources: Vec<Source>, mut list: Vec<Mistake>) -> Self {
+        debug_assert!(!list.is_empty(), "without a mistake there is a study");
+        list.sort_by_key(|mistake| match &mistake.place {
+            Some(place) => (place.source, place.span.start),
+            None => (usize::MAX, 0),
+        });
+        let mut unique: Vec<Mistake> = Vec::new();
+        for mistake in list {
+            if !unique.contains(&mistake) {
+                unique.push(mistake);
+            }
+        }
+        Self { sources, list: unique }
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// All of them, each with the lines that it is about; with colours where asked for.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let texts: Vec<String> =
+            self.list.iter().map(|mistake| renderer.render(&self.report(mistake))).collect();
+        let things = if texts.len() == 1 { "1 mistake" } else { &format!("{} mistakes", texts.len()) };
+        format!("{}\n\n{things} in {}; nothing was started.", texts.join("\n\n"), self.sources[0].name)
+    }
+
+    fn report<'a>(&'a self, mistake: &'a Mistake) -> Vec<Group<'a>> {
+        let title = Level::ERROR.primary_title(mistake.title.as_str());
+        let mut group = match &mistake.place {
+            Some(place) => {
+                let source = &self.sources[place.source];
+                let annotation = AnnotationKind::Primary.span(place.span.clone());
+                let annotation = if mistake.label.is_empty() {
+                    annotation
+                } else {
+                    annotation.label(mistake.label.as_str())
+                };
+                title.element(
+                    Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(annotation),
+                )
+            }
+            None => title.element(Origin::path(self.sources[0].name.as_str())),
+        };
+        if let Some(help) = &mistake.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        vec![group]
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// Collects mistakes while reading goes on.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    list: Vec<Mistake>,
+}
+
+impl Collector {
+    /// Something at a place is wrong.
+    pub(super) fn at(&mut self, place: &Place, title: impl Into<String>, label: impl Into<String>) {
+        self.add(Mistake {
+            title: title.into(),
+            place: Some(place.clone()),
+            label: label.into(),
+            help: None,
+        });
+    }
+
+    /// Something at a place is wrong, and this is what to do.
+    pub(super) fn at_with_help(
+        &mut self,
+        place: &Place,
+        title: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(Mistake {
+            title: title.into(),
+            place: Some(place.clone()),
+            label: label.into(),
+            help: Some(help.into()),
+        });
+    }
+
+    /// Something is missing from the file.
+    pub(super) fn missing(&mut self, title: impl Into<String>, help: impl Into<String>) {
+        self.add(Mistake { title: title.into(), place: None, label: String::new(), help: Some(help.into()) });
+    }
+
+    /// A name that is not known: offers the nearest one, or else all.
+    pub(super) fn unknown<'a>(
+        &mut self,
+        place: &Place,
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) {
+        let mut known: Vec<&str> = known.into_iter().collect();
+        let title = format!("there is no {what} `{name}`");
+        known.sort_unstable();
+        known.dedup();
+        match nearest(name, known.iter().copied()) {
+            Some(nearest) => self.at(place, title, format!("did you mean `{nearest}`?")),
+            None if known.is_empty() => self.at(place, title, ""),
+            None => self.at_with_help(
+                place,
+                title,
+                format!("unknown {what}"),
+                format!("known here: {}", known.join(", ")),
+            ),
+        }
+    }
+
+    fn add(&mut self, mistake: Mistake) {
+        self.list.push(mistake);
+    }
+
+    /// The mistakes, if there are any.
+    pub(super) fn finish(self, sources: Vec<Source>) -> Result<(), Mistakes> {
+        if self.list.is_empty() { Ok(()) } else { Err(Mistakes::new(sources, self.list)) }
+    }
+}
+
+/// The known name that is most like `name`, if one is like enough for a slip of the pen. Case, hyphens and
+/// underscores count as alike.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
+    let wanted = plain(name);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

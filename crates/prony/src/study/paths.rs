@@ -1,0 +1,142 @@
+//! Names of keys from the root of a study (`stream.connections`): what can be varied, and what `--set` can set.
+
+use super::{
+    keys::{DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
+    mistake::{Collector, Place},
+    parts::option_names,
+    tree::{Node, Table, Value, parse_value, stream_name},
+};
+
+/// A key of the study as a path from its root.
+pub(super) type Segments = Vec<String>;
+
+/// Whether a path is to be varied, or set once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A key of `[vary]`.
+    Vary,
+    /// A `--set`.
+    Set,
+}
+
+/// Splits `name` into a path and checks that it leads to something that the study has; every mistake is reported.
+pub(super) fn resolve(
+    name: &str,
+    place: &Place,
+    root: &Table,
+    purpose: Purpose,
+    mistakes: &mut Collector,
+) -> Option<Segments> {
+    let mut path: Segments = name.split('.').map(|part| part.trim().replace('-', "_")).collect();
+    if path[0] == "server" && path.len() > 1 {
+        path[1] = name.split('.').nth(1).unwrap_or_default().trim().to_owned();
+    }
+    if purpose == Purpose::Set && path.len() == 1 {
+        path = full_path(&path[0]).unwrap_or(path);
+    }
+    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+    let known: Vec<String> = match parts.as_slice() {
+        ["server"] if purpose == Purpose::Vary || root.get("vary").is_some() => return Some(path),
+        ["settings", _] => return Some(path),
+        ["data", key] if has(DATA, key) => return Some(path),
+        ["stream", key] if has_stream_key(key) => return Some(path),
+        ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
+            return Some(path);
+        }
+        ["server", server, "settings", _] if server_names(root).contains(server) => return Some(path),
+        ["server", server, key] if server_names(root).contains(server) && has(SERVER, key) => {
+            return Some(path);
+        }
+        ["seed" | "title"] if purpose == Purpose::Set => return Some(path),
+        ["measure", key] if purpose == Purpose::Set && has(MEASURE, key) => return Some(path),
+        ["measure", ..] if purpose == Purpose::Vary => {
+            mistakes.at(place, "`measure` cannot be varied", "all trials of a study are measured alike");
+            return None;
+        }
+        ["server", _, ..] => server_names(root).iter().map(|server| format!("server.{server}")).collect(),
+        _ => all_paths(root, purpose),
+    };
+    let shown = match parts.as_slice() {
+        ["server", server, ..] => format!("server.{server}"),
+        _ => name.to_owned(),
+    };
+    // What was left out is found by its last part: `connections` means `stream.connections`.
+    if let Some(full) = full_path(parts[parts.len() - 1]).filter(|_| parts[0] != "server") {
+        let title = format!("the study has no `{shown}`");
+        mistakes.at(place, title, format!("did you mean `{}`?", full.join(".")));
+    } else {
+        mistakes.unknown(place, "thing", &shown, known.iter().map(String::as_str));
+    }
+    None
+}
+
+/// What the value of a path is, where that is known.
+pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
+    let (section, name) = (path.first()?.as_str(), path.last()?.as_str());
+    let keys = match section {
+        "data" => DATA,
+        "stream" => STREAM,
+        "measure" => MEASURE,
+        "server" if path.len() == 3 => SERVER,
+        "settings" | "server" => return Some(Kind::Text),
+        _ => ROOT,
+    };
+    keys.iter().find(|key| key.name == name).map(|key| key.kind)
+}
+
+/// The value of a `--set`: where the key takes text, `10.11` and `3s` need no quotes.
+pub(super) fn set_value(path: &[String], text: &str, source: usize, start: usize) -> Node {
+    let node = parse_value(text, source, start);
+    let takes_text = matches!(kind_of(path), Some(Kind::Text | Kind::Word(_) | Kind::Duration(..)));
+    match &node.value {
+        Value::Integer(_) | Value::Real(_) | Value::Flag(_) | Value::Date if takes_text => {
+            Node { value: Value::Text(text.to_owned()), place: node.place }
+        }
+        _ => node,
+    }
+}
+
+/// Names of the servers, in the order of the file.
+pub(super) fn server_names(root: &Table) -> Vec<&str> {
+    let servers = root.get("server").and_then(Node::table);
+    servers.map(|table| table.0.iter().map(|entry| entry.key.as_str()).collect()).unwrap_or_default()
+}
+
+fn stream_names(root: &Table) -> Vec<&str> {
+    match root.get("stream").map(|node| &node.value) {
+        Some(Value::Array(streams)) => streams.iter().map(stream_name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn has(keys: &[Key], name: &str) -> bool {
+    keys.iter().any(|key| key.name == name)
+}
+
+fn has_stream_key(name: &str) -> bool {
+    name != "name" && (has(STREAM, name) || option_names().contains(&name))
+}
+
+/// The one full path that ends in `name`.
+fn full_path(name: &str) -> Option<Segments> {
+    let section = match name {
+        _ if has(DATA, name) => "data",
+        _ if has_stream_key(name) => "stream",
+        _ if has(MEASURE, name) => "measure",
+        _ => return None,
+    };
+    Some(vec![section.to_owned(), name.to_owned()])
+}
+
+fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
+    let stream_keys = STREAM.iter().map(|key| key.name).filter(|name| *name != "name").chain(option_names());
+    let mut paths: Vec<String> = vec!["server".to_owned(), "settings.NAME".to_owned()];
+    paths.extend(stream_keys.map(|name| format!("stream.{name}")));
+    paths.extend(DATA.iter().map(|key| format!("data.{}", key.name)));
+    paths.extend(server_names(root).iter().map(|server| format!("server.{server}.settings.NAME")));
+    if purpose == Purpose::Set {
+        paths.extend(MEASURE.iter().map(|key| format!("measure.{}", key.name)));
+        paths.extend(["seed".to_owned(), "title".to_owned()]);
+    }
+    paths
+}

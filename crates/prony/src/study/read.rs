@@ -1,0 +1,175 @@
+//! Checks a table against the keys that it may have, and gives their values out as plain types.
+
+use super::{
+    keys::{Key, Kind},
+    mistake::{Collector, Place},
+    tree::{Node, Table, Value},
+};
+use std::time::Duration;
+
+/// The values of a table that were found right; defaults stand in for the rest.
+pub(super) struct Values<'a> {
+    table: &'a Table,
+    keys: &'static [Key],
+}
+
+/// Checks every entry of `table`; unknown keys are mistakes unless `extra` takes them.
+pub(super) fn check<'a>(
+    table: &'a Table,
+    keys: &'static [Key],
+    extra: &[&str],
+    mistakes: &mut Collector,
+) -> Values<'a> {
+    for entry in &table.0 {
+        match keys.iter().find(|key| key.name == entry.key) {
+            Some(key) => check_value(key.name, key.kind, &entry.node, mistakes),
+            None if extra.contains(&entry.key.as_str()) => {}
+            None => {
+                let known = keys.iter().map(|key| key.name).chain(extra.iter().copied());
+                mistakes.unknown(&entry.key_place, "key", &entry.key, known);
+            }
+        }
+    }
+    Values { table, keys }
+}
+
+impl<'a> Values<'a> {
+    /// Where a value stands.
+    pub(super) fn place(&self, name: &str) -> Option<&'a Place> {
+        self.table.get(name).map(|node| &node.place)
+    }
+
+    /// A text or a word; its default if it has one.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        match self.node(name).value {
+            Value::Text(text) => Some(text),
+            _ => self.default(name).text().map(str::to_owned),
+        }
+    }
+
+    /// A whole number; where it is missing or wrong, its default or 0.
+    pub(super) fn count(&self, name: &str) -> u64 {
+        let number = |node: &Node| match &node.value {
+            Value::Integer(number) => u64::try_from(*number).ok(),
+            _ => None,
+        };
+        number(&self.node(name)).or_else(|| number(&self.default(name))).unwrap_or(0)
+    }
+
+    /// True or false.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        match (self.node(name).value, self.default(name).value) {
+            (Value::Flag(flag), _) | (_, Value::Flag(flag)) => flag,
+            _ => false,
+        }
+    }
+
+    /// A length of time; where it is missing or wrong, its default or zero.
+    pub(super) fn duration(&self, name: &str) -> Duration {
+        let read = |node: &Node| node.text().and_then(parse_duration);
+        read(&self.node(name)).or_else(|| read(&self.default(name))).unwrap_or_default()
+    }
+
+    fn node(&self, name: &str) -> Node {
+        self.table.get(name).cloned().unwrap_or_else(|| self.default(name))
+    }
+
+    fn default(&self, name: &str) -> Node {
+        let key = self.keys.iter().find(|key| key.name == name);
+        let text = key.and_then(|key| key.default).unwrap_or("[]");
+        super::tree::parse_value(text, 0, 0)
+    }
+}
+
+fn check_value(name: &str, kind: Kind, node: &Node, mistakes: &mut Collector) {
+    let wrong_type = |mistakes: &mut Collector, wanted: &str| {
+        let title = format!("`{name}` takes {wanted}, not {}", node.value.kind());
+        mistakes.at(&node.place, title, format!("{wanted} belongs here"));
+    };
+    match (kind, &node.value) {
+        (Kind::Text, Value::Text(text)) if text.trim().is_empty() => {
+            mistakes.at(&node.place, format!("`{name}` is empty"), "some text belongs here");
+        }
+        (Kind::Text, Value::Text(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Section, _) => {}
+        (Kind::Count(min, max), Value::Integer(number)) => {
+            if !u64::try_from(*number).is_ok_and(|number| (min..=max).contains(&number)) {
+                let title = format!("`{name}` is {number}");
+                mistakes.at(&node.place, title, format!("a number from {min} to {max} belongs here"));
+            }
+        }
+        (Kind::Duration(min, max), Value::Text(text)) => {
+            check_duration(name, (min, max), text, node, mistakes)
+        }
+        (Kind::Word(words), Value::Text(text)) => {
+            if !words.contains(&text.as_str()) {
+                mistakes.unknown(&node.place, name, text, words.iter().copied());
+            }
+        }
+        (Kind::Text | Kind::Word(_), _) => wrong_type(mistakes, "text in quotes"),
+        (Kind::Flag, _) => wrong_type(mistakes, "true or false"),
+        (Kind::Count(..), _) => wrong_type(mistakes, "a whole number"),
+        (Kind::Duration(..), _) => wrong_type(mistakes, "a length of time with its unit, such as \"3s\""),
+    }
+}
+
+fn check_duration(name: &str, (min, max): (u64, u64), text: &str, node: &Node, mistakes: &mut Collector) {
+    let Some(duration) = parse_duration(text) else {
+        let title = format!("`{name}` is \"{text}\", which is not a length of time");
+        mistakes.at(
+            &node.place,
+            title,
+            "a number with its unit belongs here: \"500ms\", \"3s\", \"2min\", \"1h\"",
+        );
+        return;
+    };
+    if !(u128::from(min)..=u128::from(max)).contains(&duration.as_millis()) {
+        let label = format!(
+            "from {} to {} belongs here",
+            show_duration(Duration::from_millis(min)),
+            show_duration(Duration::from_millis(max))
+        );
+        mistakes.at(&node.place, format!("`{name}` is \"{text}\""), label);
+    }
+}
+
+/// `500ms`, `1.5s`, `2min` (or `2m`), `1h`; `None` for anything else.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
+    let number: f64 = text[..digits].replace('_', "").parse().ok()?;
+    let unit_seconds = match text[digits..].trim() {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * unit_seconds).ok()
+}
+
+/// In the largest unit that leaves a short number.
+pub(super) fn show_duration(duration: Duration) -> String {
+    let ms = duration.as_millis();
+    match ms {
+        _ if ms >= 3_600_000 && ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
+        _ if ms >= 60_000 && ms.is_multiple_of(60_000) => format!("{}min", ms / 60_000),
+        _ if ms >= 1000 && ms.is_multiple_of(1000) => format!("{}s", ms / 1000),
+        _ => format!("{ms}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_need_a_unit() {
+        for (text, ms) in [("500ms", 500), ("3s", 3000), ("1.5 s", 1500), ("2min", 120_000), ("2m", 120_000)]
+        {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["3", "s", "", "3 weeks", "-3s", "1.2.3s", "1e400s"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+}
