@@ -123,16 +123,4 @@ fn index_of<T: Clone + PartialEq>(items: &mut Vec<T>, item: &T) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::study::{self, Adjustments};
-
-    #[test]
-    fn the_quickstart_fits_into_two_minutes() {
-        let study =
-            study::open("quickstart", &Adjustments::default()).unwrap_or_else(|error| panic!("{error}"));
-        let plan = Plan::from_study(&study);
-        println!("{}", render(&plan));
-        assert!(estimate(&plan).time <= Duration::from_secs(120), "{:?}", estimate(&plan));
-    }
-}
+mod tests;

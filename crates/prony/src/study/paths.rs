@@ -2,7 +2,7 @@
 
 use super::{
     keys::{DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
-    mistake::{Collector, Place},
+    mistake::{Collector, Place, nearest},
     parts::option_names,
     tree::{Node, Table, Value, parse_value, stream_name},
 };
@@ -60,12 +60,15 @@ pub(super) fn resolve(
         ["server", server, ..] => format!("server.{server}"),
         _ => name.to_owned(),
     };
-    // What was left out is found by its last part: `connections` means `stream.connections`.
-    if let Some(full) = full_path(parts[parts.len() - 1]).filter(|_| parts[0] != "server") {
-        let title = format!("the study has no `{shown}`");
-        mistakes.at(place, title, format!("did you mean `{}`?", full.join(".")));
-    } else {
-        mistakes.unknown(place, "thing", &shown, known.iter().map(String::as_str));
+    // What was left out, or is misspelt, is found by its last part: `conections` means `stream.connections`.
+    let last = parts[parts.len() - 1];
+    let lasts = known.iter().filter_map(|path| path.rsplit('.').next()).filter(|_| parts[0] != "server");
+    match nearest(last, lasts).and_then(full_path) {
+        Some(full) => {
+            let label = format!("did you mean `{}`?", full.join("."));
+            mistakes.at(place, format!("the study has no `{shown}`"), label);
+        }
+        None => mistakes.unknown(place, "key", &shown, known.iter().map(String::as_str)),
     }
     None
 }

@@ -71,3 +71,76 @@ server = ["poool"]
 "#;
     insta::assert_snapshot!(mistakes(text));
 }
+
+#[test]
+fn what_is_left_out_has_a_default_and_servers_vary_by_themselves() {
+    let study = with(&[], None).expect("right");
+    assert_eq!(
+        study.factors.iter().map(|factor| factor.name.as_str()).collect::<Vec<_>>(),
+        ["server", "workload", "connections"]
+    );
+    assert_eq!(study.treatments.len(), 8);
+    assert_eq!((study.repeats, study.interval), (3, Duration::from_secs(30)));
+    let pool = &study.treatments[4];
+    assert_eq!(pool.levels["server"], "b");
+    assert_eq!(pool.server.settings["thread_handling"], "pool-of-threads");
+    assert_eq!(pool.server.settings["back_log"], "500");
+    assert_eq!(pool.server.settings["skip_name_resolve"], "ON");
+    assert_eq!((pool.data.tables, pool.data.rows), (1, 500));
+}
+
+#[test]
+fn a_scale_and_the_command_line_lie_over_the_file() {
+    let study =
+        with(&["measure.repeats=5", "stream.connections=[8, 16]", "server=b"], Some("quick")).expect("right");
+    assert_eq!((study.interval, study.repeats), (Duration::from_secs(1), 5));
+    assert_eq!(study.treatments[0].data.rows, 20);
+    let levels =
+        |name: &str| study.factors.iter().find(|factor| factor.name == name).map(|factor| &factor.levels[..]);
+    assert_eq!(levels("server").unwrap(), ["b"]);
+    assert_eq!(levels("connections").unwrap(), ["8", "16"]);
+    let study =
+        with(&["rows=7", "interval=200ms", "connections=3", "server.b.version=10.6"], None).expect("right");
+    assert_eq!(study.treatments[0].data.rows, 7);
+    assert_eq!(study.interval, Duration::from_millis(200));
+    assert!(study.treatments.iter().all(|treatment| treatment.streams[0].connections == 3));
+    let ServerSource::Product { version, .. } = &study.treatments[2].server.source else {
+        panic!("a product")
+    };
+    assert_eq!(version.as_deref(), Some("10.6"));
+}
+
+#[test]
+fn mistakes_of_the_command_line_are_shown_in_its_own_text() {
+    let shown = with(&["rows=many", "conections=3", "nonsense", "server.c.version=1"], Some("quik"))
+        .expect_err("wrong")
+        .to_string();
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn settings_and_versions_can_vary_and_make_servers_of_their_own() {
+    let text = GOOD.replace(
+        "\"stream.connections\" = [1, 4]",
+        "\"settings.thread_pool_size\" = [2, 4]\n\"stream.connections\" = [1]",
+    );
+    let study = read(&text).expect("right");
+    let names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.server.name.as_str()).collect();
+    assert_eq!(names[0], "a thread_pool_size=2");
+    assert_eq!(names[1], "a thread_pool_size=4");
+    assert_eq!(study.treatments[1].server.settings["thread_pool_size"], "4");
+    assert_eq!(study.treatments[1].levels["thread_pool_size"], "4");
+}
+
+#[test]
+fn a_password_is_refused_and_never_shown() {
+    let text = "[server.a]\nurl = \"mysql://root:s3cret@127.0.0.1/test\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 1\n";
+    let shown = mistakes(text);
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert!(shown.contains("there is a password in the study"), "{shown}");
+    let right = read(&text.replace(":s3cret", "")).expect("right");
+    assert_eq!(
+        right.treatments[0].server.source,
+        ServerSource::Url("mysql://root@127.0.0.1/test".to_owned())
+    );
+}

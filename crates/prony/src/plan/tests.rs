@@ -1,0 +1,89 @@
+//! What the order of trials promises.
+
+use super::*;
+use crate::study::{self, Adjustments};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn plan(servers: usize, connections: usize, repeats: u32, seed: u64) -> Plan {
+    let mut text = String::new();
+    for server in 0..servers {
+        text.push_str(&format!(
+            "[server.s{server}]\nproduct = \"mariadb\"\nsettings = {{ back_log = {server} }}\n"
+        ));
+    }
+    let ladder: Vec<String> = (1..=connections).map(|rung| rung.to_string()).collect();
+    text.push_str(&format!(
+        "[[stream]]\nworkload = \"oltp_point_select\"\n[vary]\n\"stream.connections\" = [{}]\n[measure]\nrepeats = {repeats}\n",
+        ladder.join(", ")
+    ));
+    let text = format!("seed = {seed}\n{text}");
+    let study = study::parse("test", "test.toml", &text, &Adjustments::default());
+    Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")))
+}
+
+fn order(plan: &Plan) -> Vec<usize> {
+    plan.trials.iter().map(|trial| trial.treatment).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn every_block_has_every_treatment_once(servers in 1..4_usize, rungs in 1..9_usize, repeats in 1..6_u32, seed in 0..1000_u64) {
+        let plan = plan(servers, rungs, repeats, seed);
+        prop_assert_eq!(plan.servers.len(), servers);
+        prop_assert_eq!(plan.data_sets.len(), 1);
+        prop_assert_eq!(plan.trials.len(), servers * rungs * repeats as usize);
+        for (number, trial) in plan.trials.iter().enumerate() {
+            prop_assert_eq!(trial.number as usize, number);
+        }
+        for (block, trials) in plan.trials.chunks(servers * rungs).enumerate() {
+            prop_assert!(trials.iter().all(|trial| trial.block as usize == block));
+            let treatments: BTreeSet<usize> = trials.iter().map(|trial| trial.treatment).collect();
+            prop_assert_eq!(treatments.len(), servers * rungs);
+        }
+    }
+
+    #[test]
+    fn servers_run_side_by_side_and_take_turns_in_going_first(servers in 1..4_usize, rungs in 1..9_usize, repeats in 1..7_u32, seed in 0..1000_u64) {
+        let plan = plan(servers, rungs, repeats, seed);
+        let mut first: BTreeMap<(usize, String), u32> = BTreeMap::new();
+        for cell in plan.trials.chunks(servers) {
+            let rung = |trial: &Trial| plan.treatments[trial.treatment].levels["connections"].clone();
+            prop_assert!(cell.iter().all(|trial| rung(trial) == rung(&cell[0]) && trial.seed == cell[0].seed));
+            *first.entry((plan.treatments[cell[0].treatment].server, rung(&cell[0]))).or_default() += 1;
+        }
+        for rung in plan.trials.iter().map(|trial| &plan.treatments[trial.treatment].levels["connections"]) {
+            let turns: Vec<u32> =
+                (0..servers).map(|server| first.get(&(server, rung.clone())).copied().unwrap_or(0)).collect();
+            let (most, least) = (turns.iter().max(), turns.iter().min());
+            prop_assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 1), "{:?}", turns);
+        }
+    }
+
+    #[test]
+    fn the_seed_gives_the_order(seed in 0..1000_u64) {
+        prop_assert_eq!(plan(2, 8, 3, seed), plan(2, 8, 3, seed));
+        prop_assert_ne!(order(&plan(2, 8, 3, seed)), order(&plan(2, 8, 3, seed + 1)));
+    }
+}
+
+#[test]
+fn two_servers_go_a_b_b_a() {
+    let plan = plan(2, 6, 2, 1);
+    for block in plan.trials.chunks(12) {
+        let servers: Vec<usize> = block.iter().map(|trial| plan.treatments[trial.treatment].server).collect();
+        for four in servers.chunks(4) {
+            assert_eq!((four[0], four[1]), (four[3], four[2]), "{servers:?}");
+        }
+    }
+}
+
+#[test]
+fn the_quickstart_is_promised_within_two_minutes() {
+    let study = study::open("quickstart", &Adjustments::default()).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::from_study(&study);
+    assert!(estimate(&plan).time <= Duration::from_secs(120), "{:?}", estimate(&plan));
+    insta::assert_snapshot!(render(&plan));
+}
