@@ -1,0 +1,42 @@
+//! COM_CHANGE_USER: a login anew on the same connection.
+
+use super::{
+    Handshake, Options, Session,
+    handshake::{Greeting, put_attributes},
+};
+use crate::{
+    auth::{Exchange, Plugin},
+    constants::{capability, command},
+    error::{Error, malformed},
+    packet::{self, put_nul_text},
+};
+use std::sync::Arc;
+
+pub(super) fn begin(session: Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Handshake, Error> {
+    if !session.is_idle() {
+        return Err(Error::OutOfTurn("a command was sent before the reply to the last one was complete"));
+    }
+    if session.capabilities & capability::COMPRESS != 0 {
+        return Err(Error::OutOfTurn("a compressed connection cannot change its user"));
+    }
+    let (channel, flags) = (session.channel, session.capabilities);
+    let plugin = Plugin::Native;
+    let password = options.password.as_bytes();
+    let (exchange, answer) = Exchange::start(plugin, &session.nonce, password, channel)?;
+    let start = packet::begin(out);
+    out.push(command::CHANGE_USER);
+    put_nul_text(out, &options.user);
+    out.push(u8::try_from(answer.len()).map_err(|_| malformed("an answer of an authentication plug-in"))?);
+    out.extend_from_slice(&answer);
+    put_nul_text(out, options.database.as_deref().unwrap_or_default());
+    out.extend_from_slice(&[options.charset, 0]);
+    if flags & capability::PLUGIN_AUTH != 0 {
+        put_nul_text(out, plugin.name());
+    }
+    if flags & capability::CONNECT_ATTRS != 0 {
+        put_attributes(out, &options.attributes);
+    }
+    let sequence = packet::end(out, start, 0);
+    let greeting = Greeting::remembered(session.version, session.thread, flags, session.nonce);
+    Ok(Handshake::resume(options, channel, sequence, greeting, Some(exchange)))
+}

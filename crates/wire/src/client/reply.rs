@@ -1,0 +1,744 @@
+//! Reads replies: a state machine that is fed bytes as they come, counts rows by their headers, and hands values out
+//! only to a [`Sink`] that asks for them.
+
+use super::{BUFFER_MIN, Prepared, handshake::read_error};
+use crate::{
+    ColumnKind, Error, ServerError, Value,
+    constants::{capability, status},
+    error::malformed,
+    packet::{HEADER, PAYLOAD_MAX, Reader, header},
+};
+use std::collections::HashMap;
+
+/// Bytes of an OK, ERR or EOF packet that are looked at; the rest is passed over.
+const HEAD_MAX: usize = 1024;
+/// Longest row, or column definition, that is put together for a [`Sink`]: what a server's `max_allowed_packet` can be.
+/// Memory grows with what has arrived, never with what was announced.
+const COLLECTED_MAX: usize = 1 << 30;
+/// Capacity that is kept between rows that had to be put together.
+const COLLECTED_KEPT: usize = 16 << 10;
+/// Columns of a result; servers end at 4096.
+const COLUMNS_MAX: u64 = 65_535;
+/// Prepared statements of one connection whose columns are remembered; beyond that, metadata is not cached.
+const REMEMBERED_MAX: usize = 1 << 16;
+
+/// The whole reply to one command, all its results together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// Rows of all results.
+    pub rows: u64,
+    /// Affected rows of all results.
+    pub affected: u64,
+    /// Last one that was not 0.
+    pub last_insert_id: u64,
+    /// Warnings of the last result.
+    pub warnings: u16,
+    /// Status flags of the last result, see [`status`].
+    pub status: u16,
+    /// Number of results that ended well, with or without rows.
+    pub results: u32,
+    /// The error that ended the reply; its text is [`super::Session::message`].
+    pub error: Option<ServerError>,
+    /// Answer to prepare.
+    pub prepared: Option<Prepared>,
+}
+
+/// How far a reply is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Bytes are missing.
+    NeedMore,
+    /// The server asks for a local file. Send it by [`super::Session::local_data`] if it was announced, and in any case
+    /// [`super::Session::local_end`]; then receive on.
+    LocalInfile {
+        /// Whether it is the file that was announced. Otherwise nothing will be sent, and the reply ends with
+        /// [`Error::LocalFileRefused`].
+        announced: bool,
+    },
+    /// The reply is complete.
+    Done(Reply),
+}
+
+/// Takes what a reply holds.
+pub trait Sink {
+    /// Whether [`Sink::column`] is to be called for the next result.
+    fn wants_columns(&self) -> bool;
+    /// Whether [`Sink::row`] is to be called for the next row. Asked also where a result begins: if the answer is no
+    /// there, its rows cannot be had later.
+    fn wants_rows(&self) -> bool;
+    /// A column definition.
+    fn column(&mut self, column: &Column<'_>);
+    /// A row.
+    fn row(&mut self, row: &Row<'_>) -> Result<(), Error>;
+    /// A result ended well; `result` has the figures of this one alone.
+    fn end(&mut self, result: &Reply);
+}
+
+/// Wants nothing.
+impl Sink for () {
+    #[inline]
+    fn wants_columns(&self) -> bool {
+        false
+    }
+    #[inline]
+    fn wants_rows(&self) -> bool {
+        false
+    }
+    fn column(&mut self, _: &Column<'_>) {}
+    fn row(&mut self, _: &Row<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+    #[inline]
+    fn end(&mut self, _: &Reply) {}
+}
+
+/// A column definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column<'a> {
+    /// Name, or alias.
+    pub name: &'a [u8],
+    /// Number of character set and collation; 63: binary.
+    pub charset: u16,
+    /// Type and sign.
+    pub kind: ColumnKind,
+}
+
+/// A row as it came.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    payload: &'a [u8],
+    /// Kinds of the columns in the binary protocol.
+    binary: Option<&'a [ColumnKind]>,
+}
+
+impl<'a> Row<'a> {
+    /// Its values from left to right, decoded one by one.
+    #[must_use]
+    pub fn values(&self) -> Values<'a> {
+        match self.binary {
+            None => Values { rest: Reader(self.payload), binary: None, index: 0 },
+            Some(kinds) => {
+                let mut rest = Reader(self.payload);
+                // First a 0, then a bit for each column, from the third bit on.
+                let nulls = rest
+                    .u8("a binary row")
+                    .and_then(|_| rest.bytes((kinds.len() + 9) / 8, "the NULL bits of a binary row"))
+                    .unwrap_or_default();
+                Values { rest, binary: Some((kinds, nulls)), index: 0 }
+            }
+        }
+    }
+}
+
+/// Values of a row.
+#[derive(Debug, Clone)]
+pub struct Values<'a> {
+    rest: Reader<'a>,
+    binary: Option<(&'a [ColumnKind], &'a [u8])>,
+    index: usize,
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = Result<Value<'a>, Error>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some((kinds, nulls)) = self.binary else {
+            return match self.rest.0.first()? {
+                0xfb => {
+                    self.rest.0 = &self.rest.0[1..];
+                    Some(Ok(Value::Null))
+                }
+                _ => Some(self.rest.lenenc_bytes("a value of a text row").map(Value::Bytes).inspect_err(
+                    |_| {
+                        self.rest = Reader(&[]);
+                    },
+                )),
+            };
+        };
+        let kind = *kinds.get(self.index)?;
+        let bit = self.index + 2;
+        self.index += 1;
+        let Some(&nulls) = nulls.get(bit / 8) else {
+            self.index = kinds.len();
+            return Some(Err(malformed("a binary row")));
+        };
+        if nulls & 1 << (bit % 8) != 0 {
+            return Some(Ok(Value::Null));
+        }
+        let value = Value::take_binary(&mut self.rest, kind);
+        if value.is_err() {
+            self.index = kinds.len();
+        }
+        Some(value)
+    }
+}
+
+/// What the reply to a command begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// Nothing comes.
+    Nothing,
+    /// OK, EOF or ERR.
+    Ok,
+    /// Results.
+    Query,
+    /// Results in the binary protocol, of the statement with this number.
+    Execute(u32),
+    /// Answer to prepare.
+    Prepare,
+    /// A packet of text.
+    Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// The first packet of the reply or of its next result.
+    First,
+    /// Definitions, and how many are left, 1 or more.
+    Definitions(What, u32),
+    /// The EOF after them.
+    DefinitionsEnd(What),
+    Rows,
+    Local {
+        announced: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Columns,
+    Parameters,
+    PreparedColumns,
+}
+
+/// A packet that is being taken in parts.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    left: u32,
+    /// Another packet continues it.
+    more: bool,
+    treatment: Treatment,
+}
+
+/// What is done with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Treatment {
+    /// It goes by.
+    Skip,
+    /// Its first [`HEAD_MAX`] bytes are looked at.
+    Head,
+    /// All of it is.
+    Whole,
+}
+
+/// Position in the reply.
+#[derive(Debug)]
+pub(super) struct Machine {
+    state: State,
+    awaited: Awaited,
+    sequence: u8,
+    deprecate_eof: bool,
+    cache_metadata: bool,
+    compressed: bool,
+    part: Option<Part>,
+    /// Whether the column definitions of the running result are read.
+    reading_columns: bool,
+    /// Whether its rows may be asked for.
+    reading_rows: bool,
+    kinds: Vec<ColumnKind>,
+    reply: Reply,
+    collected: Vec<u8>,
+    message: String,
+    /// The local file that may be asked for, or, after a refusal, that was asked for.
+    file: Option<Box<str>>,
+    refused: bool,
+    /// Columns of prepared statements, where the server does not repeat them.
+    statements: HashMap<u32, Box<[ColumnKind]>>,
+}
+
+impl Machine {
+    pub(super) fn new(capabilities: u64) -> Self {
+        Self {
+            state: State::Idle,
+            awaited: Awaited::Nothing,
+            sequence: 0,
+            deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+            cache_metadata: capabilities & capability::MARIADB_CACHE_METADATA != 0,
+            compressed: capabilities & capability::COMPRESS != 0,
+            part: None,
+            reading_columns: false,
+            reading_rows: false,
+            kinds: Vec::new(),
+            reply: Reply::default(),
+            collected: Vec::new(),
+            message: String::new(),
+            file: None,
+            refused: false,
+            statements: HashMap::new(),
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    pub(super) fn sent(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    pub(super) fn announce(&mut self, name: &str) {
+        self.file = Some(name.into());
+    }
+
+    pub(super) fn forget(&mut self, statement: u32) {
+        self.statements.remove(&statement);
+    }
+
+    pub(super) fn forget_all(&mut self) {
+        self.statements.clear();
+    }
+
+    /// A command begins.
+    #[inline]
+    pub(super) fn begin(&mut self, awaited: Awaited) -> Result<(), Error> {
+        if self.state != State::Idle {
+            return Err(Error::OutOfTurn("a command was sent before the reply to the last one was complete"));
+        }
+        self.sequence = 0;
+        self.awaited = awaited;
+        if awaited != Awaited::Nothing {
+            self.state = State::First;
+            self.reply = Reply::default();
+            self.file = None;
+            self.refused = false;
+        }
+        Ok(())
+    }
+
+    /// A piece of a local file is about to go; `more`: it is not the end.
+    pub(super) fn continue_sending(&mut self, more: bool) -> Result<(), Error> {
+        match self.state {
+            State::Local { announced: false } if more => {
+                Err(Error::OutOfTurn("a file that was not announced must not be sent"))
+            }
+            State::Local { .. } => {
+                if !more {
+                    self.state = State::First;
+                }
+                Ok(())
+            }
+            _ => Err(Error::OutOfTurn("no local file was asked for")),
+        }
+    }
+
+    pub(super) fn receive<S: Sink>(
+        &mut self,
+        input: &[u8],
+        sink: &mut S,
+    ) -> Result<(usize, Progress), Error> {
+        let mut at = 0;
+        loop {
+            let progress = if let Some(part) = self.part {
+                if !self.take_part(part, input, &mut at)? {
+                    return Ok((at, Progress::NeedMore));
+                }
+                self.complete_collected(part.treatment, sink)?
+            } else {
+                let Some((length, sequence)) = header(&input[at..]) else { break };
+                let body = &input[at + HEADER..];
+                if self.state == State::Idle {
+                    return Err(unasked(body.get(..length)));
+                }
+                self.check(sequence)?;
+                let Some(treatment) = self.treatment(length, body, sink)? else { break };
+                let whole = body.get(..length).filter(|_| length < PAYLOAD_MAX);
+                if whole.is_none() && treatment != Treatment::Skip && length + HEADER <= BUFFER_MIN {
+                    break;
+                }
+                at += HEADER;
+                self.sequence = sequence.wrapping_add(1);
+                let Some(payload) = whole else {
+                    let more = length == PAYLOAD_MAX;
+                    self.part = Some(Part { left: length as u32, more, treatment });
+                    continue;
+                };
+                at += length;
+                if treatment == Treatment::Skip { self.skipped() } else { self.packet(payload, sink)? }
+            };
+            if let Some(progress) = progress {
+                if self.refused && matches!(progress, Progress::Done(_)) {
+                    let asked = self.file.take().unwrap_or_default().into();
+                    return Err(Error::LocalFileRefused { asked });
+                }
+                return Ok((at, progress));
+            }
+        }
+        Ok((at, Progress::NeedMore))
+    }
+
+    #[inline]
+    fn check(&self, seen: u8) -> Result<(), Error> {
+        // Inside compressed packets the numbers of the outer ones count, and are checked there.
+        if seen != self.sequence && !self.compressed {
+            return Err(Error::Sequence { expected: self.sequence, seen });
+        }
+        Ok(())
+    }
+
+    /// Goes on with a packet that is taken in parts; whether it is complete.
+    fn take_part(&mut self, mut part: Part, input: &[u8], at: &mut usize) -> Result<bool, Error> {
+        loop {
+            let taken = (input.len() - *at).min(part.left as usize);
+            let bytes = &input[*at..*at + taken];
+            match part.treatment {
+                Treatment::Skip => {}
+                Treatment::Head => {
+                    let room = HEAD_MAX.saturating_sub(self.collected.len());
+                    self.collected.extend_from_slice(&bytes[..taken.min(room)]);
+                }
+                Treatment::Whole => {
+                    if self.collected.len() + taken > COLLECTED_MAX {
+                        let seen = (self.collected.len() + taken) as u64;
+                        return Err(Error::TooLarge { what: "a row", seen, limit: COLLECTED_MAX as u64 });
+                    }
+                    self.collected.extend_from_slice(bytes);
+                }
+            }
+            *at += taken;
+            part.left -= taken as u32;
+            self.part = Some(part);
+            if part.left > 0 {
+                return Ok(false);
+            }
+            if !part.more {
+                self.part = None;
+                return Ok(true);
+            }
+            let Some((length, sequence)) = header(&input[*at..]) else { return Ok(false) };
+            self.check(sequence)?;
+            self.sequence = sequence.wrapping_add(1);
+            *at += HEADER;
+            part.left = length as u32;
+            part.more = length == PAYLOAD_MAX;
+        }
+    }
+
+    #[cold]
+    fn complete_collected<S: Sink>(
+        &mut self,
+        treatment: Treatment,
+        sink: &mut S,
+    ) -> Result<Option<Progress>, Error> {
+        if treatment == Treatment::Skip {
+            return Ok(self.skipped());
+        }
+        let payload = std::mem::take(&mut self.collected);
+        let progress = self.packet(&payload, sink);
+        self.collected = payload;
+        self.collected.clear();
+        self.collected.shrink_to(COLLECTED_KEPT);
+        progress
+    }
+
+    /// What is to be done with the packet that begins; `None`: that cannot be told before its first byte is there.
+    #[inline]
+    fn treatment<S: Sink>(&self, length: usize, body: &[u8], sink: &S) -> Result<Option<Treatment>, Error> {
+        Ok(Some(match self.state {
+            State::Definitions(..) if self.reading_columns => Treatment::Whole,
+            State::Definitions(..) => Treatment::Skip,
+            State::Rows => {
+                if length == 0 {
+                    return Err(malformed("a row is empty"));
+                }
+                let Some(&first) = body.first() else { return Ok(None) };
+                if first == 0xff || first == 0xfe && self.ends_rows(length) {
+                    Treatment::Head
+                } else if self.reading_rows && sink.wants_rows() {
+                    Treatment::Whole
+                } else {
+                    Treatment::Skip
+                }
+            }
+            _ => Treatment::Head,
+        }))
+    }
+
+    /// Whether a packet that begins with 0xfe ends the rows. A text row that begins so has a value of 16 MiB or more.
+    #[inline]
+    fn ends_rows(&self, length: usize) -> bool {
+        if self.deprecate_eof { length < PAYLOAD_MAX } else { length < 9 }
+    }
+
+    /// A packet went by that nobody looked at.
+    #[inline]
+    fn skipped(&mut self) -> Option<Progress> {
+        match self.state {
+            State::Definitions(what, left) => self.defined(what, left),
+            _ => {
+                self.reply.rows += 1;
+                None
+            }
+        }
+    }
+
+    /// A packet that is looked at.
+    #[inline]
+    fn packet<S: Sink>(&mut self, payload: &[u8], sink: &mut S) -> Result<Option<Progress>, Error> {
+        match self.state {
+            State::First => self.first(payload, sink),
+            State::Definitions(what, left) => {
+                let column = Column::parse(payload)?;
+                if what != What::Parameters {
+                    self.kinds.push(column.kind);
+                    if what == What::Columns && sink.wants_columns() {
+                        sink.column(&column);
+                    }
+                }
+                Ok(self.defined(what, left))
+            }
+            State::DefinitionsEnd(what) => match payload {
+                [0xfe, ..] => Ok(self.after_definitions(what)),
+                [0xff, ..] => self.failed(payload).map(Some),
+                _ => Err(unexpected(payload, "the end of the column definitions")),
+            },
+            State::Rows => match payload {
+                [0xff, ..] => self.failed(payload).map(Some),
+                [0xfe, ..] if self.ends_rows(payload.len()) => {
+                    let result = if self.deprecate_eof { read_ok(payload)? } else { read_eof(payload)? };
+                    Ok(self.end_of_result(result, sink))
+                }
+                _ => {
+                    self.reply.rows += 1;
+                    let binary = matches!(self.awaited, Awaited::Execute(_)).then_some(&self.kinds[..]);
+                    sink.row(&Row { payload, binary })?;
+                    Ok(None)
+                }
+            },
+            State::Idle | State::Local { .. } => {
+                Err(unexpected(payload, "nothing, because a local file is being sent,"))
+            }
+        }
+    }
+
+    /// The first packet of a reply or of one of its results.
+    fn first<S: Sink>(&mut self, payload: &[u8], sink: &mut S) -> Result<Option<Progress>, Error> {
+        let first = *payload.first().ok_or(malformed("a reply is empty"))?;
+        match (first, self.awaited) {
+            (0xff, _) => self.failed(payload).map(Some),
+            (_, Awaited::Text) => {
+                self.message = String::from_utf8_lossy(payload).into_owned();
+                Ok(self.done())
+            }
+            (0x00, Awaited::Prepare) => self.prepared(payload),
+            (0x00, _) => Ok(self.end_of_result(read_ok(payload)?, sink)),
+            (0xfe, Awaited::Ok) => Ok(self.end_of_result(read_eof(payload)?, sink)),
+            (0xfb, Awaited::Query) => Ok(Some(self.local_file(&payload[1..]))),
+            (_, Awaited::Query | Awaited::Execute(_)) => self.columns(payload, sink),
+            _ => Err(unexpected(payload, "OK or an error")),
+        }
+    }
+
+    /// A result with rows begins.
+    fn columns<S: Sink>(&mut self, payload: &[u8], sink: &S) -> Result<Option<Progress>, Error> {
+        const WHAT: &str = "the number of columns of a result";
+        let mut reader = Reader(payload);
+        let count = reader.lenenc(WHAT)?;
+        if count > COLUMNS_MAX {
+            return Err(Error::TooLarge { what: "a number of columns", seen: count, limit: COLUMNS_MAX });
+        }
+        self.kinds.clear();
+        self.reading_rows = sink.wants_rows();
+        self.reading_columns = self.reading_rows || sink.wants_columns();
+        let known = self.cache_metadata && reader.u8(WHAT)? == 0;
+        if !known {
+            self.reading_columns |= self.cache_metadata && matches!(self.awaited, Awaited::Execute(_));
+            self.state = State::Definitions(What::Columns, count as u32);
+            return Ok(None);
+        }
+        if let Awaited::Execute(statement) = self.awaited {
+            self.kinds.extend_from_slice(self.statements.get(&statement).map_or(&[][..], |kinds| kinds));
+        }
+        if self.reading_rows && self.kinds.len() as u64 != count {
+            return Err(malformed("column definitions are left out that were never sent"));
+        }
+        self.state = if self.deprecate_eof { State::Rows } else { State::DefinitionsEnd(What::Columns) };
+        Ok(None)
+    }
+
+    /// One definition went by.
+    #[inline]
+    fn defined(&mut self, what: What, left: u32) -> Option<Progress> {
+        if left > 1 {
+            self.state = State::Definitions(what, left - 1);
+            None
+        } else if self.deprecate_eof {
+            self.after_definitions(what)
+        } else {
+            self.state = State::DefinitionsEnd(what);
+            None
+        }
+    }
+
+    #[inline]
+    fn after_definitions(&mut self, what: What) -> Option<Progress> {
+        match what {
+            What::Columns => {
+                if let (true, Awaited::Execute(statement)) = (self.cache_metadata, self.awaited) {
+                    self.remember(statement);
+                }
+                self.state = State::Rows;
+                None
+            }
+            What::Parameters => {
+                let columns = self.reply.prepared.map_or(0, |prepared| prepared.columns);
+                self.define(What::PreparedColumns, columns)
+            }
+            What::PreparedColumns => {
+                if let (true, Some(prepared)) = (self.cache_metadata, self.reply.prepared) {
+                    self.remember(prepared.id);
+                }
+                self.done()
+            }
+        }
+    }
+
+    fn remember(&mut self, statement: u32) {
+        if self.reading_columns && self.statements.len() < REMEMBERED_MAX {
+            self.statements.insert(statement, self.kinds.as_slice().into());
+        }
+    }
+
+    fn prepared(&mut self, payload: &[u8]) -> Result<Option<Progress>, Error> {
+        const WHAT: &str = "the answer to prepare";
+        let mut reader = Reader(&payload[1..]);
+        let (id, columns, parameters) = (reader.u32(WHAT)?, reader.u16(WHAT)?, reader.u16(WHAT)?);
+        reader.bytes(1, WHAT)?;
+        self.reply.warnings = reader.u16(WHAT)?;
+        self.reply.prepared = Some(Prepared { id, parameters, columns });
+        self.kinds.clear();
+        self.reading_columns = self.cache_metadata && columns > 0;
+        Ok(if parameters > 0 {
+            self.define(What::Parameters, parameters)
+        } else {
+            self.define(What::PreparedColumns, columns)
+        })
+    }
+
+    fn define(&mut self, what: What, count: u16) -> Option<Progress> {
+        if count == 0 {
+            return self.done();
+        }
+        self.state = State::Definitions(what, u32::from(count));
+        None
+    }
+
+    fn local_file(&mut self, name: &[u8]) -> Progress {
+        let announced = self.file.as_deref().is_some_and(|file| file.as_bytes() == name);
+        if !announced {
+            self.file = Some(String::from_utf8_lossy(name).chars().take(200).collect());
+            self.refused = true;
+        }
+        self.state = State::Local { announced };
+        Progress::LocalInfile { announced }
+    }
+
+    /// A result ended well.
+    #[inline]
+    fn end_of_result<S: Sink>(&mut self, result: Reply, sink: &mut S) -> Option<Progress> {
+        sink.end(&result);
+        let reply = &mut self.reply;
+        reply.affected += result.affected;
+        if result.last_insert_id != 0 {
+            reply.last_insert_id = result.last_insert_id;
+        }
+        reply.warnings = result.warnings;
+        reply.status = result.status;
+        reply.results += 1;
+        if result.status & status::MORE_RESULTS != 0 {
+            self.state = State::First;
+            return None;
+        }
+        self.done()
+    }
+
+    #[cold]
+    fn failed(&mut self, payload: &[u8]) -> Result<Progress, Error> {
+        match read_error(payload) {
+            Error::Server { error, message } => {
+                self.reply.error = Some(error);
+                self.message = message;
+                self.state = State::Idle;
+                Ok(Progress::Done(self.reply))
+            }
+            error => Err(error),
+        }
+    }
+
+    #[inline]
+    fn done(&mut self) -> Option<Progress> {
+        self.state = State::Idle;
+        Some(Progress::Done(self.reply))
+    }
+}
+
+impl<'a> Column<'a> {
+    fn parse(payload: &'a [u8]) -> Result<Self, Error> {
+        const WHAT: &str = "a column definition";
+        let mut reader = Reader(payload);
+        // Catalogue, schema, table, original table.
+        for _ in 0..4 {
+            reader.lenenc_bytes(WHAT)?;
+        }
+        let name = reader.lenenc_bytes(WHAT)?;
+        reader.lenenc_bytes(WHAT)?;
+        reader.lenenc(WHAT)?;
+        let charset = reader.u16(WHAT)?;
+        reader.bytes(4, WHAT)?;
+        let code = reader.u8(WHAT)?;
+        Ok(Self { name, charset, kind: ColumnKind::new(code, reader.u16(WHAT)?) })
+    }
+}
+
+/// OK, also in the form that ends rows.
+#[inline]
+fn read_ok(payload: &[u8]) -> Result<Reply, Error> {
+    const WHAT: &str = "an OK packet";
+    let mut reader = Reader(&payload[1..]);
+    Ok(Reply {
+        affected: reader.lenenc(WHAT)?,
+        last_insert_id: reader.lenenc(WHAT)?,
+        status: reader.u16(WHAT)?,
+        warnings: reader.u16(WHAT)?,
+        ..Reply::default()
+    })
+}
+
+fn read_eof(payload: &[u8]) -> Result<Reply, Error> {
+    const WHAT: &str = "an EOF packet";
+    let mut reader = Reader(&payload[1..]);
+    Ok(Reply { warnings: reader.u16(WHAT)?, status: reader.u16(WHAT)?, ..Reply::default() })
+}
+
+#[cold]
+fn unexpected(payload: &[u8], expected: &'static str) -> Error {
+    payload.first().map_or(malformed("a packet is empty"), |&first| Error::Unexpected { first, expected })
+}
+
+/// Something came though nothing was asked: the server ends the connection (idle for too long, shutdown), or nonsense.
+#[cold]
+fn unasked(payload: Option<&[u8]>) -> Error {
+    match payload {
+        Some(payload @ [0xff, ..]) => read_error(payload),
+        _ => Error::OutOfTurn("the server sent something that was not asked for"),
+    }
+}

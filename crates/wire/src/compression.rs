@@ -1,0 +1,156 @@
+//! The protocol's zlib compression: a stream of packets, cut anywhere, inside compressed packets, which have 3 bytes of
+//! length, 1 byte of sequence number, 3 bytes of length before compression (0: it is not compressed), and the data.
+
+use crate::{
+    client::Progress,
+    error::{Error, malformed},
+    packet::PAYLOAD_MAX,
+};
+use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+
+/// Bytes before the data.
+const HEADER: usize = 7;
+/// Less than this is not worth it; the limit of MySQL's own client.
+const COMPRESSED_MIN: usize = 50;
+/// Capacity that is kept between packets.
+const KEPT: usize = 64 << 10;
+
+/// Both directions of a compressed connection.
+#[derive(Debug)]
+pub(crate) struct Compression {
+    sequence: u8,
+    compress: Compress,
+    decompress: Decompress,
+    /// A compressed packet that is not complete.
+    packed: Vec<u8>,
+    /// What came out of compressed packets and has not been read.
+    plain: Vec<u8>,
+}
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self {
+            sequence: 0,
+            compress: Compress::new(flate2::Compression::fast(), true),
+            decompress: Decompress::new(true),
+            packed: Vec::new(),
+            plain: Vec::new(),
+        }
+    }
+}
+
+impl Compression {
+    /// Puts the packets from `start` on into compressed ones. `fresh`: they begin a command.
+    pub(crate) fn wrap(&mut self, out: &mut Vec<u8>, start: usize, fresh: bool) {
+        if fresh {
+            self.sequence = 0;
+        }
+        let plain = out.split_off(start);
+        for piece in plain.chunks(PAYLOAD_MAX) {
+            let header = out.len();
+            out.extend_from_slice(&[0; HEADER]);
+            let mut stated = 0;
+            if piece.len() >= COMPRESSED_MIN && self.deflate(piece, out) {
+                stated = piece.len();
+            } else {
+                out.truncate(header + HEADER);
+                out.extend_from_slice(piece);
+            }
+            let length = out.len() - header - HEADER;
+            out[header..header + 3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+            out[header + 3] = self.sequence;
+            out[header + 4..header + HEADER].copy_from_slice(&(stated as u32).to_le_bytes()[..3]);
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+    }
+
+    /// Appends `piece` compressed; false if that does not make it shorter.
+    fn deflate(&mut self, piece: &[u8], out: &mut Vec<u8>) -> bool {
+        self.compress.reset();
+        out.reserve(piece.len());
+        let ended = self.compress.compress_vec(piece, out, FlushCompress::Finish);
+        matches!(ended, Ok(Status::StreamEnd)) && self.compress.total_out() < piece.len() as u64
+    }
+
+    /// Takes what has arrived and lets `read` have what was in it.
+    pub(crate) fn receive(
+        &mut self,
+        input: &[u8],
+        mut read: impl FnMut(&[u8]) -> Result<(usize, Progress), Error>,
+    ) -> Result<(usize, Progress), Error> {
+        let mut at = 0;
+        loop {
+            if !self.plain.is_empty() {
+                let (read_bytes, progress) = read(&self.plain)?;
+                self.plain.drain(..read_bytes);
+                if progress != Progress::NeedMore {
+                    self.plain.shrink_to(KEPT);
+                    return Ok((at, progress));
+                }
+            }
+            if !self.take_packet(input, &mut at)? {
+                return Ok((at, Progress::NeedMore));
+            }
+            self.unpack()?;
+        }
+    }
+
+    /// Moves bytes of one compressed packet over; whether it is complete.
+    fn take_packet(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Error> {
+        self.fill(input, at, HEADER);
+        let Some(&[a, b, c, sequence, ..]) = self.packed.first_chunk::<HEADER>() else { return Ok(false) };
+        if sequence != self.sequence {
+            return Err(Error::Sequence { expected: self.sequence, seen: sequence });
+        }
+        let length = HEADER + u32::from_le_bytes([a, b, c, 0]) as usize;
+        self.fill(input, at, length);
+        Ok(self.packed.len() == length)
+    }
+
+    fn fill(&mut self, input: &[u8], at: &mut usize, length: usize) {
+        let taken = length.saturating_sub(self.packed.len()).min(input.len() - *at);
+        self.packed.extend_from_slice(&input[*at..*at + taken]);
+        *at += taken;
+    }
+
+    fn unpack(&mut self) -> Result<(), Error> {
+        let [_, _, _, _, a, b, c] = *self.packed.first_chunk::<HEADER>().expect("the packet is complete");
+        let stated = u32::from_le_bytes([a, b, c, 0]) as usize;
+        self.sequence = self.sequence.wrapping_add(1);
+        if stated == 0 {
+            self.plain.extend_from_slice(&self.packed[HEADER..]);
+        } else {
+            self.inflate(stated)?;
+        }
+        self.packed.clear();
+        self.packed.shrink_to(KEPT);
+        Ok(())
+    }
+
+    fn inflate(&mut self, stated: usize) -> Result<(), Error> {
+        const WHAT: &str = "a compressed packet";
+        self.decompress.reset(true);
+        let before = self.plain.len();
+        loop {
+            let (read, made) = (self.decompress.total_in() as usize, self.plain.len() - before);
+            if made > stated {
+                return Err(malformed("a compressed packet holds more than it says"));
+            }
+            // Room grows with what has come out, whatever was stated; one byte more shows an overflow.
+            self.plain.reserve((stated - made + 1).min(KEPT));
+            let packed = &self.packed[HEADER + read..];
+            let state = self.decompress.decompress_vec(packed, &mut self.plain, FlushDecompress::None);
+            match state.map_err(|_| malformed(WHAT))? {
+                Status::StreamEnd => break,
+                Status::Ok | Status::BufError => {
+                    let progressed =
+                        self.decompress.total_in() as usize > read || self.plain.len() - before > made;
+                    if !progressed {
+                        return Err(malformed(WHAT));
+                    }
+                }
+            }
+        }
+        if self.plain.len() - before == stated { Ok(()) } else { Err(malformed(WHAT)) }
+    }
+}
