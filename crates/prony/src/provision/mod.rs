@@ -1,4 +1,33 @@
 //! Brings servers up as a plan asks, says what they really are, and takes them down without a trace.
+//!
+//! A server comes from a directory, or from a registry into the user's cache ([`catalogue`],
+//! [`fetch`]); [`Instance`] runs one on a data directory of its own; [`trampoline`] sees to it that it never outlives Prony, and
+//! [`sweep`] removes what a killed Prony could not. Nothing is installed, and no server that was there before is touched.
+
+mod account;
+pub mod catalogue;
+mod error;
+pub mod fetch;
+mod initialise;
+mod instance;
+mod libraries;
+mod lock;
+mod log;
+mod places;
+mod provisioner;
+mod remains;
+mod settings;
+mod software;
+mod space;
+pub mod trampoline;
+
+pub use error::Error;
+pub use instance::{Instance, SCHEMA, Wish};
+pub use places::Places;
+pub use provisioner::{Provisioner, Server};
+pub use remains::sweep;
+pub use software::Software;
+pub use space::check as check_space;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

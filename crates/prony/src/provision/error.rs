@@ -1,0 +1,65 @@
+//! What can go wrong while servers are had, started and stopped: each says what happened, where, and what to do next.
+
+use std::{io, path::PathBuf, time::Duration};
+
+/// An error of provisioning.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum Error {
+    #[error("neither {variable} nor HOME is set: set one of them to the directory that Prony may write to")]
+    NoHome { variable: String },
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("no server program (mariadbd or mysqld) in {directory}: give the directory of an unpacked server", directory = directory.display())]
+    NoProgram { directory: PathBuf },
+    #[error("{program} is no usable server: {reason}", program = program.display())]
+    Unusable { program: PathBuf, reason: String },
+    #[error("{program} needs shared libraries that this machine does not have: {}; install them", libraries.join(", "), program = program.display())]
+    LibrariesMissing { program: PathBuf, libraries: Vec<String> },
+    #[error(
+        "no server {wanted} is installed or can be fetched on this machine; known are: {known}. Give path = \"/directory/of/an/unpacked/server\" or url = \"mysql://...\" instead"
+    )]
+    UnknownServer { wanted: String, known: String },
+    #[error("fetching {server} needs the program {program}, which is not on this machine: {remedy}")]
+    ClientMissing { server: String, program: &'static str, remedy: &'static str },
+    #[error(
+        "cannot fetch {server}: {command} failed ({reason}); is there a network? Without one, give path = \"/directory/of/an/unpacked/server\"\n{output}"
+    )]
+    FetchFailed { server: String, command: String, reason: String, output: String },
+    #[error(
+        "what arrived for {server} is not what is expected: {what}; nothing of it was kept. Try again, and report it if it stays so"
+    )]
+    NotVerified { server: String, what: String },
+    #[error(
+        "the setting {name} is Prony's own, since it keeps this server apart from others: remove it from the study"
+    )]
+    ReservedSetting { name: String },
+    #[error("the value of the setting {name} has a line break in it, which an option file cannot hold")]
+    UnwritableSetting { name: String },
+    #[error("not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
+    NoSpace { directory: PathBuf, needed_mb: u64, available_mb: u64 },
+    #[error("cannot start {program}: {source}", program = program.display())]
+    Spawn { program: PathBuf, source: io::Error },
+    #[error("{server} cannot make its system tables ({reason}); its last words:\n{log}")]
+    Initialise { server: String, reason: String, log: String },
+    #[error("{server} does not know the setting {setting}: correct it in the study. Its last words:\n{log}")]
+    UnknownSetting { server: String, setting: String, log: String },
+    #[error("{server} ended while it was starting ({status}); its last words:\n{log}")]
+    Died { server: String, status: String, log: String },
+    #[error("{server} does not answer after {} s; its last words:\n{log}", after.as_secs())]
+    NoAnswer { server: String, after: Duration, log: String },
+    #[error("no free port on 127.0.0.1: {source}")]
+    NoPort { source: io::Error },
+    #[error("{what} is not a server address: {reason}. One looks like mysql://user@127.0.0.1:3306/database")]
+    Address { what: String, reason: String },
+    #[error("{file}, line {line}: {reason}", file = file.display())]
+    OptionFile { file: PathBuf, line: usize, reason: String },
+}
+
+impl Error {
+    /// For `map_err` on file operations: what was being done, and on which path.
+    pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}

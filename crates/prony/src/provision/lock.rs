@@ -1,0 +1,62 @@
+//! A lock between processes that ends with its holder, however that ends (`flock`).
+
+use super::Error;
+use rustix::fs::{FlockOperation, flock};
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// A file that one process at a time may hold locked.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Opens or makes the file, readable by its owner alone; does not lock it.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true).mode(0o600);
+        let file = options.open(path).map_err(Error::file("open", path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Takes the lock if nobody holds it.
+    pub(super) fn try_take(&self) -> Result<bool, Error> {
+        match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(Error::file("lock", &self.path)(error.into())),
+        }
+    }
+
+    /// Takes the lock, waiting for it.
+    pub(super) fn take(&self) -> Result<(), Error> {
+        flock(&self.file, FlockOperation::LockExclusive)
+            .map_err(|error| Error::file("lock", &self.path)(error.into()))
+    }
+
+    /// Whether the file still has its name: somebody may have removed it between our opening and our locking it.
+    pub(super) fn is_in_place(&self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match self.path.symlink_metadata() {
+            Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The open file, to be read and written by who holds the lock.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}

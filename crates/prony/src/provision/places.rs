@@ -1,0 +1,75 @@
+//! Where Prony keeps what it fetches and makes: the XDG directories of the user.
+
+use super::Error;
+use std::path::PathBuf;
+
+/// The two directories of Prony that provisioning uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// What can be had again: fetched servers, initialised empty data directories.
+    pub cache: PathBuf,
+    /// What lives as long as a run: data directories of running servers. Should be on the disk that is to be measured.
+    pub state: PathBuf,
+}
+
+impl Places {
+    /// `$XDG_CACHE_HOME/prony` (else `~/.cache/prony`) and `$XDG_STATE_HOME/prony` (else `~/.local/state/prony`).
+    ///
+    /// # Errors
+    /// [`Error::NoHome`] where neither these nor `$HOME` are set.
+    pub fn of_user() -> Result<Self, Error> {
+        Self::from_environment(|name| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        })
+    }
+
+    fn from_environment(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Self, Error> {
+        let directory = |name: &str, below_home: &str| {
+            let own = variable(name).filter(|path| path.is_absolute());
+            own.or_else(|| variable("HOME").map(|home| home.join(below_home)))
+                .map(|base| base.join("prony"))
+                .ok_or(Error::NoHome { variable: name.to_owned() })
+        };
+        Ok(Self {
+            cache: directory("XDG_CACHE_HOME", ".cache")?,
+            state: directory("XDG_STATE_HOME", ".local/state")?,
+        })
+    }
+
+    /// Fetched servers, a directory each.
+    #[must_use]
+    pub fn servers(&self) -> PathBuf {
+        self.cache.join("servers")
+    }
+
+    /// Initialised, empty data directories that new instances are copied from.
+    #[must_use]
+    pub fn templates(&self) -> PathBuf {
+        self.cache.join("templates")
+    }
+
+    /// Data directories of servers that run.
+    #[must_use]
+    pub fn instances(&self) -> PathBuf {
+        self.state.join("instances")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xdg_directories_go_before_home_and_must_be_absolute() {
+        let places = Places::from_environment(|name| match name {
+            "HOME" => Some("/home/ada".into()),
+            "XDG_CACHE_HOME" => Some("/scratch".into()),
+            "XDG_STATE_HOME" => Some("relative".into()),
+            _ => None,
+        })
+        .expect("a home");
+        assert_eq!(places.servers(), PathBuf::from("/scratch/prony/servers"));
+        assert_eq!(places.instances(), PathBuf::from("/home/ada/.local/state/prony/instances"));
+        assert!(Places::from_environment(|_| None).is_err());
+    }
+}

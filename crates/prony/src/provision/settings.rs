@@ -1,0 +1,155 @@
+//! The option file of a server that Prony starts: what keeps it apart from all others, and the study's settings.
+
+use super::{Error, software::Software};
+use std::{
+    collections::BTreeMap, fmt::Write as _, fs::File, io::Write as _, os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+/// Settings that keep this server apart from others; a study cannot have them.
+const RESERVED: [&str; 12] = [
+    "basedir",
+    "datadir",
+    "port",
+    "socket",
+    "bind_address",
+    "pid_file",
+    "log_error",
+    "init_file",
+    "tmpdir",
+    "user",
+    "lc_messages_dir",
+    "mysqlx",
+];
+
+/// What an option file says beside the study's settings.
+pub(super) struct OptionFile<'a> {
+    /// The instance's directory; holds pid file and temporary files.
+    pub(super) directory: &'a Path,
+    /// Its data directory.
+    pub(super) data: &'a Path,
+    /// Its error log.
+    pub(super) log: &'a Path,
+    /// Its socket.
+    pub(super) socket: &'a Path,
+    /// Its port on 127.0.0.1; `None`: it does not listen on TCP.
+    pub(super) port: Option<u16>,
+    /// SQL that is executed before it takes connections.
+    pub(super) init_file: Option<&'a Path>,
+}
+
+impl OptionFile<'_> {
+    /// The file's text.
+    pub(super) fn text(
+        &self,
+        software: &Software,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<String, Error> {
+        let mut text = "# Made by Prony for one server; removed with it.\n[mysqld]\n".to_owned();
+        let mut path = |name: &str, path: &Path| {
+            let _ = writeln!(text, "{name} = {}", quoted(&path.display().to_string()));
+        };
+        path("basedir", &software.base);
+        path("datadir", self.data);
+        path("tmpdir", self.directory);
+        path("socket", self.socket);
+        path("pid-file", &self.directory.join("pid"));
+        path("log-error", self.log);
+        if let Some(file) = self.init_file {
+            path("init-file", file);
+        }
+        if let Some(messages) =
+            software.shared_file("english/errmsg.sys").as_deref().and_then(|file| file.parent()?.parent())
+        {
+            path("lc-messages-dir", messages);
+        }
+        match self.port {
+            Some(port) => {
+                let _ = writeln!(text, "bind-address = 127.0.0.1\nport = {port}");
+            }
+            None => text.push_str("skip-networking\n"),
+        }
+        // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins wait for DNS.
+        text.push_str("loose-mysqlx = OFF\nskip-name-resolve\n");
+        if rustix::process::geteuid().is_root() {
+            text.push_str("user = root\n");
+        }
+        text.push_str(&format_settings(settings)?);
+        Ok(text)
+    }
+}
+
+/// A study's settings as lines of an option file.
+fn format_settings(settings: &BTreeMap<String, String>) -> Result<String, Error> {
+    let mut text = String::new();
+    for (name, value) in settings {
+        if RESERVED.contains(&plain_name(name).as_str()) {
+            return Err(Error::ReservedSetting { name: name.clone() });
+        }
+        if name.contains(['\n', '\r', '=', '[', '#']) || value.contains(['\n', '\r']) {
+            return Err(Error::UnwritableSetting { name: name.clone() });
+        }
+        let _ = if value.is_empty() {
+            writeln!(text, "{name}")
+        } else {
+            writeln!(text, "{name} = {}", quoted(value))
+        };
+    }
+    Ok(text)
+}
+
+/// A name as `SHOW VARIABLES` has it: servers take `-` for `_`, and `loose-` before anything.
+pub(super) fn plain_name(name: &str) -> String {
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    plain.strip_prefix("loose_").map(str::to_owned).unwrap_or(plain)
+}
+
+/// A value as an option file takes it: plain where nothing in it has a meaning there.
+fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+=@%".contains(c);
+    if value.chars().all(plain) {
+        return value.to_owned();
+    }
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Writes a file that nobody else may read.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    let mut options = File::options();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    let mut file = options.open(path).map_err(Error::file("write", path))?;
+    file.write_all(text.as_bytes()).map_err(Error::file("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(name: &str, value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([(name.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn settings_are_written_as_option_files_take_them() {
+        assert_eq!(format_settings(&settings("skip-log-bin", "")).unwrap(), "skip-log-bin\n");
+        assert_eq!(
+            format_settings(&settings("innodb_flush_method", "O_DIRECT")).unwrap(),
+            "innodb_flush_method = O_DIRECT\n"
+        );
+        assert_eq!(
+            format_settings(&settings("init_connect", "SET a='#'")).unwrap(),
+            "init_connect = \"SET a='#'\"\n"
+        );
+    }
+
+    #[test]
+    fn what_keeps_servers_apart_cannot_be_set_in_any_spelling() {
+        for name in ["datadir", "bind-address", "loose_Pid-File"] {
+            assert!(
+                matches!(format_settings(&settings(name, "x")), Err(Error::ReservedSetting { .. })),
+                "{name}"
+            );
+        }
+        assert!(format_settings(&settings("a", "1\nuser = nobody")).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! A server's program on this machine: where it is, what it says it is, and what it needs to run.
+
+use super::{Error, libraries, trampoline};
+use serde::{Deserialize, Serialize};
+use std::{
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Names of the program, better first: MariaDB links the old name to the new one.
+const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+/// Where a program lies below the root of an unpacked server.
+const PROGRAM_DIRECTORIES: [&str; 8] =
+    ["sbin", "bin", "libexec", "usr/sbin", "usr/bin", "usr/libexec", "usr/local/sbin", "usr/local/libexec"];
+
+/// A server program that can be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Software {
+    /// `mariadb` or `mysql`.
+    pub product: String,
+    /// As `--version` says: `10.11.19-MariaDB-0+deb12u1`.
+    pub version: String,
+    /// The program.
+    pub program: PathBuf,
+    /// Directory above the program's, which the server knows as `basedir`.
+    pub base: PathBuf,
+    /// Directories with shared libraries that the system does not have; for `LD_LIBRARY_PATH`.
+    pub library_path: Vec<PathBuf>,
+    /// Where it is from, in words: `installed`, `fetched from Debian`, `directory /opt/x`.
+    pub origin: String,
+}
+
+impl Software {
+    /// Looks for a server program in `root` and below it, and asks it for its version.
+    ///
+    /// # Errors
+    /// [`Error::NoProgram`] if there is none, and those of [`Software::of_program`].
+    pub fn in_directory(root: &Path, origin: &str) -> Result<Self, Error> {
+        let program = find_program(root).ok_or_else(|| Error::NoProgram { directory: root.to_owned() })?;
+        // The system's libraries go first: a package may bring old ones that its own program does not even need.
+        let library_path = if libraries::missing(&program, &[])?.is_empty() {
+            Vec::new()
+        } else {
+            libraries::directories(root)
+        };
+        Self::of_program(&program, library_path, origin)
+    }
+
+    /// Asks `program` what it is. It reads no option file and touches no data.
+    ///
+    /// # Errors
+    /// [`Error::LibrariesMissing`] where shared libraries are missing, [`Error::Unusable`] if it does not run or says nothing sensible.
+    pub fn of_program(program: &Path, library_path: Vec<PathBuf>, origin: &str) -> Result<Self, Error> {
+        let missing = libraries::missing(program, &library_path)?;
+        if !missing.is_empty() {
+            return Err(Error::LibrariesMissing { program: program.to_owned(), libraries: missing });
+        }
+        let unusable = |reason: String| Error::Unusable { program: program.to_owned(), reason };
+        let mut command = Command::new(program);
+        command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
+        if let Some(path) = libraries::joined(&library_path) {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        let output = command.output().map_err(|error| unusable(error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let Some((product, version)) = parse_version(&text) else {
+            let said = if text.trim().is_empty() { String::from_utf8_lossy(&output.stderr) } else { text };
+            return Err(unusable(format!("asked for its version, it said: {}", said.trim())));
+        };
+        let directory = program.parent().unwrap_or(Path::new("/"));
+        let base = directory.parent().unwrap_or(directory).to_owned();
+        Ok(Self {
+            product,
+            version,
+            program: program.to_owned(),
+            base,
+            library_path,
+            origin: origin.to_owned(),
+        })
+    }
+
+    /// Whether this is `product` and its version begins with `version` (`10.1` does not fit 10.11).
+    #[must_use]
+    pub fn fits(&self, product: &str, version: Option<&str>) -> bool {
+        self.product == product && version.is_none_or(|wanted| version_fits(&self.version, wanted))
+    }
+
+    /// The numbers of the version: `(10, 11, 19)`.
+    #[must_use]
+    pub fn numbers(&self) -> (u32, u32, u32) {
+        let mut numbers =
+            self.version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+        let mut next = || numbers.next().unwrap_or(0);
+        (next(), next(), next())
+    }
+
+    /// Whether it is MariaDB.
+    #[must_use]
+    pub fn is_mariadb(&self) -> bool {
+        self.product == "mariadb"
+    }
+
+    /// A command that starts it through the trampoline with the option file `options` and no other.
+    pub(super) fn command(&self, launcher: &Path, options: &Path) -> Command {
+        let mut command = trampoline::command(launcher, &self.program, libraries::joined(&self.library_path));
+        let mut first = OsString::from("--defaults-file=");
+        first.push(options);
+        command.arg(first).stdin(Stdio::null());
+        command
+    }
+
+    /// Finds `file` in the directories where servers keep what they share: `share`, `share/mysql`, `share/mariadb`, `scripts`.
+    pub(super) fn shared_file(&self, file: &str) -> Option<PathBuf> {
+        let root_share = self.base.parent().map(|root| root.join("share"));
+        ["share", "share/mysql", "share/mariadb", "scripts"]
+            .iter()
+            .map(|directory| self.base.join(directory))
+            .chain(root_share)
+            .map(|directory| directory.join(file))
+            .find(|path| path.is_file())
+    }
+}
+
+impl fmt::Display for Software {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.product, self.version, self.program.display())
+    }
+}
+
+/// Whether `version` is `wanted` or begins with it at a full number.
+#[must_use]
+pub(super) fn version_fits(version: &str, wanted: &str) -> bool {
+    version.strip_prefix(wanted).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The server's program in `root` or below it.
+pub(super) fn find_program(root: &Path) -> Option<PathBuf> {
+    let directories = PROGRAM_DIRECTORIES.iter().map(|name| root.join(name)).chain([root.to_owned()]);
+    directories
+        .flat_map(|directory| PROGRAMS.map(|name| directory.join(name)))
+        .find(|path| path.is_file())
+        .or_else(|| find_in_children(root))
+}
+
+/// Packages often have everything below one directory, `mysql-5.7.22-linux`, or below several levels of it.
+fn find_in_children(root: &Path) -> Option<PathBuf> {
+    let mut children: Vec<_> = root.read_dir().ok()?.flatten().filter(|e| e.path().is_dir()).collect();
+    if children.len() > PACKAGE_DIRECTORIES_MAX {
+        return None;
+    }
+    children.sort_by_key(std::fs::DirEntry::file_name);
+    children.iter().find_map(|child| find_program(&child.path()))
+}
+
+/// Directories with more children than this are no wrappers of a package; looking into all could take minutes.
+const PACKAGE_DIRECTORIES_MAX: usize = 4;
+
+/// `mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))`
+fn parse_version(text: &str) -> Option<(String, String)> {
+    let (_, rest) = text.split_once("Ver ")?;
+    let version = rest.split_whitespace().next()?;
+    if !version.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let product = if text.to_ascii_lowercase().contains("mariadb") { "mariadb" } else { "mysql" };
+    Some((product.to_owned(), version.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_as_servers_say_them() {
+        let mariadb = "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)";
+        assert_eq!(parse_version(mariadb), Some(("mariadb".into(), "10.11.19-MariaDB-0+deb12u1".into())));
+        let mysql =
+            "/x/bin/mysqld  Ver 8.0.15 for linux-glibc2.12 on x86_64 (MySQL Community Server - GPL)\n";
+        assert_eq!(parse_version(mysql), Some(("mysql".into(), "8.0.15".into())));
+        assert_eq!(parse_version("usage: something"), None);
+    }
+
+    #[test]
+    fn a_version_fits_its_beginning_at_whole_numbers() {
+        assert!(version_fits("10.11.19-MariaDB", "10.11"));
+        assert!(version_fits("10.11.19-MariaDB", "10"));
+        assert!(version_fits("8.0.15", "8.0.15"));
+        assert!(!version_fits("10.11.19-MariaDB", "10.1"));
+        assert!(!version_fits("8.0.15", "5.7"));
+    }
+
+    #[test]
+    fn a_directory_without_a_server_is_an_error_that_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Software::in_directory(directory.path(), "test").unwrap_err().to_string();
+        assert!(error.contains(&directory.path().display().to_string()), "{error}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Starts a program so that it cannot outlive Prony: not an interrupt, not a panic, not `kill -9`.
+//!
+//! Prony starts itself with the hidden first argument [`ARGUMENT`]. That short-lived second Prony asks the kernel to be
+//! killed when its parent ends (`PR_SET_PDEATHSIG`, which survives `execve`), raises its own limit of open files, and
+//! becomes the wanted program. The request could be made in the child after `fork` as well, but only with unsafe code.
+//!
+//! The kernel sends that signal when the *thread* that forked ends, not the process. So all such programs are
+//! started by one thread, which ends only with the process ([`spawn`]).
+
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use std::{
+    convert::Infallible,
+    ffi::{OsStr, OsString},
+    io::{self, Write},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, Command, ExitCode},
+    sync::{Mutex, OnceLock, mpsc},
+    thread,
+};
+
+/// The first argument that makes Prony act as the trampoline.
+pub const ARGUMENT: &str = "__server";
+
+/// Environment variable whose value the program finds as `LD_LIBRARY_PATH`. Given under that name at once it would be the
+/// trampoline, too, that is loaded with the server's libraries.
+const LIBRARY_PATH: &str = "PRONY_SERVER_LIBRARY_PATH";
+
+/// Variables that the servers' programs read or that are nobody's business but Prony's.
+const VARIABLES_REMOVED: [&str; 8] = [
+    LIBRARY_PATH,
+    "MYSQL_HOME",
+    "MARIADB_HOME",
+    "MYSQL_TCP_PORT",
+    "MYSQL_UNIX_PORT",
+    "MYSQL_PWD",
+    "PRONY_PASSWORD",
+    "PRONY_URL",
+];
+
+/// Exit code where the program could not be started, as shells have it.
+const EXIT_NOT_STARTED: u8 = 127;
+
+/// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the process number of
+/// the parent, the program, its arguments. Returns only if the program could not be started.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let Err(error) = become_program(arguments);
+    // The caller has redirected this into the server's error log, whose end it shows. Nothing can be done if it fails.
+    let _ = writeln!(io::stderr(), "prony: cannot start the server: {error}");
+    ExitCode::from(EXIT_NOT_STARTED)
+}
+
+fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Infallible> {
+    let parent = arguments.next().and_then(|text| text.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    let (Some(parent), Some(program)) = (parent, arguments.next()) else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("usage: prony {ARGUMENT} PARENT PROGRAM ARGUMENTS..."),
+        ));
+    };
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != Some(parent) {
+        // It died before the request was made; the signal will never come.
+        return Err(io::Error::other("the process that asked for it is gone"));
+    }
+    raise_open_files();
+    let mut command = Command::new(&program);
+    command.args(arguments);
+    if let Some(path) = std::env::var_os(LIBRARY_PATH) {
+        command.env("LD_LIBRARY_PATH", path);
+    }
+    for variable in VARIABLES_REMOVED {
+        command.env_remove(variable);
+    }
+    Err(command.exec())
+}
+
+/// Raises this process's soft limit of open files to the hard one. Returns the limit that now holds; `u64::MAX`: none.
+pub fn raise_open_files() -> u64 {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match rustix::process::setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
+        Err(_) => limit.current.unwrap_or(u64::MAX),
+    }
+}
+
+/// A command that runs `program` through the trampoline `launcher` (the `prony` program itself), with
+/// `library_path` as its `LD_LIBRARY_PATH`.
+#[must_use]
+pub fn command(launcher: &Path, program: impl AsRef<OsStr>, library_path: Option<OsString>) -> Command {
+    let mut command = Command::new(launcher);
+    command.arg(ARGUMENT).arg(std::process::id().to_string()).arg(program);
+    if let Some(path) = library_path {
+        command.env(LIBRARY_PATH, path);
+    }
+    command
+}
+
+struct Request {
+    command: Command,
+    reply: mpsc::SyncSender<io::Result<Child>>,
+}
+
+/// Starts `command` from the thread that lives as long as this process, in a process group of its own, so that Ctrl-C
+/// on the terminal reaches Prony alone, which then stops it in order.
+///
+/// # Errors
+/// As [`Command::spawn`].
+pub fn spawn(mut command: Command) -> io::Result<Child> {
+    static SPAWNER: OnceLock<Mutex<mpsc::Sender<Request>>> = OnceLock::new();
+    command.process_group(0);
+    let (reply, answer) = mpsc::sync_channel(1);
+    let spawner = SPAWNER.get_or_init(|| Mutex::new(start_spawner()));
+    let sent = match spawner.lock() {
+        Ok(requests) => requests.send(Request { command, reply }),
+        Err(poisoned) => poisoned.into_inner().send(Request { command, reply }),
+    };
+    sent.map_err(|_| io::Error::other("the thread that starts servers is gone"))?;
+    answer.recv().map_err(|_| io::Error::other("the thread that starts servers is gone"))?
+}
+
+fn start_spawner() -> mpsc::Sender<Request> {
+    let (sender, requests) = mpsc::channel::<Request>();
+    thread::spawn(move || {
+        for mut request in requests {
+            // Nobody waits for the answer only if the asking thread has panicked; then the child is dropped, and dies
+            // with this process.
+            let _ = request.reply.send(request.command.spawn());
+        }
+    });
+    sender
+}
