@@ -1,5 +1,10 @@
 //! Samples the machine and the server's process while a load runs. Knows nothing else of Prony.
 
+mod machine;
+mod sampler;
+
+pub use sampler::Sampler;
+
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -20,6 +25,12 @@ pub struct Machine {
     pub virtualisation: String,
     /// Limit of open files of this process.
     pub open_files_max: u64,
+    /// CPUs that the control group of this process may use; `None`: no limit.
+    #[serde(default)]
+    pub cpu_limit: Option<f64>,
+    /// Memory that the control group of this process may use, bytes; `None`: no limit.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
 }
 
 /// One second of machine and server.
@@ -43,6 +54,12 @@ pub struct Reading {
     pub server_memory_bytes: Option<u64>,
     /// Threads of the server.
     pub server_threads: Option<u32>,
+    /// Bytes per second that the server had read from disks; `None` as above, or where this may not be known.
+    #[serde(default)]
+    pub server_read_bytes_per_second: Option<f64>,
+    /// Bytes per second that the server had written to disks.
+    #[serde(default)]
+    pub server_written_bytes_per_second: Option<f64>,
     /// This process, in CPUs.
     pub client_cpu: f64,
     /// Context switches per second, whole machine.

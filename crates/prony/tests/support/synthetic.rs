@@ -168,6 +168,7 @@ pub fn machine() -> Machine {
         distribution: "Debian GNU/Linux 12 (bookworm)".to_owned(),
         virtualisation: "kvm".to_owned(),
         open_files_max: 65_536,
+        ..Machine::default()
     }
 }
 
@@ -310,6 +311,7 @@ fn reading(second: u32, dice: &mut Dice) -> Reading {
         server_threads: Some(24),
         client_cpu: 0.4 + 0.05 * dice.uniform(),
         context_switches_per_second: 41_000.0,
+        ..Reading::default()
     }
 }
 
