@@ -50,6 +50,10 @@ pub enum Error {
     NoAnswer { server: String, after: Duration, log: String },
     #[error("no free port on 127.0.0.1: {source}")]
     NoPort { source: io::Error },
+    #[error(
+        "no server is named: give --url mysql://user@127.0.0.1:3306/database, set PRONY_URL, or put host and user into the group [client] of ~/.my.cnf"
+    )]
+    NoAddress,
     #[error("{what} is not a server address: {reason}. One looks like mysql://user@127.0.0.1:3306/database")]
     Address { what: String, reason: String },
     #[error("{file}, line {line}: {reason}", file = file.display())]

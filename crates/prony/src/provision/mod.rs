@@ -13,12 +13,14 @@ mod instance;
 mod libraries;
 mod lock;
 mod log;
+mod option_file;
 mod places;
 mod provisioner;
 mod remains;
 mod settings;
 mod software;
 mod space;
+pub mod target;
 pub mod trampoline;
 
 pub use error::Error;
