@@ -6,10 +6,12 @@
 //! This is the only crate with sockets, threads and (in [`io`]) unsafe code. It does not know who asked: no study, no
 //! store, no files, no printing.
 
+pub mod client;
 pub mod histogram;
 pub mod random;
 pub mod sample;
 pub mod spec;
+pub mod tls;
 
 pub use histogram::Histogram;
 pub use sample::{Outcome, Sample};

@@ -12,7 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-pub(super) fn begin(session: Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Handshake, Error> {
+pub(super) fn begin(session: &Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Handshake, Error> {
     if !session.is_idle() {
         return Err(Error::OutOfTurn("a command was sent before the reply to the last one was complete"));
     }
@@ -37,6 +37,6 @@ pub(super) fn begin(session: Session, options: Arc<Options>, out: &mut Vec<u8>) 
         put_attributes(out, &options.attributes);
     }
     let sequence = packet::end(out, start, 0);
-    let greeting = Greeting::remembered(session.version, session.thread, flags, session.nonce);
+    let greeting = Greeting::remembered(session.version.clone(), session.thread, flags, session.nonce);
     Ok(Handshake::resume(options, channel, sequence, greeting, Some(exchange)))
 }

@@ -67,9 +67,9 @@ impl Handshake {
         Self { options, channel, sequence: 0, state: State::Greeting }
     }
 
-    /// Another account, and with it a fresh session, on a connection that is logged in. `out` receives the command.
-    /// Capabilities and character set stay as they are agreed.
-    pub fn change_user(session: Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Self, Error> {
+    /// Another account, and with it a fresh session in place of `session`, on a connection that is logged in. `out`
+    /// receives the command. Capabilities stay as they are agreed; the character set is that of `options`.
+    pub fn change_user(session: &Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Self, Error> {
         super::change_user::begin(session, options, out)
     }
 
