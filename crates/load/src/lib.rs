@@ -6,13 +6,24 @@
 //! This is the only crate with sockets, threads and (in [`io`]) unsafe code. It does not know who asked: no study, no
 //! store, no files, no printing.
 
+mod bench;
 pub mod client;
+mod connection;
+mod engine;
+mod execute;
 pub mod histogram;
+pub mod io;
+mod program;
 pub mod random;
+mod record;
 pub mod sample;
 pub mod spec;
 pub mod tls;
+mod transport;
+mod worker;
 
+pub use engine::{Error, Progress, Stop, run};
 pub use histogram::Histogram;
+pub use program::Error as ProgramError;
 pub use sample::{Outcome, Sample};
 pub use spec::Spec;

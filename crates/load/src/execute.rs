@@ -1,0 +1,523 @@
+//! How a connection carries out its transactions: draws values, writes statements, judges replies, counts.
+
+use crate::{
+    bench::Bench,
+    connection::{Connection, Loss, Prepared, Stage},
+    program::{Action, Drawer, Drawn, Input, Part, Program, Sentence},
+    sample::Phase,
+    spec::{Expect, SlotIndex},
+};
+use std::io::Write as _;
+use wire::{
+    Value,
+    client::{Column, Reply, Row, Sink, Statement},
+    constants::status,
+};
+
+/// "This command is not supported in the prepared statement protocol yet", and "unknown command".
+const CANNOT_PREPARE: [u16; 2] = [1295, 1047];
+/// Parameters for which there is room on the stack; a statement with more allocates.
+const PARAMETERS_ON_STACK: usize = 24;
+
+/// Errors after which every further attempt would end the same way: the load ends with the server's words.
+/// Access denied, unknown database, column, syntax, table, no privilege, too many prepared statements, read only.
+const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 1146, 1290, 1461, 1836];
+
+impl Connection {
+    /// Begins the next transaction, unless the load is being stopped.
+    pub(crate) fn begin(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        let programs = bench.programs;
+        self.routine = programs[self.stream].choose(&mut self.random);
+        self.step = 0;
+        self.began_ns = None;
+        self.arena.clear();
+        self.advance(bench)
+    }
+
+    /// Goes on with the current transaction until something must be waited for.
+    fn advance(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        let programs = bench.programs;
+        let program = &programs[self.stream];
+        loop {
+            let Some(action) = program.transactions[self.routine].steps.get(self.step) else {
+                let now_ns = bench.now_ns();
+                self.end_transaction(bench, now_ns);
+                if bench.stopping {
+                    return self.rest(bench);
+                }
+                self.routine = program.choose(&mut self.random);
+                self.step = 0;
+                self.arena.clear();
+                continue;
+            };
+            self.step += 1;
+            match action {
+                Action::Draw { slot, source } => {
+                    let mut drawer = Drawer { random: &mut self.random, connection: self.number };
+                    self.slots[usize::from(*slot)] = program.draw(source, &mut drawer, &mut self.arena);
+                }
+                Action::Send(statement) => return self.send_statement(*statement, bench),
+                Action::BulkRow { kind, head, row, limit_bytes } => {
+                    self.began_ns.get_or_insert_with(|| bench.now_ns());
+                    self.add_row(program, head, row, bench);
+                    if self.bulk.len() >= *limit_bytes {
+                        return self.send_bulk(*kind, bench);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A transaction ended well.
+    fn end_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
+        bench.tally.turn(now_ns, bench.programs);
+        let began_ns = self.began_ns.take().unwrap_or(now_ns);
+        let tally = &mut bench.tally.batch.streams[self.stream].transactions[self.routine];
+        tally.count += 1;
+        tally.service.record_ns(now_ns - began_ns);
+        if bench.tally.phase == Phase::Measure && !bench.tally.over {
+            self.finished += 1;
+        }
+    }
+
+    /// The load is being stopped: what still waits to be sent in bulk is sent, then the connection is idle.
+    fn rest(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        let bulk =
+            bench.programs[self.stream].transactions[self.routine].steps.iter().find_map(|step| match step {
+                Action::BulkRow { kind, .. } => Some(*kind),
+                _ => None,
+            });
+        match bulk {
+            Some(kind) if !self.bulk.is_empty() => self.send_bulk(kind, bench),
+            _ => {
+                self.stage = Stage::Idle;
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a statement; if it is not prepared yet, prepares it first.
+    fn send_statement(&mut self, index: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        let program = &bench.programs[self.stream];
+        let sentence = &program.statements[index];
+        bench.out.clear();
+        let place = if sentence.prepared { Some(self.prepared_index(program, index)) } else { None };
+        match place.map(|place| self.prepared[place]) {
+            Some(Prepared::Not) => return self.prepare(index, bench),
+            Some(Prepared::Ready(_)) => self.write_execute(program, index, bench)?,
+            Some(Prepared::AsText) | None => self.write_text(program, sentence, bench)?,
+        }
+        self.kept = false;
+        self.stage = Stage::Executing(index);
+        self.send(bench)
+    }
+
+    /// Sends what is in the worker's output buffer; its reply is timed from here.
+    fn send(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        self.sent_ns = bench.now_ns();
+        if self.began_ns.is_none() {
+            self.began_ns = Some(self.sent_ns);
+        }
+        let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
+        Ok(transport.send(&bench.out)?)
+    }
+
+    fn prepared_index(&self, program: &Program, statement: usize) -> usize {
+        let sentence = &program.statements[statement];
+        let table = match sentence.table.map(|slot| self.slots[usize::from(slot)]) {
+            Some(Drawn::Integer(table)) => (table - 1).clamp(0, i64::from(program.tables) - 1) as usize,
+            _ => 0,
+        };
+        statement * program.tables as usize + table
+    }
+
+    fn prepare(&mut self, index: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        let program = &bench.programs[self.stream];
+        bench.text.clear();
+        for part in &program.statements[index].parts {
+            match part {
+                Part::Sql(sql) => bench.text.extend_from_slice(sql),
+                Part::Parameter(_) => bench.text.push(b'?'),
+                Part::Table(slot) => {
+                    write_plain(self.slots[usize::from(*slot)], &self.arena, &mut bench.text)
+                }
+                Part::Inline(_) => {}
+            }
+        }
+        let session = self.session.as_mut().ok_or(Loss::Closed)?;
+        session.prepare(&bench.text, &mut bench.out)?;
+        self.stage = Stage::Preparing(index);
+        self.send(bench)
+    }
+
+    /// Draws the parameters of a statement into the worker's buffers.
+    fn draw_parameters(&mut self, program: &Program, sentence: &Sentence, bench: &mut Bench<'_>) {
+        bench.drawn.clear();
+        bench.arena.clear();
+        for part in &sentence.parts {
+            if let Part::Parameter(input) = part {
+                let drawn = self.value(program, input, &mut bench.arena);
+                bench.drawn.push(drawn);
+            }
+        }
+    }
+
+    /// The value of an operand; a text is copied to the end of `arena`.
+    fn value(&mut self, program: &Program, input: &Input, arena: &mut Vec<u8>) -> Drawn {
+        match input {
+            Input::Draw(source) => {
+                let mut drawer = Drawer { random: &mut self.random, connection: self.number };
+                program.draw(source, &mut drawer, arena)
+            }
+            Input::SlotPlus(slot, add) => match self.slots[usize::from(*slot)] {
+                Drawn::Integer(number) => Drawn::Integer(number.wrapping_add(*add)),
+                Drawn::Text { start, end } => {
+                    // a number that was kept from a row of the text protocol
+                    let text = &self.arena[start as usize..end as usize];
+                    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+                    number.map_or(Drawn::Null, |number| Drawn::Integer(number.wrapping_add(*add)))
+                }
+                other => other,
+            },
+            Input::Slot(slot) => copy(self.slots[usize::from(*slot)], &self.arena, arena),
+        }
+    }
+
+    fn write_execute(&mut self, program: &Program, index: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        self.draw_parameters(program, &program.statements[index], bench);
+        let place = self.prepared_index(program, index);
+        let (Some(session), Prepared::Ready(statement)) = (&mut self.session, &mut self.prepared[place])
+        else {
+            return Err(Loss::Closed);
+        };
+        let Bench { drawn, arena, out, .. } = bench;
+        if drawn.len() <= PARAMETERS_ON_STACK {
+            let mut values = [Value::Null; PARAMETERS_ON_STACK];
+            for (value, drawn) in values.iter_mut().zip(&*drawn) {
+                *value = as_value(*drawn, arena);
+            }
+            session.execute(statement, &values[..drawn.len()], out)?;
+        } else {
+            let values: Vec<Value<'_>> = drawn.iter().map(|drawn| as_value(*drawn, arena)).collect();
+            session.execute(statement, &values, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_text(
+        &mut self,
+        program: &Program,
+        sentence: &Sentence,
+        bench: &mut Bench<'_>,
+    ) -> Result<(), Loss> {
+        bench.text.clear();
+        bench.arena.clear();
+        let escapes = self.status & status::NO_BACKSLASH_ESCAPES == 0;
+        for part in &sentence.parts {
+            match part {
+                Part::Sql(sql) => bench.text.extend_from_slice(sql),
+                Part::Table(slot) => {
+                    write_plain(self.slots[usize::from(*slot)], &self.arena, &mut bench.text)
+                }
+                Part::Parameter(input) => {
+                    let drawn = self.value(program, input, &mut bench.arena);
+                    write_literal(drawn, &bench.arena, escapes, &mut bench.text);
+                }
+                Part::Inline(input) => {
+                    let drawn = self.value(program, input, &mut bench.arena);
+                    write_plain(drawn, &bench.arena, &mut bench.text);
+                }
+            }
+        }
+        let session = self.session.as_mut().ok_or(Loss::Closed)?;
+        Ok(session.query(&bench.text, &mut bench.out)?)
+    }
+
+    fn add_row(&mut self, program: &Program, head: &[Part], row: &[Part], bench: &mut Bench<'_>) {
+        let mut bulk = std::mem::take(&mut self.bulk);
+        if bulk.is_empty() {
+            self.write_plain_parts(program, head, bench, &mut bulk);
+        } else {
+            bulk.push(b',');
+        }
+        self.write_plain_parts(program, row, bench, &mut bulk);
+        self.bulk = bulk;
+    }
+
+    fn write_plain_parts(
+        &mut self,
+        program: &Program,
+        parts: &[Part],
+        bench: &mut Bench<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        for part in parts {
+            match part {
+                Part::Sql(sql) => out.extend_from_slice(sql),
+                Part::Table(slot) => write_plain(self.slots[usize::from(*slot)], &self.arena, out),
+                Part::Inline(input) | Part::Parameter(input) => {
+                    bench.arena.clear();
+                    let drawn = self.value(program, input, &mut bench.arena);
+                    write_plain(drawn, &bench.arena, out);
+                }
+            }
+        }
+    }
+
+    fn send_bulk(&mut self, kind: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        bench.out.clear();
+        let session = self.session.as_mut().ok_or(Loss::Closed)?;
+        session.query(&self.bulk, &mut bench.out)?;
+        self.bulk.clear();
+        self.stage = Stage::Inserting(kind);
+        self.send(bench)
+    }
+
+    /// A whole reply has come.
+    pub(crate) fn on_reply(&mut self, reply: &Reply, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        bench.tally.turn(now_ns, bench.programs);
+        match self.stage {
+            Stage::Executing(index) => {
+                let sentence = &bench.programs[self.stream].statements[index];
+                self.count(sentence.kind, sentence.expect, reply, now_ns, bench);
+            }
+            Stage::Inserting(kind) => self.count(kind, Expect::Anything, reply, now_ns, bench),
+            Stage::Preparing(index) => return self.on_prepared(index, reply, now_ns, bench),
+            Stage::RollingBack => {
+                self.status &= !status::IN_TRANSACTION;
+                return self.after_failure(bench);
+            }
+            Stage::Down | Stage::Connecting | Stage::LoggingIn(_) | Stage::Idle => return Ok(()),
+        }
+        if reply.error.is_some() {
+            // the server may not have taken the types of the parameters that came with this execution
+            for prepared in &mut self.prepared {
+                if let Prepared::Ready(statement) = prepared {
+                    statement.forget_types();
+                }
+            }
+            return self.on_failure(now_ns, bench);
+        }
+        self.status = reply.status;
+        self.advance(bench)
+    }
+
+    /// Counts a reply to a statement of `kind`.
+    #[inline]
+    fn count(&mut self, kind: usize, expect: Expect, reply: &Reply, now_ns: u64, bench: &mut Bench<'_>) {
+        let tally = &mut bench.tally.batch.streams[self.stream].statements[kind];
+        tally.rows += reply.rows;
+        tally.affected += reply.affected;
+        if let Some(error) = reply.error {
+            tally.errors += 1;
+            let message = self.session.as_ref().map_or("", |session| session.message());
+            bench.count_error(self.stream, error.code, error.state, message, now_ns);
+            if HOPELESS.contains(&error.code) && bench.hopeless.is_none() {
+                bench.hopeless = Some(format!("{message} (error {error})"));
+            }
+            return;
+        }
+        tally.count += 1;
+        tally.not_found += u64::from(expect == Expect::Row && reply.rows == 0);
+        tally.unchanged += u64::from(expect == Expect::Change && reply.affected == 0);
+        tally.service.record_ns(now_ns - self.sent_ns);
+    }
+
+    fn on_prepared(
+        &mut self,
+        index: usize,
+        reply: &Reply,
+        now_ns: u64,
+        bench: &mut Bench<'_>,
+    ) -> Result<(), Loss> {
+        let program = &bench.programs[self.stream];
+        let place = self.prepared_index(program, index);
+        match (reply.error, reply.prepared) {
+            // a server that counts other parameters than we do is not one to be trusted with binary values
+            (None, Some(prepared))
+                if usize::from(prepared.parameters) == program.statements[index].parameters() =>
+            {
+                self.prepared[place] = Prepared::Ready(Statement::new(prepared));
+            }
+            (Some(error), _) if !CANNOT_PREPARE.contains(&error.code) => {
+                self.count(program.statements[index].kind, Expect::Anything, reply, now_ns, bench);
+                return self.on_failure(now_ns, bench);
+            }
+            _ => self.prepared[place] = Prepared::AsText,
+        }
+        self.send_statement(index, bench)
+    }
+
+    /// A statement failed: its transaction ends here, rolled back if the server still has it open.
+    fn on_failure(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        self.fail_transaction(bench, now_ns);
+        if self.status & status::IN_TRANSACTION == 0 {
+            return self.after_failure(bench);
+        }
+        bench.rolled_back[self.stream] += 1;
+        bench.out.clear();
+        let session = self.session.as_mut().ok_or(Loss::Closed)?;
+        session.query(b"ROLLBACK", &mut bench.out)?;
+        self.stage = Stage::RollingBack;
+        let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
+        Ok(transport.send(&bench.out)?)
+    }
+
+    /// Counts the transaction that is under way as failed.
+    pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
+        bench.tally.turn(now_ns, bench.programs);
+        if self.began_ns.take().is_some() {
+            bench.tally.batch.streams[self.stream].transactions[self.routine].errors += 1;
+        }
+    }
+
+    fn after_failure(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        if bench.stopping || bench.hopeless.is_some() {
+            self.stage = Stage::Idle;
+            return Ok(());
+        }
+        self.begin(bench)
+    }
+}
+
+/// Takes the first row of a result into slots: see [`crate::spec::Statement::keep`].
+pub(crate) struct FirstRow<'a> {
+    pub(crate) keep: &'a [SlotIndex],
+    pub(crate) slots: &'a mut [Drawn],
+    pub(crate) arena: &'a mut Vec<u8>,
+    pub(crate) seen: &'a mut bool,
+}
+
+impl Sink for FirstRow<'_> {
+    fn wants_columns(&self) -> bool {
+        false
+    }
+
+    fn wants_rows(&self) -> bool {
+        !*self.seen
+    }
+
+    fn column(&mut self, _: &Column<'_>) {}
+
+    fn row(&mut self, row: &Row<'_>) -> Result<(), wire::Error> {
+        *self.seen = true;
+        let mut values = row.values();
+        for slot in self.keep {
+            let value = values.next().transpose()?.unwrap_or(Value::Null);
+            self.slots[usize::from(*slot)] = match value {
+                Value::Null | Value::LongData => Drawn::Null,
+                Value::Int(number) => Drawn::Integer(number),
+                Value::UInt(number) => match i64::try_from(number) {
+                    Ok(number) => Drawn::Integer(number),
+                    Err(_) => text(number.to_string().as_bytes(), self.arena),
+                },
+                Value::Float(number) => Drawn::Real(f64::from(number)),
+                Value::Double(number) => Drawn::Real(number),
+                Value::Bytes(bytes) => text(bytes, self.arena),
+                Value::Date(date) => text(date.to_string().as_bytes(), self.arena),
+                Value::DateTime(moment) => text(moment.to_string().as_bytes(), self.arena),
+                Value::Time(time) => text(time.to_string().as_bytes(), self.arena),
+            };
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Reply) {
+        if !*self.seen {
+            for slot in self.keep {
+                self.slots[usize::from(*slot)] = Drawn::Null;
+            }
+        }
+    }
+}
+
+fn text(bytes: &[u8], arena: &mut Vec<u8>) -> Drawn {
+    let start = arena.len() as u32;
+    arena.extend_from_slice(bytes);
+    Drawn::Text { start, end: arena.len() as u32 }
+}
+
+fn copy(drawn: Drawn, from: &[u8], arena: &mut Vec<u8>) -> Drawn {
+    let Drawn::Text { start, end } = drawn else { return drawn };
+    text(&from[start as usize..end as usize], arena)
+}
+
+fn as_value(drawn: Drawn, arena: &[u8]) -> Value<'_> {
+    match drawn {
+        Drawn::Null => Value::Null,
+        Drawn::Integer(number) => Value::Int(number),
+        Drawn::Real(number) => Value::Double(number),
+        Drawn::Text { start, end } => Value::Bytes(&arena[start as usize..end as usize]),
+    }
+}
+
+/// Writes a value as it is, without quotes.
+fn write_plain(drawn: Drawn, arena: &[u8], out: &mut Vec<u8>) {
+    match drawn {
+        Drawn::Null => out.extend_from_slice(b"NULL"),
+        Drawn::Integer(number) => write_integer(number, out),
+        // writing to memory cannot fail
+        Drawn::Real(number) => drop(write!(out, "{number}")),
+        Drawn::Text { start, end } => out.extend_from_slice(&arena[start as usize..end as usize]),
+    }
+}
+
+fn write_integer(number: i64, out: &mut Vec<u8>) {
+    const DIGITS_MAX: usize = 20;
+    let mut digits = [0u8; DIGITS_MAX];
+    let mut at = DIGITS_MAX;
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Writes a value as an SQL literal. Quotes are doubled, which is right in every SQL mode; backslashes only where the
+/// server takes them as escapes.
+fn write_literal(drawn: Drawn, arena: &[u8], escapes: bool, out: &mut Vec<u8>) {
+    let Drawn::Text { start, end } = drawn else { return write_plain(drawn, arena, out) };
+    out.push(b'\'');
+    for &byte in &arena[start as usize..end as usize] {
+        if byte == b'\'' || (byte == b'\\' && escapes) {
+            out.push(byte);
+        }
+        out.push(byte);
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_cannot_break_out_of_their_quotes() {
+        let arena = br"it's a \ back";
+        let whole = Drawn::Text { start: 0, end: arena.len() as u32 };
+        let written = |escapes| {
+            let mut out = Vec::new();
+            write_literal(whole, arena, escapes, &mut out);
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(written(true), r"'it''s a \\ back'");
+        assert_eq!(written(false), r"'it''s a \ back'");
+    }
+
+    #[test]
+    fn integers_are_written_to_their_ends() {
+        for number in [0, 7, -7, 10, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            write_integer(number, &mut out);
+            assert_eq!(String::from_utf8(out).expect("digits"), number.to_string());
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! A workload made ready to run: names become indices, distributions and texts are prepared once, so that nothing is
+//! looked up, parsed or allocated between two statements of a running connection.
+
+use crate::{
+    random::{self, Random, Sampler},
+    spec::{Draw, Expect, Literal, Operand, Piece, Protocol, SlotIndex, Statement, Step, Workload},
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
+
+/// A workload that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No transactions, or no steps.
+    #[error("workload {0} has nothing to do")]
+    Empty(String),
+    /// A weight that is not a positive number.
+    #[error("transaction {0}: its weight must be above 0")]
+    Weight(String),
+    /// No tables.
+    #[error("workload {0} needs at least one table")]
+    Tables(String),
+    /// A piece that has no place in a bulk row.
+    #[error("{0}: parameters are not possible in a bulk row; write the value inline")]
+    Bulk(String),
+    /// More than the engine has room for.
+    #[error("{what}: {count}, but at most {limit} are possible")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Most parameters of one statement: the protocol's own limit.
+pub(crate) const PARAMETERS_MAX: usize = 65_535;
+/// Most prepared statements of a connection (statements times tables); MySQL's own limit for a whole server.
+pub(crate) const STATEMENTS_MAX: usize = 4_194_304;
+
+/// A workload in runnable form; shared by all workers.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) transactions: Vec<Routine>,
+    /// Upper ends of the transactions' shares, ascending to 1.
+    cumulated: Vec<f64>,
+    pub(crate) tables: u32,
+    /// Names of the statement kinds, in order of appearance.
+    pub(crate) kinds: Vec<String>,
+    /// Different statements; a connection keeps one prepared statement for each of them and each table.
+    pub(crate) statements: Vec<Sentence>,
+    pub(crate) slots: usize,
+    /// State of draws that count over all connections.
+    counters: Vec<AtomicU64>,
+}
+
+/// A transaction's steps.
+#[derive(Debug)]
+pub(crate) struct Routine {
+    pub(crate) name: String,
+    pub(crate) steps: Vec<Action>,
+}
+
+/// A step.
+#[derive(Debug)]
+pub(crate) enum Action {
+    Draw {
+        slot: SlotIndex,
+        source: Source,
+    },
+    /// Index in [`Program::statements`].
+    Send(usize),
+    BulkRow {
+        kind: usize,
+        head: Vec<Part>,
+        row: Vec<Part>,
+        limit_bytes: usize,
+    },
+}
+
+/// A statement.
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    pub(crate) kind: usize,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) prepared: bool,
+    /// Slot of the table number, where the text depends on it.
+    pub(crate) table: Option<SlotIndex>,
+    pub(crate) keep: Vec<SlotIndex>,
+    pub(crate) expect: Expect,
+}
+
+impl Sentence {
+    /// Number of parameters when prepared.
+    pub(crate) fn parameters(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Parameter(_))).count()
+    }
+}
+
+/// A piece of a statement.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Sql(Vec<u8>),
+    Parameter(Input),
+    Table(SlotIndex),
+    Inline(Input),
+}
+
+/// An operand.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Slot(SlotIndex),
+    SlotPlus(SlotIndex, i64),
+    Draw(Source),
+}
+
+/// A draw.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Integer(Sampler),
+    /// One for each connection.
+    IntegerOfConnection(Vec<Sampler>),
+    Table,
+    TableOfConnection,
+    Real {
+        min: f64,
+        span: f64,
+    },
+    Pattern(Vec<u8>),
+    Text {
+        min: u32,
+        max: u32,
+    },
+    Choice(Vec<Literal>),
+    Unique {
+        counter: usize,
+        offset: i64,
+    },
+    Sequence {
+        counter: usize,
+        first: i64,
+    },
+    Connection,
+    Literal(Literal),
+}
+
+/// A value that was drawn. Text lies in the arena that was given to the draw.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) enum Drawn {
+    #[default]
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text {
+        start: u32,
+        end: u32,
+    },
+}
+
+/// What a draw needs of its connection.
+pub(crate) struct Drawer<'a> {
+    pub(crate) random: &'a mut Random,
+    pub(crate) connection: u32,
+}
+
+impl Program {
+    /// Compiles a workload for a stream of `connections` connections.
+    pub(crate) fn new(workload: &Workload, protocol: Protocol, connections: u32) -> Result<Self, Error> {
+        let acts = |step: &Step| !matches!(step, Step::Draw { .. });
+        // a transaction that sends nothing would never let its worker go
+        if workload.transactions.is_empty()
+            || !workload.transactions.iter().all(|each| each.steps.iter().any(acts))
+        {
+            return Err(Error::Empty(workload.name.clone()));
+        }
+        if workload.tables == 0 {
+            return Err(Error::Tables(workload.name.clone()));
+        }
+        let mut compiler = Compiler { protocol, connections, ..Compiler::default() };
+        let mut transactions = Vec::new();
+        let mut cumulated = Vec::new();
+        let total: f64 = workload.transactions.iter().map(|each| each.weight).sum();
+        let mut sum = 0.0;
+        for transaction in &workload.transactions {
+            if transaction.weight.is_nan() || transaction.weight <= 0.0 || !total.is_finite() {
+                return Err(Error::Weight(transaction.name.clone()));
+            }
+            sum += transaction.weight / total;
+            cumulated.push(sum);
+            let steps = transaction.steps.iter().map(|step| compiler.step(step)).collect::<Result<_, _>>()?;
+            transactions.push(Routine { name: transaction.name.clone(), steps });
+        }
+        let prepared = compiler.statements.len() * workload.tables as usize;
+        if prepared > STATEMENTS_MAX {
+            let what = "prepared statements of one connection (statements x tables)";
+            return Err(Error::TooMany { what, count: prepared, limit: STATEMENTS_MAX });
+        }
+        Ok(Self {
+            transactions,
+            cumulated,
+            tables: workload.tables,
+            kinds: compiler.kinds,
+            statements: compiler.statements,
+            slots: compiler.slots,
+            counters: compiler.counters,
+        })
+    }
+
+    /// Chooses the next transaction by weight.
+    #[inline]
+    pub(crate) fn choose(&self, random: &mut Random) -> usize {
+        if self.transactions.len() == 1 {
+            return 0;
+        }
+        let point = random.unit();
+        self.cumulated.iter().position(|&end| point < end).unwrap_or(self.transactions.len() - 1)
+    }
+
+    /// Draws a value; text goes to the end of `arena`.
+    #[inline]
+    pub(crate) fn draw(&self, source: &Source, drawer: &mut Drawer<'_>, arena: &mut Vec<u8>) -> Drawn {
+        let start = arena.len() as u32;
+        match source {
+            Source::Integer(sampler) => return Drawn::Integer(sampler.draw(drawer.random)),
+            Source::IntegerOfConnection(samplers) => {
+                return Drawn::Integer(samplers[drawer.connection as usize].draw(drawer.random));
+            }
+            Source::Table => {
+                return Drawn::Integer(drawer.random.below(u64::from(self.tables)) as i64 + 1);
+            }
+            Source::TableOfConnection => {
+                return Drawn::Integer(i64::from(drawer.connection % self.tables) + 1);
+            }
+            Source::Real { min, span } => return Drawn::Real(min + span * drawer.random.unit()),
+            Source::Pattern(pattern) => random::write_pattern(pattern, drawer.random, arena),
+            Source::Text { min, max } => random::write_text(*min, *max, drawer.random, arena),
+            Source::Choice(list) => {
+                let chosen = &list[drawer.random.below(list.len() as u64) as usize];
+                return literal(chosen, arena);
+            }
+            Source::Unique { counter, offset } => {
+                let index = self.counters[*counter].fetch_add(1, Ordering::Relaxed);
+                return Drawn::Integer(i64::from(random::unique(index as u32)).wrapping_add(*offset));
+            }
+            Source::Sequence { counter, first } => {
+                let index = self.counters[*counter].fetch_add(1, Ordering::Relaxed);
+                return Drawn::Integer(first.wrapping_add(index as i64));
+            }
+            Source::Connection => return Drawn::Integer(i64::from(drawer.connection)),
+            Source::Literal(value) => return literal(value, arena),
+        }
+        Drawn::Text { start, end: arena.len() as u32 }
+    }
+}
+
+fn literal(value: &Literal, arena: &mut Vec<u8>) -> Drawn {
+    match value {
+        Literal::Null => Drawn::Null,
+        Literal::Integer(number) => Drawn::Integer(*number),
+        Literal::Real(number) => Drawn::Real(*number),
+        Literal::Text(text) => {
+            let start = arena.len() as u32;
+            arena.extend_from_slice(text.as_bytes());
+            Drawn::Text { start, end: arena.len() as u32 }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Compiler {
+    protocol: Protocol,
+    connections: u32,
+    kinds: Vec<String>,
+    statements: Vec<Sentence>,
+    /// What each of `statements` was made from: equal ones are prepared once.
+    sources: Vec<Statement>,
+    slots: usize,
+    counters: Vec<AtomicU64>,
+}
+
+impl Compiler {
+    fn step(&mut self, step: &Step) -> Result<Action, Error> {
+        Ok(match step {
+            Step::Draw { slot, draw } => {
+                self.slot(*slot);
+                Action::Draw { slot: *slot, source: self.source(draw) }
+            }
+            Step::Statement(statement) => Action::Send(self.statement(statement)?),
+            Step::BulkRow { kind, head, row, limit_bytes } => {
+                if head.iter().chain(row).any(|piece| matches!(piece, Piece::Parameter(_))) {
+                    return Err(Error::Bulk(kind.clone()));
+                }
+                Action::BulkRow {
+                    kind: self.kind(kind),
+                    head: self.parts(head),
+                    row: self.parts(row),
+                    limit_bytes: *limit_bytes as usize,
+                }
+            }
+        })
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<usize, Error> {
+        if let Some(known) = self.sources.iter().position(|source| source == statement) {
+            return Ok(known);
+        }
+        let kind = self.kind(&statement.kind);
+        let parts = self.parts(&statement.pieces);
+        let count = parts.iter().filter(|part| matches!(part, Part::Parameter(_))).count();
+        if count > PARAMETERS_MAX {
+            return Err(Error::TooMany { what: "parameters of one statement", count, limit: PARAMETERS_MAX });
+        }
+        let mut tables = parts.iter().filter_map(|part| match part {
+            Part::Table(slot) => Some(*slot),
+            _ => None,
+        });
+        let table = tables.next();
+        let several = tables.any(|slot| Some(slot) != table);
+        let inline = parts.iter().any(|part| matches!(part, Part::Inline(_)));
+        for slot in &statement.keep {
+            self.slot(*slot);
+        }
+        self.sources.push(statement.clone());
+        self.statements.push(Sentence {
+            kind,
+            parts,
+            prepared: self.protocol == Protocol::Prepared && !statement.text_only && !inline && !several,
+            table,
+            keep: statement.keep.clone(),
+            expect: statement.expect,
+        });
+        Ok(self.statements.len() - 1)
+    }
+
+    fn parts(&mut self, pieces: &[Piece]) -> Vec<Part> {
+        pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Sql(text) => Part::Sql(text.clone().into_bytes()),
+                Piece::Parameter(operand) => Part::Parameter(self.input(operand)),
+                Piece::Inline(operand) => Part::Inline(self.input(operand)),
+                Piece::Table(slot) => {
+                    self.slot(*slot);
+                    Part::Table(*slot)
+                }
+            })
+            .collect()
+    }
+
+    fn input(&mut self, operand: &Operand) -> Input {
+        match operand {
+            Operand::Slot(slot) => {
+                self.slot(*slot);
+                Input::Slot(*slot)
+            }
+            Operand::SlotPlus(slot, add) => {
+                self.slot(*slot);
+                Input::SlotPlus(*slot, *add)
+            }
+            Operand::Draw(draw) => Input::Draw(self.source(draw)),
+        }
+    }
+
+    fn source(&mut self, draw: &Draw) -> Source {
+        match draw {
+            Draw::Integer { min, max, distribution } => {
+                Source::Integer(Sampler::new(*min, *max, *distribution))
+            }
+            Draw::IntegerOfConnection { min, max, distribution } => {
+                let border = |part: u32| {
+                    let span = i128::from(*max) - i128::from(*min);
+                    *min + (span * i128::from(part) / i128::from(self.connections)) as i64
+                };
+                let share = |part| Sampler::new(border(part), border(part + 1), *distribution);
+                Source::IntegerOfConnection((0..self.connections).map(share).collect())
+            }
+            Draw::Table => Source::Table,
+            Draw::TableOfConnection => Source::TableOfConnection,
+            Draw::Real { min, max } => Source::Real { min: *min, span: max - min },
+            Draw::Pattern(pattern) => Source::Pattern(pattern.clone().into_bytes()),
+            Draw::Text { min, max } => Source::Text { min: *min, max: *max },
+            Draw::Choice(list) if list.is_empty() => Source::Literal(Literal::Null),
+            Draw::Choice(list) => Source::Choice(list.clone()),
+            Draw::Unique { offset } => Source::Unique { counter: self.counter(), offset: *offset },
+            Draw::Sequence { first } => Source::Sequence { counter: self.counter(), first: *first },
+            Draw::Connection => Source::Connection,
+            Draw::Literal(value) => Source::Literal(value.clone()),
+        }
+    }
+
+    fn counter(&mut self) -> usize {
+        self.counters.push(AtomicU64::new(0));
+        self.counters.len() - 1
+    }
+
+    fn slot(&mut self, slot: SlotIndex) {
+        self.slots = self.slots.max(usize::from(slot) + 1);
+    }
+
+    fn kind(&mut self, name: &str) -> usize {
+        if let Some(known) = self.kinds.iter().position(|kind| kind == name) {
+            return known;
+        }
+        self.kinds.push(name.to_owned());
+        self.kinds.len() - 1
+    }
+}

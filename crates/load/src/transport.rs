@@ -1,0 +1,214 @@
+//! A non-blocking byte stream to the server: TCP or Unix socket, with or without TLS. Memory is the worker's: a
+//! connection without TLS owns no buffer but what the kernel would not take at once.
+
+use rustix::{
+    fd::{AsFd, BorrowedFd, OwnedFd},
+    io::Errno,
+    net::{
+        AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
+        socket_with, sockopt,
+    },
+};
+use rustls::ClientConnection;
+use std::{
+    io::{self, Read as _, Write as _},
+    net::SocketAddr,
+    path::PathBuf,
+};
+
+/// Where to connect, after names were resolved.
+#[derive(Debug, Clone)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// A socket, or a TLS session over one.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    socket: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+    /// Bytes that the kernel would not take yet (below TLS: already encrypted).
+    unsent: Vec<u8>,
+}
+
+/// What reading gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing now.
+    Later,
+    /// The server closed the connection.
+    Closed,
+}
+
+impl Transport {
+    /// Begins to connect; the socket becomes writable when done. `WouldBlock` from a Unix socket: its queue is full, try later.
+    pub(crate) fn open(peer: &Peer) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = match peer {
+            Peer::Tcp(address) => {
+                let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+                let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+                sockopt::set_tcp_nodelay(&socket, true)?;
+                match connect(&socket, address) {
+                    Ok(()) | Err(Errno::INPROGRESS) => socket,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Peer::Unix(path) => {
+                let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+                connect(&socket, &SocketAddrUnix::new(path.as_path())?)?;
+                socket
+            }
+        };
+        Ok(Self { socket, tls: None, unsent: Vec::new() })
+    }
+
+    /// After the socket became writable for the first time: whether connecting worked.
+    pub(crate) fn finish_connecting(&self) -> io::Result<()> {
+        sockopt::socket_error(&self.socket)??;
+        Ok(())
+    }
+
+    /// Speaks TLS from here on; the first bytes of the handshake are sent.
+    pub(crate) fn start_tls(&mut self, session: ClientConnection) -> io::Result<()> {
+        self.tls = Some(Box::new(session));
+        self.send(&[])
+    }
+
+    /// Sends all of `bytes`, now or as soon as the socket takes them.
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else {
+            return push(&self.socket, &mut self.unsent, bytes);
+        };
+        let mut rest = bytes;
+        loop {
+            // rustls bounds its own buffer: hand over what it takes, move it on, and go on
+            let taken = tls.writer().write(rest)?;
+            rest = &rest[taken..];
+            while tls.wants_write() {
+                tls.write_tls(&mut Pushing { socket: &self.socket, unsent: &mut self.unsent })?;
+            }
+            if rest.is_empty() || taken == 0 {
+                return if rest.is_empty() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) };
+            }
+        }
+    }
+
+    /// Whether TLS is spoken.
+    #[inline]
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Whether bytes wait for the socket to become writable.
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// Sends what waits, as far as the socket takes it.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.unsent);
+        push(&self.socket, &mut self.unsent, &waiting)
+    }
+
+    /// Reads into `buffer`. With TLS, call again until [`Received::Later`]: one record may hold more than a buffer.
+    #[inline]
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let Some(tls) = &mut self.tls else {
+            return pull(&self.socket, buffer);
+        };
+        loop {
+            match tls.reader().read(buffer) {
+                Ok(0) => return Ok(Received::Closed),
+                Ok(count) => return Ok(Received::Bytes(count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            let mut socket = Pulling(&self.socket);
+            match tls.read_tls(&mut socket) {
+                Ok(0) => return Ok(Received::Closed),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Received::Later),
+                Err(error) => return Err(error),
+            }
+            tls.process_new_packets().map_err(io::Error::other)?;
+            while tls.wants_write() {
+                tls.write_tls(&mut Pushing { socket: &self.socket, unsent: &mut self.unsent })?;
+            }
+        }
+    }
+}
+
+impl AsFd for Transport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[inline]
+fn pull(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Received> {
+    loop {
+        match recv(socket, &mut *buffer, RecvFlags::empty()) {
+            Ok((0, _)) => return Ok(Received::Closed),
+            Ok((count, _)) => return Ok(Received::Bytes(count)),
+            Err(Errno::AGAIN) => return Ok(Received::Later),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[inline]
+fn push(socket: &OwnedFd, unsent: &mut Vec<u8>, mut bytes: &[u8]) -> io::Result<()> {
+    if !unsent.is_empty() {
+        unsent.extend_from_slice(bytes);
+        return Ok(());
+    }
+    while !bytes.is_empty() {
+        match send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::AGAIN) => {
+                unsent.extend_from_slice(bytes);
+                break;
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The socket as rustls wants to write to it.
+struct Pushing<'a> {
+    socket: &'a OwnedFd,
+    unsent: &'a mut Vec<u8>,
+}
+
+impl io::Write for Pushing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        push(self.socket, self.unsent, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The socket as rustls wants to read from it.
+struct Pulling<'a>(&'a OwnedFd);
+
+impl io::Read for Pulling<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match pull(self.0, buffer)? {
+            Received::Bytes(count) => Ok(count),
+            Received::Later => Err(io::ErrorKind::WouldBlock.into()),
+            Received::Closed => Ok(0),
+        }
+    }
+}
