@@ -40,6 +40,8 @@ pub mod capability {
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// OK in place of EOF.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// MariaDB: one execution of a statement with many rows of parameters.
+    pub const MARIADB_STMT_BULK_OPERATIONS: u64 = 1 << 34;
     /// MariaDB: column definitions have an extended type.
     pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
     /// MariaDB: column definitions of an execution are left out where the client has them already.
@@ -90,6 +92,8 @@ pub mod command {
     pub const SET_OPTION: u8 = 0x1b;
     /// Forget the session's state, keep the login.
     pub const RESET_CONNECTION: u8 = 0x1f;
+    /// MariaDB: execute a prepared statement once for each of many rows of parameters.
+    pub const STMT_BULK_EXECUTE: u8 = 0xfa;
 }
 
 /// Types of columns and parameters.

@@ -163,6 +163,7 @@ impl Handshake {
             (options.multi_statements, capability::MULTI_STATEMENTS),
             (options.deprecate_eof, capability::DEPRECATE_EOF),
             (options.mariadb_extended, capability::MARIADB_CACHE_METADATA),
+            (options.mariadb_extended, capability::MARIADB_STMT_BULK_OPERATIONS),
         ];
         for (wish, flag) in optional {
             if wish {

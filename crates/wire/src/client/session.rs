@@ -148,6 +148,44 @@ impl Session {
         Ok(())
     }
 
+    /// Whether [`Session::execute_bulk`] may be used.
+    #[must_use]
+    pub fn has_bulk(&self) -> bool {
+        self.capabilities & capability::MARIADB_STMT_BULK_OPERATIONS != 0
+    }
+
+    /// Executes a prepared statement that changes data once for each row of parameters, in one command and with one
+    /// reply (MariaDB from 10.2 on). `types` has one of [`crate::constants::column_type`] for each parameter; `rows` has
+    /// for each value of each row a byte 0 and then the value as the binary protocol writes that type.
+    ///
+    /// # Panics
+    /// If the number of types is not the statement's number of parameters.
+    pub fn execute_bulk(
+        &mut self,
+        statement: &Statement,
+        types: &[u8],
+        rows: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        const TYPES_FOLLOW: u16 = 128;
+        let prepared = statement.prepared();
+        assert_eq!(types.len(), usize::from(prepared.parameters), "one type for each parameter");
+        if !self.has_bulk() {
+            return Err(Error::OutOfTurn("the server has no bulk execution"));
+        }
+        self.machine.begin(Awaited::Execute(prepared.id))?;
+        let start = packet::begin(out);
+        out.push(command::STMT_BULK_EXECUTE);
+        out.extend_from_slice(&prepared.id.to_le_bytes());
+        out.extend_from_slice(&TYPES_FOLLOW.to_le_bytes());
+        for code in types {
+            out.extend_from_slice(&[*code, 0]);
+        }
+        out.extend_from_slice(rows);
+        self.finish(out, start, true);
+        Ok(())
+    }
+
     /// A piece of parameter `parameter` (from 0); [`Value::LongData`] then stands for it. Has no reply.
     pub fn send_long_data(
         &mut self,
