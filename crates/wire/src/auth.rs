@@ -105,7 +105,7 @@ impl Exchange {
                 challenge.try_into().map_err(|_| malformed("the challenge of an authentication plug-in"))?;
         }
         let answer = match plugin {
-            Plugin::Native => scramble_native(&exchange.nonce, password).map_or(vec![], Vec::from),
+            Plugin::Native => native(&exchange.nonce, password),
             Plugin::CachingSha2 => scramble_sha256(&exchange.nonce, password).map_or(vec![], Vec::from),
             Plugin::Ed25519 => sign_ed25519(challenge, password)?,
             Plugin::Clear if channel == Channel::Plain => {
@@ -137,6 +137,11 @@ impl Exchange {
         self.key_requested = true;
         vec![request]
     }
+}
+
+/// The answer of mysql_native_password.
+pub(crate) fn native(nonce: &[u8; NONCE], password: &[u8]) -> Vec<u8> {
+    scramble_native(nonce, password).map_or(vec![], Vec::from)
 }
 
 fn with_nul(password: &[u8]) -> Vec<u8> {

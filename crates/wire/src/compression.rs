@@ -154,3 +154,49 @@ impl Compression {
         if self.plain.len() - before == stated { Ok(()) } else { Err(malformed(WHAT)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `bytes` hold, given in pieces of `step`.
+    fn unwrap(bytes: &[u8], step: usize) -> Result<Vec<u8>, Error> {
+        let (mut compression, mut plain) = (Compression::default(), Vec::new());
+        for piece in bytes.chunks(step) {
+            let (used, _) = compression.receive(piece, |read| {
+                plain.extend_from_slice(read);
+                Ok((read.len(), Progress::NeedMore))
+            })?;
+            assert_eq!(used, piece.len());
+        }
+        Ok(plain)
+    }
+
+    #[test]
+    fn what_was_wrapped_comes_out_again() {
+        let small = b"\x01\0\0\0\x0e".to_vec();
+        let alike = vec![b'x'; 100_000];
+        let noise: Vec<u8> =
+            (0..50_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
+        let huge: Vec<u8> = (0..PAYLOAD_MAX + 1000).map(|n| (n >> 10) as u8).collect();
+        for plain in [small, alike, noise, huge] {
+            let mut out = b"before".to_vec();
+            out.extend_from_slice(&plain);
+            Compression::default().wrap(&mut out, 6, true);
+            assert_eq!(&out[..6], b"before");
+            for step in [1000, usize::MAX] {
+                assert!(unwrap(&out[6..], step).expect("our own") == plain);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_that_holds_more_or_less_than_it_says_is_refused() {
+        for stated in [99, 101] {
+            let mut out = vec![b'x'; 100];
+            Compression::default().wrap(&mut out, 0, true);
+            out[4] = stated;
+            assert!(matches!(unwrap(&out, usize::MAX), Err(Error::Malformed { .. })), "{stated}");
+        }
+    }
+}

@@ -17,7 +17,9 @@ pub mod client;
 mod compression;
 pub mod constants;
 pub mod error;
+pub mod fuzz;
 pub mod packet;
+pub mod server;
 pub mod value;
 
 pub use error::{Error, ServerError};

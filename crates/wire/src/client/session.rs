@@ -87,9 +87,9 @@ impl Session {
     /// A piece of the local file that [`Progress::LocalInfile`] asked for.
     pub fn local_data(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         for piece in data.chunks(PAYLOAD_MAX - 1) {
+            self.machine.continue_sending(true)?;
             let start = packet::begin(out);
             out.extend_from_slice(piece);
-            self.machine.continue_sending(true)?;
             self.finish(out, start, false);
         }
         Ok(())
