@@ -1,27 +1,199 @@
 //! Real servers: had, started, asked, stopped, and gone without a trace.
 
-use prony::provision::{Instance, Places, Wish, catalogue, fetch};
-use std::{collections::BTreeMap, path::Path};
+use load::client::Connection;
+use prony::{
+    plan::{ServerPlan, ServerSource},
+    provision::{Error, Places, PreflightError, Provisioner, Server, Wants, preflight, status},
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
-fn launcher() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_prony"))
-}
+const WAIT: Duration = Duration::from_secs(10);
 
 /// The user's cache, so that a server is fetched once, and a state directory of the test's own.
-fn places(state: &Path) -> Places {
-    Places { state: state.to_owned(), ..Places::of_user().expect("a home") }
+fn provisioner(state: &Path) -> Provisioner {
+    let places = Places { state: state.to_owned(), ..Places::of_user().expect("a home") };
+    Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")))
+}
+
+fn plan(product: &str, version: &str, settings: &[(&str, &str)]) -> ServerPlan {
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    ServerPlan {
+        name: "tested".to_owned(),
+        source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
+        settings: settings.collect::<BTreeMap<_, _>>(),
+    }
+}
+
+fn mariadb(settings: &[(&str, &str)]) -> ServerPlan {
+    plan("mariadb", "10.11", settings)
+}
+
+fn bring_up(state: &Path, plan: &ServerPlan) -> Result<Server, Error> {
+    provisioner(state).bring_up(plan, 0, &mut |step| println!("{step}"))
+}
+
+/// Whether nothing is left in the directory of the instances.
+fn is_clean(state: &Path) -> bool {
+    state.join("instances").read_dir().is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn is_running(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // A zombie has ended; its parent has not looked yet.
+    !state.is_empty() && !state.contains(") Z ")
 }
 
 #[test]
-fn mariadb_is_fetched_started_and_leaves_nothing() {
+fn a_server_runs_with_the_studys_settings_says_what_it_is_and_leaves_nothing() {
     let state = tempfile::tempdir().unwrap();
-    let places = places(state.path());
-    let entry = catalogue::entries().iter().find(|entry| entry.fits("mariadb", Some("10.11"))).unwrap();
-    let software = fetch::fetch(entry, &places, &mut |step| println!("{step}")).unwrap();
-    let settings = BTreeMap::from([("thread_handling".to_owned(), "pool-of-threads".to_owned())]);
-    let wish = Wish { software: &software, settings: &settings, data_bytes: 0 };
-    let mut instance = Instance::start(&wish, &places, launcher(), &mut |step| println!("{step}")).unwrap();
-    instance.check().unwrap();
-    instance.stop().unwrap();
-    assert_eq!(places.instances().read_dir().unwrap().count(), 0);
+    let server = bring_up(
+        state.path(),
+        &mariadb(&[("thread_handling", "pool-of-threads"), ("max_connections", "77")]),
+    )
+    .unwrap();
+    let pid = server.pid().unwrap();
+    let mut connection = Connection::open(server.target(), WAIT).unwrap();
+    let description = server.describe("tested", &mut connection).unwrap();
+    assert_eq!((description.product.as_str(), description.name.as_str()), ("mariadb", "tested"));
+    assert!(description.version.starts_with("10.11."), "{}", description.version);
+    assert_eq!(description.variables["thread_handling"], "pool-of-threads");
+    assert_eq!(description.variables["bind_address"], "127.0.0.1");
+    assert!(description.status_before.contains_key("Questions") && description.build.contains("x86_64"));
+    assert!(is_running(pid) && description.pid == Some(pid));
+    connection.query("CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO t VALUES (1)").unwrap();
+    assert_eq!(connection.query("SELECT a FROM t").unwrap().first_value(), Some("1"));
+    assert!(status(&mut connection).unwrap()["Questions"].parse::<u64>().unwrap() > 0);
+
+    let wants = Wants { connections: 76, prepared_statements: 100, tcp: true };
+    preflight(&mut connection, &wants).unwrap();
+    let error = preflight(&mut connection, &Wants { connections: 77, ..wants }).unwrap_err();
+    assert!(matches!(error, PreflightError::MaxConnections { value: 77, needed: 78, .. }), "{error}");
+    let error = preflight(&mut connection, &Wants { prepared_statements: 1 << 40, ..wants }).unwrap_err();
+    assert!(matches!(error, PreflightError::MaxPreparedStatements { .. }), "{error}");
+
+    server.stop().unwrap();
+    assert!(!is_running(pid) && is_clean(state.path()));
+}
+
+#[test]
+fn nobody_but_pronys_account_gets_in_and_the_socket_works_too() {
+    let state = tempfile::tempdir().unwrap();
+    let Server::Own(instance) = bring_up(state.path(), &mariadb(&[])).unwrap() else { panic!("its own") };
+    let mut connection = Connection::open(&instance.target_by_socket(), WAIT).unwrap();
+    assert_eq!(connection.query("SELECT CURRENT_USER()").unwrap().first_value(), Some("prony@localhost"));
+    for user in ["root", "", "mysql"] {
+        for mut target in [instance.target().clone(), instance.target_by_socket()] {
+            target.user = user.to_owned();
+            target.password = load::spec::Secret::default();
+            assert!(Connection::open(&target, WAIT).is_err(), "{user} at {}", target.address);
+        }
+    }
+    let password = instance.target().password.reveal().to_owned();
+    for file in [instance.data_directory().join("../my.cnf"), instance.data_directory().join("../error.log")]
+    {
+        assert!(!fs::read_to_string(&file).unwrap().contains(&password), "{}", file.display());
+    }
+    let arguments = fs::read_to_string(format!("/proc/{}/cmdline", instance.pid())).unwrap();
+    assert!(!arguments.contains(&password));
+}
+
+#[test]
+fn a_setting_that_the_server_does_not_know_is_named_with_its_own_words() {
+    let state = tempfile::tempdir().unwrap();
+    let error = bring_up(state.path(), &mariadb(&[("innodb_bufer_pool_size", "1G")])).unwrap_err();
+    let Error::UnknownSetting { setting, log, .. } = &error else { panic!("{error}") };
+    assert_eq!(setting, "innodb_bufer_pool_size");
+    assert!(log.contains("[ERROR]"), "{log}");
+    assert!(is_clean(state.path()));
+}
+
+#[test]
+fn a_server_that_dies_while_starting_shows_its_last_words() {
+    let state = tempfile::tempdir().unwrap();
+    let error = bring_up(state.path(), &mariadb(&[("innodb_page_size", "12345")])).unwrap_err().to_string();
+    assert!(error.contains("[ERROR]") && error.contains("page"), "{error}");
+    assert!(is_clean(state.path()));
+}
+
+#[test]
+fn too_much_data_is_refused_before_anything_is_started() {
+    let state = tempfile::tempdir().unwrap();
+    let result = provisioner(state.path()).bring_up(&mariadb(&[]), 1 << 60, &mut |_| {});
+    assert!(matches!(result, Err(Error::NoSpace { .. })), "{result:?}");
+    assert!(is_clean(state.path()));
+}
+
+#[test]
+fn a_running_server_is_used_but_not_stopped_and_a_wrong_password_is_told_once() {
+    let state = tempfile::tempdir().unwrap();
+    let own = bring_up(state.path(), &mariadb(&[])).unwrap();
+    let load::spec::Address::Tcp { host, port } = &own.target().address else { panic!("TCP") };
+    let url = |password: &str| format!("mysql://prony:{password}@{host}:{port}/prony");
+    let elsewhere = |password: &str| ServerPlan {
+        name: "elsewhere".to_owned(),
+        source: ServerSource::Url(url(password)),
+        settings: BTreeMap::new(),
+    };
+    let running = bring_up(state.path(), &elsewhere(own.target().password.reveal())).unwrap();
+    assert_eq!(running.pid(), own.pid(), "its process is found");
+    let mut connection = Connection::open(running.target(), WAIT).unwrap();
+    let description = running.describe("elsewhere", &mut connection).unwrap();
+    assert_eq!(description.origin, format!("running at mysql://prony@{host}:{port}/prony"));
+    running.stop().unwrap();
+    assert!(is_running(own.pid().unwrap()));
+
+    let error = bring_up(state.path(), &elsewhere("wrong-secret")).unwrap_err().to_string();
+    for part in
+        ["Access denied for user 'prony'@", "1045", &format!("{host}:{port}"), "check user and password"]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(!error.contains("wrong-secret"));
+    let mut changed = elsewhere(own.target().password.reveal());
+    changed.settings.insert("max_connections".to_owned(), "10".to_owned());
+    assert!(matches!(bring_up(state.path(), &changed), Err(Error::SettingsElsewhere { .. })));
+}
+
+/// Not a test by itself: the process that the next test kills. It brings a server up, says its number, and waits.
+#[test]
+#[ignore = "helper: a process that another test starts and kills"]
+fn helper_that_is_killed() {
+    let Some(state) = std::env::var_os("PRONY_TEST_STATE") else { return };
+    let server = bring_up(Path::new(&state), &mariadb(&[])).unwrap();
+    println!("\nserver {}", server.pid().unwrap());
+    thread::sleep(Duration::from_secs(600));
+}
+
+#[test]
+fn kill_9_leaves_no_server_and_the_next_run_removes_its_data() {
+    let state = tempfile::tempdir().unwrap();
+    let mut killed = Command::new(std::env::current_exe().unwrap())
+        .args(["helper_that_is_killed", "--exact", "--ignored", "--nocapture"])
+        .env("PRONY_TEST_STATE", state.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let pid = lines.find_map(|line| line.strip_prefix("server ")?.parse::<u32>().ok()).unwrap();
+    assert!(is_running(pid));
+    let provisioner = provisioner(state.path());
+    assert!(provisioner.sweep().unwrap().is_empty(), "what a living run has stays");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let began = Instant::now();
+    while is_running(pid) && began.elapsed() < WAIT {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_running(pid), "the server outlived its owner");
+    assert!(!is_clean(state.path()));
+    assert_eq!(provisioner.sweep().unwrap().len(), 1);
+    assert!(is_clean(state.path()));
 }

@@ -5,7 +5,9 @@
 //! [`sweep`] removes what a killed Prony could not. Nothing is installed, and no server that was there before is touched.
 
 mod account;
+mod attach;
 pub mod catalogue;
+mod describe;
 mod error;
 pub mod fetch;
 mod initialise;
@@ -15,6 +17,7 @@ mod lock;
 mod log;
 mod option_file;
 mod places;
+mod preflight;
 mod provisioner;
 mod remains;
 mod settings;
@@ -23,9 +26,12 @@ mod space;
 pub mod target;
 pub mod trampoline;
 
+pub use attach::{Running, log_in};
+pub use describe::{describe, status};
 pub use error::Error;
 pub use instance::{Instance, SCHEMA, Wish};
 pub use places::Places;
+pub use preflight::{Error as PreflightError, Remark, Wants, preflight};
 pub use provisioner::{Provisioner, Server};
 pub use remains::sweep;
 pub use software::Software;

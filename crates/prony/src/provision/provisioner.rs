@@ -1,8 +1,14 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
-use super::{Error, Instance, Places, Software, Wish, catalogue, fetch, remains};
+use super::{
+    Error, Instance, Places, Running, ServerDescription, Software, Wish, catalogue, describe, fetch, remains,
+    target,
+};
 use crate::plan::{ServerPlan, ServerSource};
-use load::spec::Target;
+use load::{
+    client::{self, Connection},
+    spec::Target,
+};
 use std::path::PathBuf;
 
 /// Brings servers up.
@@ -61,14 +67,15 @@ impl Provisioner {
                 Software::in_directory(directory, &format!("directory {}", directory.display()))?
             }
             ServerSource::Url(url) => {
-                return Err(Error::Address {
-                    what: url.clone(),
-                    reason: "running servers come next".to_owned(),
-                });
+                let target = target::resolve(Some(url), None)?;
+                if !plan.settings.is_empty() {
+                    return Err(Error::SettingsElsewhere { server: target::shown(&target) });
+                }
+                return Ok(Server::Running(Running::attach(target)?));
             }
         };
         let wish = Wish { software: &software, settings: &plan.settings, data_bytes };
-        Ok(Server::Own(Instance::start(&wish, &self.places, &self.launcher, progress)?))
+        Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, progress)?)))
     }
 
     /// A program of `product` whose version begins with `version`: from the cache, or fetched.
@@ -102,7 +109,9 @@ impl Provisioner {
 #[derive(Debug)]
 pub enum Server {
     /// Started by Prony; stopped and removed when dropped.
-    Own(Instance),
+    Own(Box<Instance>),
+    /// Was there before and stays.
+    Running(Running),
 }
 
 impl Server {
@@ -111,6 +120,7 @@ impl Server {
     pub fn target(&self) -> &Target {
         match self {
             Self::Own(instance) => instance.target(),
+            Self::Running(running) => running.target(),
         }
     }
 
@@ -119,7 +129,31 @@ impl Server {
     pub fn pid(&self) -> Option<u32> {
         match self {
             Self::Own(instance) => Some(instance.pid()),
+            Self::Running(running) => running.pid(),
         }
+    }
+
+    /// What it is, as it says over `connection` and as Prony knows it; `name` is its name in the plan.
+    ///
+    /// # Errors
+    /// Where the connection breaks.
+    pub fn describe(
+        &self,
+        name: &str,
+        connection: &mut Connection,
+    ) -> Result<ServerDescription, client::Error> {
+        let said = describe::describe(connection, name)?;
+        Ok(match self {
+            Self::Own(instance) => {
+                let software = instance.software();
+                let program = Some(software.program.display().to_string());
+                ServerDescription { origin: software.origin.clone(), program, pid: self.pid(), ..said }
+            }
+            Self::Running(running) => {
+                let origin = format!("running at {}", target::shown(running.target()));
+                ServerDescription { origin, ..said }
+            }
+        })
     }
 
     /// Stops it if it is Prony's own and removes what was made for it. Dropping does the same but cannot tell an error.
@@ -129,6 +163,7 @@ impl Server {
     pub fn stop(self) -> Result<(), Error> {
         match self {
             Self::Own(instance) => instance.stop(),
+            Self::Running(_) => Ok(()),
         }
     }
 }
