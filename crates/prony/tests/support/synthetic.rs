@@ -366,3 +366,21 @@ fn finish(outcome: &mut Outcome, connections: u32) {
 pub fn started() -> Timestamp {
     Timestamp::from_second(1_760_000_000).expect("a time that exists")
 }
+
+/// The run as the store gives it back, with a date that never changes.
+pub fn record() -> prony::store::RunRecord {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut store = prony::store::Store::open(&directory.path().join("prony.sqlite")).expect("a new store");
+    let id = store.begin(&plan(), &machine()).expect("room for a run");
+    for event in events() {
+        store.record(id, &event).expect("room for an event");
+    }
+    let mut record = store.run(id).expect("what was written");
+    record.started = started();
+    record.finished = Some(started() + Duration::from_secs(660));
+    record.prony_version = "0.1.0".to_owned();
+    for trial in &mut record.trials {
+        trial.started = started() + Duration::from_secs(u64::from(trial.trial.number) * 11);
+    }
+    record
+}

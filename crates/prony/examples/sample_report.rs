@@ -1,0 +1,22 @@
+//! Writes the HTML report (or another format) of a made-up run: `cargo run --example sample_report -- FILE [FORMAT]`.
+//! The browser test opens it; anyone who changes the page looks at it.
+
+#[path = "../tests/support/findings.rs"]
+#[expect(unreachable_pub, reason = "shared with test programs")]
+mod findings;
+#[path = "../tests/support/synthetic.rs"]
+#[expect(unreachable_pub, reason = "shared with test programs")]
+mod synthetic;
+
+use prony::report::{Format, Options, render};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().ok_or("name the file to write")?;
+    let format: Format = arguments.next().as_deref().unwrap_or("html").parse()?;
+    let width = arguments.next().map_or(Ok(100), |width| width.parse())?;
+    let record = synthetic::record();
+    let options = Options { width, ..Options::default() };
+    std::fs::write(file, render(&record, &findings::findings(&record), format, &options)?)?;
+    Ok(())
+}

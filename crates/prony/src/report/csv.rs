@@ -1,0 +1,76 @@
+//! The points as comma-separated values (RFC 4180): one line each, every estimate with its interval.
+//!
+//! Columns: the factors of the study; `server`, `connections`, `trials`, `trials_left_out`; then for `throughput`,
+//! `statements_per_second` and the latencies in ms (`mean`, `p50`, `p95`, `p99`, `p99.9`) the value and the ends of its
+//! 95 % interval, empty where nothing is known; `latency_max_ms`, `errors`, `error_share`, `server_cpu`, `client_cpu`,
+//! `doubts` (joined by `; `).
+
+use super::document::{Document, Estimate, Point};
+
+const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
+
+/// The table.
+pub(super) fn render(document: &Document) -> String {
+    let factors = document.run.factors.iter().map(|factor| factor.name.as_str());
+    let factors: Vec<&str> = factors.filter(|name| !matches!(*name, "server" | "connections")).collect();
+    let mut text = line(heads(&factors));
+    for point in &document.points {
+        text.push_str(&line(values(point, &factors)));
+    }
+    text
+}
+
+fn heads(factors: &[&str]) -> Vec<String> {
+    let mut heads: Vec<String> = factors.iter().map(|&name| name.to_owned()).collect();
+    heads.extend(["server", "connections", "trials", "trials_left_out"].map(str::to_owned));
+    let latencies = LATENCIES.map(|name| format!("latency_{name}_ms"));
+    for name in ["throughput".to_owned(), "statements_per_second".to_owned()].into_iter().chain(latencies) {
+        heads.extend([name.clone(), format!("{name}_low"), format!("{name}_high")]);
+    }
+    heads.extend(
+        ["latency_max_ms", "errors", "error_share", "server_cpu", "client_cpu", "doubts"].map(str::to_owned),
+    );
+    heads
+}
+
+fn values(point: &Point, factors: &[&str]) -> Vec<String> {
+    let mut values: Vec<String> =
+        factors.iter().map(|&factor| point.levels.get(factor).cloned().unwrap_or_default()).collect();
+    values.extend([
+        point.server.clone(),
+        point.connections.to_string(),
+        point.trials.to_string(),
+        point.left_out.len().to_string(),
+    ]);
+    let latencies = LATENCIES.map(|name| point.latency_ms.get(name));
+    for estimate in [Some(&point.throughput), Some(&point.statements_per_second)].into_iter().chain(latencies)
+    {
+        values.extend(ends(estimate));
+    }
+    values.extend([
+        point.latency_max_ms.to_string(),
+        point.errors.values().sum::<u64>().to_string(),
+        point.error_share.to_string(),
+        point.server_cpu.map(|cpu| cpu.to_string()).unwrap_or_default(),
+        point.client_cpu.to_string(),
+        point.doubts.join("; "),
+    ]);
+    values
+}
+
+fn ends(estimate: Option<&Estimate>) -> [String; 3] {
+    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    [
+        text(estimate.map(|estimate| estimate.value)),
+        text(estimate.and_then(|estimate| estimate.low)),
+        text(estimate.and_then(|estimate| estimate.high)),
+    ]
+}
+
+fn line(fields: Vec<String>) -> String {
+    let quoted = fields.into_iter().map(|field| {
+        let needs_quotes = field.contains([',', '"', '\n', '\r']);
+        if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
+    });
+    quoted.collect::<Vec<_>>().join(",") + "\r\n"
+}

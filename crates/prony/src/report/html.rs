@@ -1,0 +1,101 @@
+//! The report as one HTML page that needs no network: text and tables from a template, charts by the viewer, which is
+//! committed ready-made (`viewer/dist`) and finds its data, the JSON document, inside the page.
+
+use super::{
+    Error,
+    document::{Document, Group},
+    number,
+    table::{Layout, Remarks, Table, estimate, table},
+    terminal::{interval_note, summary},
+    words::Words,
+};
+use minijinja::{AutoEscape, Environment, Value, context};
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("html/report.html");
+const STYLE: &str = include_str!("html/report.css");
+const VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
+
+/// One group of points with its tables.
+#[derive(Serialize)]
+struct Section {
+    group: Group,
+    table: Table,
+    latencies: Vec<Latency>,
+}
+
+/// Percentiles of one point.
+#[derive(Serialize)]
+struct Latency {
+    connections: String,
+    server: String,
+    values: Vec<String>,
+    max: String,
+}
+
+/// The percentiles of the latency table.
+const PERCENTILES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
+
+/// The page.
+///
+/// # Errors
+/// When the template is wrong.
+pub(super) fn render(document: &Document, words: Words) -> Result<String, Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.add_filter("number", |value: f64| number::rate(value));
+    environment.add_filter("fill", fill);
+    environment.add_template("report", TEMPLATE)?;
+    let mut remarks = Remarks::default();
+    let sections: Vec<Section> = document
+        .groups
+        .iter()
+        .map(|group| Section {
+            group: group.clone(),
+            table: table(document, group, Layout::Stacked, &mut remarks, words),
+            latencies: latencies(document, group),
+        })
+        .collect();
+    let page = environment.get_template("report")?.render(context! {
+        document => document,
+        words => words.table(),
+        sections => sections,
+        remarks => remarks.0,
+        percentiles => PERCENTILES,
+        interval_note => words.get("text", interval_note(document)),
+        summary => summary(document, words),
+        style => Value::from_safe_string(STYLE.to_owned()),
+        viewer => Value::from_safe_string(VIEWER.to_owned()),
+        data => Value::from_safe_string(embedded(document)),
+        viewer_words => Value::from_safe_string(embedded(words.table())),
+    })?;
+    Ok(page)
+}
+
+/// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a comment.
+fn embedded(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain values become JSON").replace('<', "\\u003c")
+}
+
+/// Puts a value into the only place of a template text.
+fn fill(text: String, place: String, value: Value) -> String {
+    text.replace(&format!("{{{place}}}"), &value.to_string())
+}
+
+fn latencies(document: &Document, group: &Group) -> Vec<Latency> {
+    let mut rows = Vec::new();
+    for (place, connections) in group.connections.iter().enumerate() {
+        for series in &group.series {
+            let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
+            let value = |name: &&str| point.latency_ms.get(*name).map_or_else(|| "–".to_owned(), estimate);
+            rows.push(Latency {
+                connections: number::count(u64::from(*connections)),
+                server: series.server.clone(),
+                values: PERCENTILES.iter().map(value).collect(),
+                max: number::milliseconds(point.latency_max_ms),
+            });
+        }
+    }
+    rows
+}

@@ -1,0 +1,71 @@
+//! The report as Markdown, to be pasted into a ticket or a wiki.
+
+use super::{
+    document::Document,
+    table::{Layout, Remarks, Table, table},
+    terminal::{interval_note, summary},
+    words::Words,
+};
+use std::fmt::Write as _;
+
+/// The report.
+pub(super) fn render(document: &Document, words: Words) -> String {
+    let mut text = format!("# {}\n\n", escaped(&document.run.title));
+    if !document.findings.is_empty() {
+        let _ = writeln!(text, "## {}\n", words.get("head", "found"));
+    }
+    for finding in &document.findings {
+        let about = if finding.about.is_empty() {
+            String::new()
+        } else {
+            format!("**{}**: ", escaped(&finding.about))
+        };
+        let _ = writeln!(text, "- {about}{}", escaped(&finding.text));
+    }
+    let _ = writeln!(text, "\n## {}", words.get("html", "results"));
+    let mut remarks = Remarks::default();
+    for group in &document.groups {
+        let table = table(document, group, Layout::Stacked, &mut remarks, words);
+        if !table.title.is_empty() {
+            let _ = write!(text, "\n### {}\n", escaped(&table.title));
+        }
+        put_table(&mut text, &table);
+    }
+    text.push('\n');
+    for (number, remark) in remarks.0.iter().enumerate() {
+        let _ = writeln!(text, "- [{}] {}", number + 1, escaped(remark));
+    }
+    let _ = writeln!(text, "\n{}", words.get("text", interval_note(document)));
+    let _ = writeln!(text, "\n## {}\n", words.get("text", "compared"));
+    for line in summary(document, words) {
+        let _ = writeln!(text, "- {}", escaped(&line));
+    }
+    text
+}
+
+fn put_table(text: &mut String, table: &Table) {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    text.push('\n');
+    text.push_str(&line(table.heads.iter().map(|head| escaped(head)).collect()));
+    let is_numeric =
+        |column: usize| table.rows.first().and_then(|row| row.get(column)).is_some_and(|cell| cell.numeric);
+    let rule =
+        (0..table.heads.len()).map(|column| if is_numeric(column) { "---:" } else { "---" }.to_owned());
+    text.push_str(&line(rule.collect()));
+    for row in &table.rows {
+        text.push_str(&line(row.iter().map(|cell| escaped(&cell.text)).collect()));
+    }
+}
+
+/// What is a name or a message stays one: no table is broken, no markup begins.
+fn escaped(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => clean.push(' '),
+            '|' | '*' | '_' | '`' | '<' | '\\' => clean.extend(['\\', character]),
+            _ => clean.push(character),
+        }
+    }
+    clean
+}

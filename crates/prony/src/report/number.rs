@@ -1,0 +1,107 @@
+//! Numbers as people read them: as many digits as mean something, thousands apart.
+
+/// A whole number: `1,234`.
+pub(super) fn count(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+/// A rate or another quantity of any size, three digits or more: `1,234`, `123`, `12.3`, `1.23`, `0.012`.
+pub(super) fn rate(value: f64) -> String {
+    decimals(value, places(value))
+}
+
+/// As [`rate`], for milliseconds: `0.123`, `12.3`, `1,234`.
+pub(super) fn milliseconds(value: f64) -> String {
+    rate(value)
+}
+
+/// A ratio: `2.31`, `0.98`, `12.4`.
+pub(super) fn ratio(value: f64) -> String {
+    decimals(value, if value.abs() >= 10.0 { 1 } else { 2 })
+}
+
+/// Per cent without the sign: `4.2`, `23`.
+pub(super) fn percent(value: f64) -> String {
+    decimals(value, usize::from(value.abs() < 10.0))
+}
+
+/// A value and its half-width with the same number of decimals: `1,234` and `21`.
+pub(super) fn with_error(value: f64, half_width: Option<f64>) -> (String, Option<String>) {
+    let places = places(value);
+    (decimals(value, places), half_width.map(|half_width| decimals(half_width, places)))
+}
+
+/// Larger side of an interval; `None`: nothing is known.
+pub(super) fn half_width(estimate: &stats::Estimate) -> Option<f64> {
+    let (low, high) = (estimate.low?, estimate.high?);
+    Some((estimate.value - low).max(high - estimate.value))
+}
+
+/// `value ± half`, or the value alone.
+pub(super) fn estimate(estimate: &stats::Estimate) -> String {
+    match with_error(estimate.value, half_width(estimate)) {
+        (value, Some(half)) => format!("{value} ± {half}"),
+        (value, None) => value,
+    }
+}
+
+/// Six significant digits: what a file needs.
+pub(super) fn round(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10_f64.powi(5 - value.abs().log10().floor() as i32);
+    if scale.is_finite() && scale > 0.0 { (value * scale).round() / scale } else { value }
+}
+
+/// Decimals that leave about three significant digits.
+fn places(value: f64) -> usize {
+    match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    }
+}
+
+fn decimals(value: f64, places: usize) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let text = format!("{value:.places$}");
+    match text.split_once('.') {
+        Some((whole, fraction)) => format!("{}.{fraction}", grouped(whole)),
+        None => grouped(&text),
+    }
+}
+
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    let mut text = String::from(sign);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(123), "123");
+        assert_eq!(
+            [1234.4, 123.4, 12.34, 1.234, 0.01234, -1234.0].map(rate),
+            ["1,234", "123", "12.3", "1.23", "0.012", "-1,234"]
+        );
+        assert_eq!(rate(f64::NAN), "–");
+        assert_eq!([0.983, 2.314, 12.44].map(ratio), ["0.98", "2.31", "12.4"]);
+        assert_eq!(with_error(1234.0, Some(20.6)), ("1,234".to_owned(), Some("21".to_owned())));
+        assert_eq!([123_456_789.0, 0.001_234_567_8, 0.0].map(round), [123_457_000.0, 0.001_234_57, 0.0]);
+    }
+}

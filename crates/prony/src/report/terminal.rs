@@ -1,0 +1,193 @@
+//! The report as text for a terminal of a given width.
+
+use super::{
+    Options,
+    document::{Document, Server},
+    number,
+    table::{Layout, Remarks, Table, Tone, table},
+    words::Words,
+};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets};
+use std::fmt::Write as _;
+
+/// Narrower terminals get this width: below it nothing can be read anyway.
+const WIDTH_MIN: usize = 40;
+
+/// Where no line may break inside a cell: with spaces that do not break, until the table is drawn.
+const PLUS_MINUS: &str = "\u{a0}±\u{a0}";
+const PER_CENT: &str = "\u{a0}%";
+
+/// The report.
+pub(super) fn render(document: &Document, words: Words, options: &Options) -> String {
+    let width = usize::from(options.width).max(WIDTH_MIN);
+    let mut text = String::new();
+    put_wrapped(&mut text, &bold(&document.run.title, options), "", width);
+    for line in summary(document, words) {
+        put_wrapped(&mut text, &line, "  ", width);
+    }
+    let mut remarks = Remarks::default();
+    for group in &document.groups {
+        text.push('\n');
+        let beside = table(document, group, Layout::Beside, &mut remarks, words);
+        let stacked = table(document, group, Layout::Stacked, &mut remarks, words);
+        let drawn = fit(&beside, &stacked, options.colour, width);
+        if !group.title.is_empty() {
+            let _ = writeln!(text, "{}", bold(&group.title, options));
+        }
+        text.push_str(&drawn);
+        text.push('\n');
+    }
+    text.push('\n');
+    for (number, remark) in remarks.0.iter().enumerate() {
+        put_wrapped(&mut text, &format!("[{}] {remark}", number + 1), "    ", width);
+    }
+    if !document.points.is_empty() {
+        put_wrapped(&mut text, words.get("text", interval_note(document)), "", width);
+    }
+    if !document.findings.is_empty() {
+        let _ = writeln!(text, "\n{}", bold(words.get("head", "found"), options));
+    }
+    for finding in &document.findings {
+        let about = if finding.about.is_empty() { String::new() } else { format!("{}: ", finding.about) };
+        put_wrapped(&mut text, &format!("• {about}{}", finding.text), "  ", width);
+    }
+    text
+}
+
+/// Whether there are intervals at all.
+pub(super) fn interval_note(document: &Document) -> &'static str {
+    if document.points.iter().any(|point| point.throughput.low.is_some()) {
+        "plus_minus"
+    } else {
+        "plus_minus_none"
+    }
+}
+
+/// What was compared, on what, how: one line each.
+pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
+    let mut lines: Vec<String> = document.servers.iter().map(server).collect();
+    let machine = &document.machine;
+    lines.push(words.fill(
+        "text",
+        "of_machine",
+        &[
+            ("cpus", &machine.cpus.to_string()),
+            ("model", &machine.cpu_model),
+            ("memory", &number::ratio(machine.memory_bytes as f64 / f64::from(1 << 30))),
+            ("distribution", &machine.distribution),
+            ("kernel", &machine.kernel),
+        ],
+    ));
+    let run = &document.run;
+    lines.push(words.fill(
+        "text",
+        "trials_count",
+        &[
+            ("done", &(run.trials_measured + run.trials_failed).to_string()),
+            ("planned", &run.trials_planned.to_string()),
+            ("repeats", &run.repeats.to_string()),
+            ("interval", &run.interval_s.to_string()),
+            ("warm_up", &run.warm_up_s.to_string()),
+            ("seed", &run.seed.to_string()),
+        ],
+    ));
+    lines
+}
+
+/// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`.
+fn server(server: &Server) -> String {
+    let what = [server.product.as_str(), server.version.as_str()];
+    let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let mut parts = vec![if what.is_empty() { "?".to_owned() } else { what }];
+    parts.extend(server.settings.iter().map(|(key, value)| format!("{key}={value}")));
+    format!("{}: {}", server.name, parts.join(", "))
+}
+
+/// The first drawing that is not too wide: servers side by side, else below each other, else with broken lines.
+fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -> String {
+    let fits = |drawn: &String| drawn.lines().all(|line| width_of(line) <= width);
+    [(beside, 3), (beside, 2), (stacked, 3), (stacked, 2), (stacked, 1)]
+        .into_iter()
+        .map(|(table, gap)| draw(table, colour, gap, None))
+        .find(fits)
+        .unwrap_or_else(|| draw(stacked, colour, 1, u16::try_from(width).ok()))
+}
+
+/// Draws a table with a gap between columns; with a width, lines are broken so that it is no wider.
+fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
+    let mut drawn = comfy_table::Table::new();
+    drawn.load_preset(presets::NOTHING);
+    drawn.set_style(TableComponent::HeaderLines, '─');
+    drawn.force_no_tty();
+    if colour {
+        drawn.enforce_styling();
+    }
+    if let Some(width) = width {
+        drawn.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    drawn.set_header(table.heads.iter().map(|head| {
+        let cell = Cell::new(head);
+        if colour { cell.add_attribute(Attribute::Bold) } else { cell }
+    }));
+    for row in &table.rows {
+        drawn.add_row(row.iter().map(|cell| {
+            let drawn = Cell::new(cell.text.replace(" ± ", PLUS_MINUS).replace(" %", PER_CENT));
+            match cell.tone {
+                Tone::Good if colour => drawn.fg(Color::Green),
+                Tone::Bad if colour => drawn.fg(Color::Red),
+                Tone::Faint if colour => drawn.add_attribute(Attribute::Dim),
+                _ => drawn,
+            }
+        }));
+    }
+    for (number, column) in drawn.column_iter_mut().enumerate() {
+        let is_number = table.rows.first().and_then(|row| row.get(number)).is_some_and(|cell| cell.numeric);
+        column.set_padding((0, gap));
+        column.set_cell_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left });
+    }
+    let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n").replace('\u{a0}', " ")
+}
+
+fn bold(text: &str, options: &Options) -> String {
+    if options.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// Adds text in lines of at most `width`; lines after the first begin with `indent`.
+fn put_wrapped(into: &mut String, text: &str, indent: &str, width: usize) {
+    let mut line = String::new();
+    // Where a line must not break, as between a number and its sign, stands a space that does not break.
+    let text = text.replace(" %", PER_CENT).replace('\n', " ");
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if !line.trim().is_empty() && width_of(&line) + 1 + width_of(word) > width {
+            let _ = writeln!(into, "{line}");
+            line = indent.to_owned();
+        } else if !line.trim().is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(into, "{line}");
+    *into = into.replace('\u{a0}', " ");
+}
+
+/// Columns that a text takes on a terminal: escape sequences none, wide characters (Chinese, Japanese, Korean) two.
+fn width_of(text: &str) -> usize {
+    let mut width = 0;
+    let mut in_escape = false;
+    for character in text.chars() {
+        match character {
+            '\u{1b}' => in_escape = true,
+            'm' if in_escape => in_escape = false,
+            _ if in_escape => {}
+            '\u{1100}'..='\u{115f}'
+            | '\u{2e80}'..='\u{a4cf}'
+            | '\u{ac00}'..='\u{d7a3}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{fe30}'..='\u{fe6f}'
+            | '\u{ff00}'..='\u{ff60}' => width += 2,
+            _ => width += 1,
+        }
+    }
+    width
+}

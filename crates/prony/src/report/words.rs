@@ -1,0 +1,209 @@
+//! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence by filling
+//! one in. No other module of the report holds a sentence.
+
+use super::number;
+use crate::analyse::{Finding, Findings};
+use std::{collections::BTreeMap, sync::LazyLock};
+
+/// A language that reports are written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    #[default]
+    English,
+}
+
+/// Sections, and in each the templates by key.
+pub(super) type Table = BTreeMap<String, BTreeMap<String, String>>;
+
+static ENGLISH: LazyLock<Table> = LazyLock::new(|| read(include_str!("words/en.toml")));
+
+fn read(text: &str) -> Table {
+    toml::from_str(text).expect("the tables of words are tested")
+}
+
+/// The texts of one language.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    table: &'static Table,
+    language: Language,
+}
+
+impl Words {
+    /// The texts of `language`.
+    #[must_use]
+    pub fn of(language: Language) -> Self {
+        match language {
+            Language::English => Self { table: &ENGLISH, language },
+        }
+    }
+
+    /// Code of the language for HTML and JSON: `en`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self.language {
+            Language::English => "en",
+        }
+    }
+
+    /// The whole table, for templates.
+    pub(super) fn table(self) -> &'static Table {
+        self.table
+    }
+
+    /// A text without places.
+    pub(super) fn get(self, section: &str, key: &str) -> &'static str {
+        self.table.get(section).and_then(|texts| texts.get(key)).map_or("", String::as_str)
+    }
+
+    /// A text with its places filled.
+    pub(super) fn fill(self, section: &str, key: &str, places: &[(&str, &str)]) -> String {
+        let mut text = self.get(section, key).to_owned();
+        for (place, value) in places {
+            text = text.replace(&format!("{{{place}}}"), value);
+        }
+        text
+    }
+
+    /// The sentence of a finding, and the levels that it is about, joined (`oltp_read_only`; empty: all).
+    #[must_use]
+    pub fn finding(self, finding: &Finding, all: &Findings) -> Sentence {
+        match finding {
+            Finding::Advantage { levels, server, base, metric, connections, ratio, at } => {
+                let key = if metric == "throughput" { "advantage_throughput" } else { "advantage_latency" };
+                let text = self.fill(
+                    "sentence",
+                    key,
+                    &[
+                        ("server", server),
+                        ("base", base),
+                        ("stretch", &self.stretch(*connections)),
+                        ("metric", &self.metric(metric)),
+                        ("at", &number::count(u64::from(*at))),
+                        ("ratio", &number::ratio(ratio.value)),
+                        ("percent", &number::percent(ratio.value * 100.0)),
+                        ("interval", &self.interval(ratio)),
+                    ],
+                );
+                Sentence::about(levels, text)
+            }
+            Finding::NoDifference { levels, servers, metric, resolution } => {
+                let known = resolution.is_finite() && *resolution < 1.0;
+                let key = if known { "no_difference" } else { "no_difference_unknown" };
+                let text = self.fill(
+                    "sentence",
+                    key,
+                    &[
+                        ("server", &servers.0),
+                        ("base", &servers.1),
+                        ("metric", &self.metric(metric)),
+                        ("resolution", &number::percent(resolution * 100.0)),
+                    ],
+                );
+                Sentence::about(levels, text)
+            }
+            Finding::Peak { levels, server, connections, throughput, connections_last, throughput_last } => {
+                let key = if connections == connections_last { "peak_at_end" } else { "peak" };
+                let loss = (1.0 - throughput_last.value / throughput.value).max(0.0) * 100.0;
+                let text = self.fill(
+                    "sentence",
+                    key,
+                    &[
+                        ("server", server),
+                        ("throughput", &number::rate(throughput.value)),
+                        ("connections", &number::count(u64::from(*connections))),
+                        ("last", &number::count(u64::from(*connections_last))),
+                        ("throughput_last", &number::rate(throughput_last.value)),
+                        ("loss", &number::percent(loss)),
+                    ],
+                );
+                Sentence::about(levels, text)
+            }
+            Finding::Doubtful { points, reason } => self.doubtful(points, reason, all),
+        }
+    }
+
+    fn doubtful(self, points: &[usize], reason: &str, all: &Findings) -> Sentence {
+        let names: Vec<String> = points
+            .iter()
+            .filter_map(|&point| all.points.get(point))
+            .map(|point| {
+                let stretch = self.stretch((point.connections, point.connections));
+                let place =
+                    self.fill("sentence", "point", &[("server", &point.server), ("stretch", &stretch)]);
+                let about = subject(&point.levels);
+                if about.is_empty() { place } else { format!("{about}: {place}") }
+            })
+            .collect();
+        let text = self.fill(
+            "sentence",
+            "doubtful",
+            &[("points", &names.join("; ")), ("reason", &capitalised(reason))],
+        );
+        Sentence { about: String::new(), text }
+    }
+
+    fn stretch(self, (first, last): (u32, u32)) -> String {
+        let key = if first == last { "at_one" } else { "at_range" };
+        let (first, last) = (number::count(u64::from(first)), number::count(u64::from(last)));
+        self.fill("sentence", key, &[("first", &first), ("last", &last)])
+    }
+
+    fn interval(self, estimate: &stats::Estimate) -> String {
+        match (estimate.low, estimate.high) {
+            (Some(low), Some(high)) => self.fill(
+                "sentence",
+                "interval",
+                &[("low", &number::ratio(low)), ("high", &number::ratio(high))],
+            ),
+            _ => self.get("sentence", "no_interval").to_owned(),
+        }
+    }
+
+    /// A metric without a name of its own is its own name (`p99.9`).
+    fn metric(self, metric: &str) -> String {
+        let name = self.get("metric", metric);
+        if name.is_empty() { metric.to_owned() } else { name.to_owned() }
+    }
+}
+
+/// One thing that was found, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentence {
+    /// Levels that it is about, joined; empty: everything.
+    pub about: String,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Sentence {
+    fn about(levels: &BTreeMap<String, String>, text: String) -> Self {
+        Self { about: subject(levels), text }
+    }
+
+    /// Both in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        if self.about.is_empty() { self.text.clone() } else { format!("{}: {}", self.about, self.text) }
+    }
+}
+
+/// Levels without server and connections: what a table of its own is about. A number needs its factor's name beside it.
+pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (factor, level) in levels {
+        if matches!(factor.as_str(), "server" | "connections") {
+            continue;
+        }
+        let says_itself = factor == "workload" || level.starts_with(|c: char| c.is_alphabetic());
+        parts.push(if says_itself { level.clone() } else { format!("{factor} {level}") });
+    }
+    parts.join(", ")
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", characters.as_str())
+}

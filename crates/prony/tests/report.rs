@@ -1,0 +1,138 @@
+//! Reports as their readers get them, made from a run that the store gave back.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
+
+#[path = "support/findings.rs"]
+#[expect(unreachable_pub, reason = "shared by several test programs")]
+mod findings;
+#[path = "support/synthetic.rs"]
+#[expect(unreachable_pub, reason = "shared by several test programs")]
+mod synthetic;
+
+use prony::{
+    analyse::Findings,
+    report::{Format, Options, render, schema},
+    store::RunRecord,
+};
+use std::{env, fs, sync::LazyLock};
+
+static RUN: LazyLock<(RunRecord, Findings)> = LazyLock::new(|| {
+    let record = synthetic::record();
+    let findings = findings::findings(&record);
+    (record, findings)
+});
+
+fn report(format: Format) -> String {
+    report_as(format, &Options::default())
+}
+
+fn report_as(format: Format, options: &Options) -> String {
+    render(&RUN.0, &RUN.1, format, options).unwrap()
+}
+
+fn is_wide(character: char) -> bool {
+    character > '\u{2e7f}'
+}
+
+#[test]
+fn the_terminal_report_is_the_recorded_one() {
+    insta::assert_snapshot!(report(Format::Terminal));
+}
+
+#[test]
+fn the_markdown_report_is_the_recorded_one() {
+    insta::assert_snapshot!(report(Format::Markdown));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [72, 80, 100, 132, 200] {
+        let text = report_as(Format::Terminal, &Options { width, ..Options::default() });
+        for line in text.lines() {
+            let columns = line.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum::<usize>();
+            assert!(columns <= usize::from(width), "{width}: {line}");
+        }
+        assert!(text.contains("1,109 ± 22"), "at {width} columns a number is torn");
+    }
+}
+
+#[test]
+fn colour_only_where_asked() {
+    let plain = report(Format::Terminal);
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = report_as(Format::Terminal, &Options { colour: true, ..Options::default() });
+    assert!(coloured.contains('\u{1b}'));
+}
+
+#[test]
+fn the_page_needs_no_network_and_nothing_escapes_into_it() {
+    let page = report(Format::Html);
+    let without_viewer = &page[..page.rfind("<script>").unwrap()];
+    for outside in ["src=", "@import", "url(", "<link rel=\"stylesheet"] {
+        assert!(!without_viewer.contains(outside), "{outside}");
+    }
+    // The study's text holds `</script><b>&amp;`: shown as it is, and harmless inside the data.
+    assert!(!without_viewer.contains("</script><b>"));
+    assert!(without_viewer.contains("&lt;&#x2f;script&gt;&lt;b&gt;&amp;amp;"));
+    assert_eq!(page.matches("<script").count(), 3);
+    assert_eq!(page.matches("</script>").count(), 3);
+    assert_eq!(without_viewer.matches("<div class=\"chart\"").count(), 8);
+    assert!(!page.contains("hunter2"));
+}
+
+#[test]
+fn the_page_holds_the_json_report() {
+    let page = report(Format::Html);
+    let begin = "<script type=\"application/json\" id=\"prony-report\">";
+    let data = &page[page.find(begin).unwrap() + begin.len()..];
+    let data: serde_json::Value = serde_json::from_str(&data[..data.find("</script>").unwrap()]).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&report(Format::Json)).unwrap();
+    assert!(data == json);
+    assert_eq!(json["format"], 1);
+    assert_eq!(json["trials"].as_array().unwrap().len(), 60);
+    let differing = &json["settings_that_differ"];
+    assert_eq!(differing[0]["variable"], "thread_handling");
+    assert_eq!(differing[0]["values"][1], "pool-of-threads");
+}
+
+#[test]
+fn csv_has_a_line_for_each_point() {
+    let text = report(Format::Csv);
+    let mut lines = text.split_terminator("\r\n");
+    let heads: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(heads[..4], ["workload", "server", "connections", "trials"]);
+    let column = |name: &str| heads.iter().position(|head| *head == name).unwrap();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 20);
+    let pool = rows.iter().find(|row| row[..3] == ["oltp_read_only", "pool", "1024"]).unwrap();
+    let number = |name: &str| pool[column(name)].parse::<f64>().unwrap();
+    assert!(
+        number("throughput_low") < number("throughput") && number("throughput") < number("throughput_high")
+    );
+    assert!(number("latency_p95_ms") < number("latency_p99_ms"));
+}
+
+#[test]
+fn an_unfinished_run_without_a_trial_still_has_a_report() {
+    let mut record = RUN.0.clone();
+    record.trials.clear();
+    record.servers.clear();
+    record.complete = false;
+    let nothing = Findings { points: Vec::new(), comparisons: Vec::new(), findings: Vec::new() };
+    for (_, format) in Format::ALL {
+        let text = render(&record, &nothing, format, &Options::default()).unwrap();
+        assert!(
+            format == Format::Csv || text.contains("The run was not finished: 0 of 60 trials are in it.")
+        );
+    }
+}
+
+#[test]
+fn the_committed_schema_is_that_of_the_report() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/report.json");
+    if env::var_os("PRONY_UPDATE").is_some() {
+        fs::write(path, schema()).unwrap();
+    }
+    let committed = fs::read_to_string(path).unwrap();
+    assert!(committed == schema(), "the form of the report changed: run this test with PRONY_UPDATE=1");
+}

@@ -1,0 +1,172 @@
+//! Findings for the made-up run: what an analysis could say of it. Plain means and a fixed factor for the interval; the
+//! real estimates are tested where they are made.
+
+use load::Histogram;
+use prony::{
+    analyse::{Comparison, Finding, Findings, Point, Verdict},
+    run::TrialOutcome,
+    store::{RunRecord, TrialRecord},
+};
+use stats::Estimate;
+use std::collections::BTreeMap;
+
+/// The findings.
+pub fn findings(record: &RunRecord) -> Findings {
+    let points: Vec<Point> =
+        (0..record.plan.treatments.len()).filter_map(|treatment| point(record, treatment)).collect();
+    let mut comparisons = Vec::new();
+    for (index, one) in points.iter().enumerate() {
+        let base = points.iter().position(|other| {
+            other.server == "threads"
+                && one.server != "threads"
+                && other.connections == one.connections
+                && other.levels["workload"] == one.levels["workload"]
+        });
+        let Some(base) = base else { continue };
+        let mut levels = one.levels.clone();
+        levels.remove("server");
+        for metric in ["throughput", "p95", "p99"] {
+            comparisons.push(comparison(&points, &levels, index, base, metric));
+        }
+    }
+    let findings = sentences(&points);
+    Findings { points, comparisons, findings }
+}
+
+fn comparison(
+    points: &[Point],
+    levels: &BTreeMap<String, String>,
+    point: usize,
+    base: usize,
+    metric: &str,
+) -> Comparison {
+    let value = |index: usize| {
+        if metric == "throughput" { points[index].throughput } else { points[index].latency_ms[metric] }
+    };
+    let (one, other) = (value(point), value(base));
+    let ratio = estimate(one.value / other.value, 0.03, 3);
+    let better = if metric == "throughput" { ratio.value > 1.0 } else { ratio.value < 1.0 };
+    let verdict = match (ratio.value - 1.0).abs() {
+        change if change < 0.01 => Verdict::Same,
+        change if change < 0.05 => Verdict::Undecided,
+        _ if better => Verdict::Better,
+        _ => Verdict::Worse,
+    };
+    Comparison { levels: levels.clone(), point, base, metric: metric.to_owned(), ratio, verdict }
+}
+
+fn estimate(value: f64, relative: f64, observations: u32) -> Estimate {
+    let half = (observations > 1).then_some(value * relative);
+    Estimate {
+        value,
+        low: half.map(|half| value - half),
+        high: half.map(|half| value + half * 1.1),
+        level: 0.95,
+        observations,
+    }
+}
+
+fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
+    let planned = &record.plan.treatments[treatment];
+    let trials: Vec<&TrialRecord> =
+        record.trials.iter().filter(|trial| trial.trial.treatment == treatment).collect();
+    let mut histogram = Histogram::new();
+    let (mut rates, mut left_out, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut errors = BTreeMap::new();
+    for trial in trials {
+        match &trial.outcome {
+            TrialOutcome::Failed(reason) => {
+                left_out.push(format!("trial {}: {reason}", trial.trial.number + 1))
+            }
+            TrialOutcome::Measured { outcome, doubts: own } => {
+                let main = &outcome.streams[0];
+                histogram.merge(main.transactions.response());
+                rates.push(main.transactions.count as f64 / outcome.interval.as_secs_f64());
+                doubts.extend(own.iter().cloned());
+                for error in &main.errors {
+                    *errors.entry(error.code).or_insert(0) += error.count;
+                }
+            }
+        }
+    }
+    if rates.is_empty() {
+        return None;
+    }
+    let trials = rates.len() as u32;
+    let throughput = estimate(rates.iter().sum::<f64>() / f64::from(trials), 0.018, trials);
+    let quantiles = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+    let mut latency_ms: BTreeMap<String, Estimate> = quantiles
+        .iter()
+        .map(|(name, quantile)| {
+            let value = histogram.quantile_ns(*quantile) as f64 / 1e6;
+            ((*name).to_owned(), estimate(value, 0.02 + quantile * 0.06, trials))
+        })
+        .collect();
+    latency_ms.insert("mean".to_owned(), estimate(histogram.mean_ns() / 1e6, 0.02, trials));
+    Some(Point {
+        treatment,
+        levels: planned.levels.clone(),
+        server: planned.levels["server"].clone(),
+        connections: planned.streams[0].connections,
+        trials,
+        left_out,
+        statements_per_second: estimate(throughput.value * 4.0, 0.018, trials),
+        throughput,
+        latency_ms,
+        latency_max_ms: histogram.max_ns() as f64 / 1e6,
+        histogram,
+        throughput_by_trial: rates,
+        error_share: if errors.is_empty() { 0.0 } else { 0.001 },
+        errors,
+        server_cpu: Some(1.35),
+        client_cpu: 0.4,
+        doubts,
+    })
+}
+
+fn sentences(points: &[Point]) -> Vec<Finding> {
+    let levels = |workload: &str| BTreeMap::from([("workload".to_owned(), workload.to_owned())]);
+    let find = |server: &str, connections: u32, workload: &str| {
+        points
+            .iter()
+            .position(|point| {
+                point.server == server
+                    && point.connections == connections
+                    && point.levels["workload"] == workload
+            })
+            .expect("a point of the made-up run")
+    };
+    let throughput =
+        |server: &str, connections: u32| points[find(server, connections, "oltp_read_only")].throughput;
+    let advantage = |metric: &str, first: u32, value: f64| Finding::Advantage {
+        levels: levels("oltp_read_only"),
+        server: "pool".to_owned(),
+        base: "threads".to_owned(),
+        metric: metric.to_owned(),
+        connections: (first, 1024),
+        ratio: estimate(value, 0.03, 3),
+        at: 1024,
+    };
+    vec![
+        advantage("throughput", 256, throughput("pool", 1024).value / throughput("threads", 1024).value),
+        advantage("p99", 1024, 0.62),
+        Finding::NoDifference {
+            levels: levels("oltp_update_non_index"),
+            servers: ("pool".to_owned(), "threads".to_owned()),
+            metric: "p95".to_owned(),
+            resolution: 0.081,
+        },
+        Finding::Peak {
+            levels: levels("oltp_read_only"),
+            server: "threads".to_owned(),
+            connections: 64,
+            throughput: throughput("threads", 64),
+            connections_last: 1024,
+            throughput_last: throughput("threads", 1024),
+        },
+        Finding::Doubtful {
+            points: vec![find("pool", 4, "oltp_read_only"), find("pool", 4, "oltp_update_non_index")],
+            reason: "the load engine was close to its own limit there; give it more workers".to_owned(),
+        },
+    ]
+}

@@ -1,0 +1,365 @@
+// From the report to the options of each chart. Pure: no page, no ECharts instance.
+
+import type { Group, Point, Report, Words } from "./document";
+import { trialsOf } from "./document";
+import { escape, number, percentile, tick } from "./format";
+import { SYMBOLS, type Theme } from "./theme";
+
+/** What a chart is made from. */
+export interface Context {
+  report: Report;
+  words: Words;
+  theme: Theme;
+  /** Width of the chart in pixels: a narrow one has fewer ticks. */
+  width: number;
+}
+
+/** ECharts' own option type allows anything; its parts are checked where they are built. */
+export type Option = Record<string, unknown>;
+
+type Row = [x: number, value: number | null, low: number | null, high: number | null];
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif';
+
+function word(context: Context, section: string, key: string): string {
+  return context.words[section]?.[key] ?? key;
+}
+
+/** Colour and symbol of a server are the same in every chart of a report. */
+function look(context: Context, server: string): { colour: string; symbol: string } {
+  const place = Math.max(0, context.report.servers.findIndex((known) => known.name === server));
+  const { series } = context.theme;
+  return { colour: series[place % series.length] ?? "", symbol: SYMBOLS[place % SYMBOLS.length] ?? "circle" };
+}
+
+/** What all charts share. */
+function base(context: Context, legend: string[]): Option {
+  const { theme } = context;
+  return {
+    animation: false,
+    textStyle: { fontFamily: FONT, color: theme.text },
+    legend: {
+      data: legend,
+      top: 0,
+      left: 0,
+      itemWidth: 22,
+      itemGap: 18,
+      icon: undefined,
+      inactiveColor: theme.line,
+      textStyle: { color: theme.text, fontSize: 13 },
+    },
+    tooltip: {
+      trigger: "axis",
+      confine: true,
+      backgroundColor: theme.surface,
+      borderColor: theme.line,
+      textStyle: { color: theme.text, fontSize: 13, fontFamily: FONT },
+      axisPointer: { type: "line", lineStyle: { color: theme.faint } },
+    },
+  };
+}
+
+function axis(context: Context, name: string, more: Option): Option {
+  const { theme } = context;
+  return {
+    name,
+    nameTextStyle: { color: theme.faint, fontSize: 12 },
+    axisLine: { show: true, lineStyle: { color: theme.faint } },
+    axisTick: { lineStyle: { color: theme.faint } },
+    axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true },
+    splitLine: { lineStyle: { color: theme.line } },
+    ...more,
+  };
+}
+
+/** The horizontal axis: below, its name under it in the middle. */
+function below(context: Context, name: string, more: Option): Option {
+  return axis(context, name, { nameLocation: "middle", nameGap: 30, splitLine: { show: false }, ...more });
+}
+
+/** The vertical axis, its name above it. */
+function beside(context: Context, name: string, more: Option): Option {
+  return axis(context, name, {
+    nameLocation: "end",
+    nameGap: 12,
+    nameTextStyle: { color: context.theme.faint, fontSize: 12, align: "left", padding: [0, 0, 0, -40] },
+    ...more,
+  });
+}
+
+/** Connections double from rung to rung, so the axis is logarithmic, with a tick at each rung. */
+function rungs(context: Context, group: Group): Option {
+  const first = group.connections[0] ?? 1;
+  const last = group.connections.at(-1) ?? 1;
+  const label = { color: context.theme.faint, fontSize: 12, hideOverlap: true, formatter: tick };
+  return below(context, word(context, "head", "connections"), {
+    type: "log",
+    logBase: 2,
+    min: first / 1.25,
+    max: last * 1.25,
+    axisLabel: { ...label, customValues: group.connections },
+    axisTick: { lineStyle: { color: context.theme.faint }, customValues: group.connections },
+  });
+}
+
+/** A short vertical line with caps for each interval. */
+function whiskers(server: string, rows: Row[], colour: string, axes: Option = {}): Option {
+  return {
+    name: server,
+    type: "custom",
+    silent: true,
+    data: rows.filter((row) => row[2] !== null && row[3] !== null),
+    encode: { x: 0, y: [2, 3] },
+    itemStyle: { color: colour },
+    tooltip: { show: false },
+    z: 3,
+    renderItem: (
+      _: unknown,
+      api: { value: (index: number) => number; coord: (point: [number, number]) => [number, number] },
+    ) => {
+      const [x, low] = api.coord([api.value(0), api.value(2)]);
+      const [, high] = api.coord([api.value(0), api.value(3)]);
+      const style = { stroke: colour, lineWidth: 1.5, fill: "none" };
+      const line = (x1: number, y1: number, x2: number, y2: number) => ({
+        type: "line",
+        shape: { x1, y1, x2, y2 },
+        style,
+      });
+      return {
+        type: "group",
+        children: [line(x, low, x, high), line(x - 5, low, x + 5, low), line(x - 5, high, x + 5, high)],
+      };
+    },
+    ...axes,
+  };
+}
+
+/** Lines with error bars over the ladder of connections, one for each server. */
+function ladder(context: Context, group: Group, pick: (point: Point) => Point["throughput"] | undefined): Option[] {
+  return group.series.flatMap((series) => {
+    const { colour, symbol } = look(context, series.server);
+    const rows: Row[] = series.points.map((index, place) => {
+      const point = index === null ? undefined : context.report.points[index];
+      const estimate = point && pick(point);
+      const x = group.connections[place] ?? 0;
+      return estimate ? [x, estimate.value, estimate.low, estimate.high] : [x, null, null, null];
+    });
+    const line = {
+      name: series.server,
+      type: "line",
+      data: rows,
+      encode: { x: 0, y: 1 },
+      symbol,
+      symbolSize: 8,
+      showAllSymbol: true,
+      connectNulls: false,
+      itemStyle: { color: colour },
+      lineStyle: { color: colour, width: 2 },
+      emphasis: { focus: "series" },
+    };
+    return [line, whiskers(series.server, rows, colour)];
+  });
+}
+
+interface Hovered {
+  seriesName: string;
+  seriesType: string;
+  color: string;
+  marker: string;
+  value: (number | null)[];
+  axisValue: number;
+}
+
+/** Rows of a tooltip as a small table. */
+function tooltip(title: string, rows: { colour: string; name: string; value: string }[]): string {
+  const cells = rows.map(
+    ({ colour, name, value }) =>
+      `<tr><td style="padding-right:14px"><span style="display:inline-block;width:10px;height:10px;border-radius:5px;` +
+      `margin-right:6px;background:${colour}"></span>${escape(name)}</td>` +
+      `<td style="text-align:right;font-variant-numeric:tabular-nums">${escape(value)}</td></tr>`,
+  );
+  return `<strong>${escape(title)}</strong><table style="margin-top:4px;border-collapse:collapse">${cells.join("")}</table>`;
+}
+
+function ladderTooltip(context: Context, unit: string): (hovered: Hovered[]) => string {
+  return (hovered) => {
+    const lines = hovered.filter((item) => item.seriesType === "line" && item.value[1] !== null);
+    const rows = lines.map((item) => {
+      const [, value, low, high] = item.value;
+      const interval = low != null && high != null ? ` (${number(low)} – ${number(high)})` : "";
+      return { colour: item.color, name: item.seriesName, value: `${number(value ?? NaN)}${interval} ${unit}` };
+    });
+    const connections = tick(hovered[0]?.value[0] ?? 0);
+    return tooltip(`${word(context, "head", "connections")}: ${connections}`, rows);
+  };
+}
+
+const GRID = { left: 8, right: 20, top: 64, bottom: 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
+
+/** Throughput against connections. */
+export function throughput(context: Context, group: Group): Option {
+  const shared = base(context, group.series.map((series) => series.server));
+  return {
+    ...shared,
+    tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, "/s") },
+    grid: GRID,
+    xAxis: rungs(context, group),
+    yAxis: beside(context, word(context, "text", "unit_throughput"), {
+      type: "value",
+      min: 0,
+      axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
+    }),
+    series: ladder(context, group, (point) => point.throughput),
+  };
+}
+
+/** A percentile of response time against connections. */
+export function latency(context: Context, group: Group, name: string): Option {
+  const shared = base(context, group.series.map((series) => series.server));
+  return {
+    ...shared,
+    tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, "ms") },
+    grid: GRID,
+    xAxis: rungs(context, group),
+    yAxis: beside(context, `${name} – ${word(context, "text", "unit_latency")}`, {
+      type: "log",
+      axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
+    }),
+    series: ladder(context, group, (point) => point.latency_ms[name]),
+  };
+}
+
+/** Distribution of response times at one number of connections, drawn so that the tail has room. */
+export function distribution(context: Context, group: Group, connections: number): Option {
+  const place = group.connections.indexOf(connections);
+  const shared = base(context, group.series.map((series) => series.server));
+  const series = group.series.map((one) => {
+    const { colour, symbol } = look(context, one.server);
+    const index = one.points[place];
+    const point = index == null ? undefined : context.report.points[index];
+    const curve = (point?.latency_curve ?? []).filter(([share]) => share < 1);
+    return {
+      name: one.server,
+      type: "line",
+      data: curve.map(([share, ms]) => [1 / (1 - share), ms]),
+      symbol,
+      symbolSize: 5,
+      itemStyle: { color: colour },
+      lineStyle: { color: colour, width: 2 },
+      emphasis: { focus: "series" },
+    };
+  });
+  const far = Math.max(10, ...series.flatMap((one) => one.data.map(([x]) => x ?? 1)));
+  const ticks = [1, 2, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((x) => x <= far * 1.01);
+  const formatter = (hovered: Hovered[]) =>
+    tooltip(
+      percentile(1 - 1 / (hovered[0]?.value[0] ?? 1)),
+      hovered.map((item) => ({
+        colour: item.color,
+        name: item.seriesName,
+        value: `${number(item.value[1] ?? NaN)} ms`,
+      })),
+    );
+  const label = (x: number) => percentile(1 - 1 / x);
+  return {
+    ...shared,
+    tooltip: { ...(shared["tooltip"] as Option), formatter },
+    grid: GRID,
+    xAxis: below(context, word(context, "html", "share_below"), {
+      type: "log",
+      logBase: 10,
+      min: 1,
+      max: far,
+      axisLabel: { color: context.theme.faint, fontSize: 12, formatter: label, customValues: ticks, hideOverlap: true },
+      axisTick: { lineStyle: { color: context.theme.faint }, customValues: ticks },
+    }),
+    yAxis: beside(context, word(context, "text", "unit_latency"), {
+      type: "log",
+      axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
+    }),
+    series,
+  };
+}
+
+const DASHES = ["solid", "dashed", "dotted"];
+
+/** Throughput and p99 second by second, one line for each trial of a number of connections. */
+export function timeline(context: Context, group: Group, connections: number): Option {
+  const trials = trialsOf(context.report, group, connections);
+  const shared = base(context, group.series.map((series) => series.server));
+  const warmUp = Math.max(0, ...trials.map((trial) => trial.seconds.warm_up));
+  const lines = trials.flatMap((trial) => {
+    const { colour } = look(context, trial.server);
+    const row = (values: (number | null)[]) => trial.seconds.second.map((second, i) => [second + 1, values[i] ?? null]);
+    const line = (values: (number | null)[], panel: number) => ({
+      name: trial.server,
+      id: `${trial.number}-${panel}`,
+      type: "line",
+      xAxisIndex: panel,
+      yAxisIndex: panel,
+      data: row(values),
+      showSymbol: trial.seconds.second.length < 3,
+      symbolSize: 5,
+      connectNulls: false,
+      itemStyle: { color: colour },
+      lineStyle: { color: colour, width: 1.6, type: DASHES[trial.block % DASHES.length], opacity: 0.9 },
+      emphasis: { focus: "series" },
+      repeat: trial.block + 1,
+    });
+    return [line(trial.seconds.throughput, 0), line(trial.seconds.p99_ms, 1)];
+  });
+  const shade = (panel: number) => ({
+    id: `warm-up-${panel}`,
+    type: "line",
+    xAxisIndex: panel,
+    yAxisIndex: panel,
+    data: [],
+    silent: true,
+    markArea: {
+      silent: true,
+      itemStyle: { color: context.theme.shade },
+      label: { color: context.theme.faint, position: "insideTop", fontSize: 11 },
+      data: warmUp > 0 ? [[{ name: panel === 0 ? word(context, "html", "warm_up") : "", xAxis: 0 }, { xAxis: warmUp }]] : [],
+    },
+  });
+  const last = Math.max(1, ...trials.flatMap((trial) => trial.seconds.second.map((second) => second + 1)));
+  const time = (panel: number, more: Option) =>
+    below(context, panel === 1 ? word(context, "html", "seconds") : "", {
+      type: "value",
+      gridIndex: panel,
+      min: 0,
+      max: last,
+      minInterval: 1,
+      ...more,
+    });
+  const repeats = new Map(trials.map((trial) => [trial.number, trial.block + 1]));
+  const formatter = (hovered: (Hovered & { seriesId: string })[]) => {
+    const rows = hovered.map((item) => {
+      const [trial, panel] = item.seriesId.split("-");
+      const repeat = word(context, "html", "repeat").replace("{number}", String(repeats.get(Number(trial)) ?? ""));
+      const unit = panel === "0" ? "/s" : "ms";
+      return {
+        colour: item.color,
+        name: `${item.seriesName}, ${repeat}`,
+        value: `${number(item.value[1] ?? NaN)} ${unit}`,
+      };
+    });
+    return tooltip(`${tick(hovered[0]?.value[0] ?? 0)} s`, rows);
+  };
+  const label = { color: context.theme.faint, fontSize: 12, formatter: tick };
+  return {
+    ...shared,
+    tooltip: { ...(shared["tooltip"] as Option), formatter },
+    axisPointer: { link: [{ xAxisIndex: "all" }] },
+    grid: [
+      { ...GRID, bottom: "54%" },
+      { ...GRID, top: "56%" },
+    ],
+    xAxis: [time(0, { axisLabel: { show: false }, axisTick: { show: false } }), time(1, {})],
+    yAxis: [
+      beside(context, word(context, "text", "unit_throughput"), { type: "value", min: 0, gridIndex: 0, splitNumber: 3, axisLabel: label }),
+      beside(context, word(context, "html", "p99_of_second"), { type: "log", gridIndex: 1, axisLabel: label }),
+    ],
+    series: [...lines, shade(0), shade(1)],
+  };
+}

@@ -1,0 +1,152 @@
+// Opens the sample report in a real Chromium and uses it: node test/browser.mjs REPORT.html [DIRECTORY FOR SCREENSHOTS].
+// Nothing may be fetched, no error may be logged, every chart must be drawn, and its controls must work.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [page_file, pictures] = process.argv.slice(2);
+if (!page_file) throw new Error("name the report to open");
+const address = pathToFileURL(resolve(page_file)).href;
+const browsers = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const executablePath = browsers.find((path) => path && existsSync(path));
+if (!executablePath) throw new Error("no Chromium: install it (apt install chromium) or name it in CHROMIUM");
+if (pictures) mkdirSync(pictures, { recursive: true });
+
+const profile = mkdtempSync(join(tmpdir(), "prony-browser-"));
+const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+const context = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args });
+
+/** The page at a size, ready, with everything it said and asked for. */
+async function open(width, height, colorScheme) {
+  const page = await context.newPage();
+  const heard = { errors: [], requests: [] };
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) heard.errors.push(message.text());
+  });
+  page.on("pageerror", (error) => heard.errors.push(String(error)));
+  page.on("request", (request) => heard.requests.push(request.url()));
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+  await page.goto(address);
+  await page.waitForFunction(() => {
+    const places = [...document.querySelectorAll("[data-chart]")];
+    return places.length > 0 && places.every((place) => place.dataset.ready === "yes");
+  });
+  return { page, heard };
+}
+
+async function picture(page, name) {
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+}
+
+/** Drawn paths of one chart in a colour; hidden series have none. */
+const strokes = (chart, colour) =>
+  chart.evaluate((place, wanted) => place.querySelectorAll(`path[stroke="${wanted}"]`).length, colour);
+
+const report = JSON.parse(
+  /<script type="application\/json" id="prony-report">(.*?)<\/script>/s.exec(readFileSync(page_file, "utf8"))[1],
+);
+
+async function checkDesktop() {
+  const { page, heard } = await open(1280, 900, "light");
+  const charts = page.locator("[data-chart]");
+  assert.equal(await charts.count(), report.groups.length * 4, "four charts for each group");
+  const first = page.locator('[data-chart="throughput"]').first();
+  const [one, other] = ["#0067b8", "#c2410c"];
+  for (let i = 0; i < (await charts.count()); i++) {
+    for (const colour of [one, other]) {
+      assert.ok((await strokes(charts.nth(i), colour)) > 0, `chart ${i} shows a line in ${colour}`);
+    }
+  }
+  // Each rung has a symbol and an error bar of three strokes for each server, and a line through all.
+  const rungs = report.groups[0].connections.length;
+  assert.ok((await strokes(first, one)) >= rungs * 3 + 1, "error bars are drawn");
+  const words = await first.locator("text").allTextContents();
+  for (const rung of report.groups[0].connections) {
+    assert.ok(words.includes(rung.toLocaleString("en-US")), `the axis has a tick at ${rung}`);
+  }
+  await picture(page, "desktop");
+
+  // The legend hides a server and shows it again.
+  const before = await strokes(first, other);
+  const entry = first.locator("text", { hasText: report.servers[1].name }).first();
+  await entry.click();
+  await page.waitForTimeout(50);
+  assert.equal(await strokes(first, other), 0, "a click on the legend hides a server, error bars too");
+  await entry.click();
+  await page.mouse.move(5, 5);
+  await page.waitForTimeout(200);
+  assert.equal(await strokes(first, other), before, "another click shows it again");
+
+  // The tooltip tells the numbers of the rung, with their intervals.
+  const box = await first.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.55, box.y + box.height * 0.5);
+  const tooltip = first.locator("div", { hasText: /Connections: 64/ }).last();
+  await tooltip.waitFor({ state: "visible" });
+  assert.match(await tooltip.innerText(), /threads\s+[\d,]+ \([\d,]+ – [\d,]+\) \/s\s+pool/);
+  await picture(page, "tooltip");
+
+  // Choosers change what is drawn, by keyboard as well.
+  const latency = page.locator("figure", { has: page.locator('[data-chart="latency"]') }).first();
+  assert.match((await latency.locator("text").allTextContents()).join(), /p95/);
+  await latency.locator("select").selectOption("p99");
+  assert.match((await latency.locator("text").allTextContents()).join(), /p99/);
+  const spread = page.locator("figure", { has: page.locator('[data-chart="distribution"]') }).first();
+  const drawn = await spread.locator("svg").innerHTML();
+  await spread.locator("select").focus();
+  await page.keyboard.press("ArrowUp");
+  await page.waitForTimeout(50);
+  assert.notEqual(await spread.locator("svg").innerHTML(), drawn, "another rung has another distribution");
+
+  for (const summary of await page.locator("details > summary").all()) await summary.click();
+  await picture(page, "desktop-open");
+  assert.deepEqual(heard.errors, [], "nothing is wrong on the console");
+  assert.deepEqual(heard.requests, [address], "nothing is fetched but the file itself");
+  await page.close();
+}
+
+async function checkSmallAndDark() {
+  const { page, heard } = await open(390, 844, "light");
+  const widest = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(widest <= 390, `a phone need not scroll sideways: the page is ${widest} wide`);
+  await picture(page, "phone");
+  assert.deepEqual(heard.errors, []);
+  await page.close();
+
+  const dark = await open(1280, 900, "dark");
+  const background = await dark.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.equal(background, "rgb(16, 22, 28)");
+  assert.ok((await strokes(dark.page.locator('[data-chart="throughput"]').first(), "#5eb1ff")) > 0, "charts are dark too");
+  await picture(dark.page, "dark");
+  await dark.page.emulateMedia({ media: "print" });
+  await dark.page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.ok((await strokes(dark.page.locator('[data-chart="throughput"]').first(), "#0067b8")) > 0, "paper is light");
+  assert.deepEqual(dark.heard.errors, []);
+  if (pictures) await dark.page.pdf({ path: join(pictures, "print.pdf"), format: "A4" });
+  await dark.page.close();
+}
+
+async function checkWithoutScript() {
+  const browser = await chromium.launch({ executablePath, headless: true, args });
+  const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+  await page.goto(address);
+  const text = await page.locator("body").innerText();
+  assert.ok(text.includes(report.findings[0].text), "the findings need no JavaScript");
+  assert.match(text, /The charts need JavaScript/);
+  await browser.close();
+}
+
+try {
+  await checkDesktop();
+  await checkSmallAndDark();
+  await checkWithoutScript();
+  console.log("the report works in Chromium");
+} finally {
+  await context.close();
+  rmSync(profile, { recursive: true, force: true });
+}
