@@ -16,3 +16,49 @@ pub struct Estimate {
     /// Independent observations (trials) behind it.
     pub observations: u32,
 }
+
+impl Estimate {
+    /// A value of which nothing more is known.
+    #[must_use]
+    pub fn bare(value: f64, level: f64, observations: u32) -> Self {
+        Self { value, low: None, high: None, level, observations }
+    }
+
+    /// A value with an interval; an end that is not a number leaves the interval out.
+    #[must_use]
+    pub fn between(value: f64, low: f64, high: f64, level: f64, observations: u32) -> Self {
+        if low.is_finite() && high.is_finite() {
+            Self { value, low: Some(low), high: Some(high), level, observations }
+        } else {
+            Self::bare(value, level, observations)
+        }
+    }
+
+    /// The interval, where there is one.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+
+    /// Half the interval's width as a share of the value; `None` without an interval or for 0.
+    #[must_use]
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let (low, high) = self.interval()?;
+        (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
+    }
+
+    /// One over it, interval and all; for a ratio that is to be told the other way round. `None` for 0.
+    #[must_use]
+    pub fn inverse(&self) -> Option<Self> {
+        if self.value == 0.0 {
+            return None;
+        }
+        let ends = self.interval().filter(|(low, _)| *low > 0.0);
+        Some(Self {
+            value: 1.0 / self.value,
+            low: ends.map(|(_, high)| 1.0 / high),
+            high: ends.map(|(low, _)| 1.0 / low),
+            ..*self
+        })
+    }
+}

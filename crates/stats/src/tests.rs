@@ -1,0 +1,186 @@
+//! Coverage and error rates by simulation: what the intervals promise is what they keep.
+
+use crate::{Estimate, Spread, batches, holm, moderate};
+use rand_xoshiro::{
+    Xoshiro256PlusPlus,
+    rand_core::{Rng, SeedableRng},
+};
+
+/// Random numbers of the shapes that the simulations need.
+struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.uniform()).ln()
+    }
+
+    /// `length` values of an autoregressive series around 0 with standard deviation 1.
+    fn series(&mut self, correlation: f64, length: usize) -> Vec<f64> {
+        let mut state = self.normal();
+        (0..length)
+            .map(|_| {
+                let fresh = self.normal() * (1.0 - correlation * correlation).sqrt();
+                let next = state * correlation + fresh;
+                std::mem::replace(&mut state, next)
+            })
+            .collect()
+    }
+}
+
+fn covers(estimate: &Estimate, truth: f64) -> bool {
+    estimate.interval().is_some_and(|(low, high)| low <= truth && truth <= high)
+}
+
+/// How the differences of one rung's repeats scatter.
+#[derive(Debug, Clone, Copy)]
+enum Noise {
+    /// All rungs alike.
+    Equal,
+    /// The last of 8 rungs ten times noisier than the first.
+    Rising,
+    /// Each rung has its own, drawn anew in each study.
+    Wild,
+    /// Equal, but with heavy tails (Student's t with 4 degrees of freedom).
+    Heavy,
+}
+
+const NOISES: [Noise; 4] = [Noise::Equal, Noise::Rising, Noise::Wild, Noise::Heavy];
+
+/// Logarithms of ratios: `rungs` groups of `repeats`, the true ratio being 1.
+fn ladder(noise: Noise, rungs: usize, repeats: usize, random: &mut Random) -> Vec<Vec<f64>> {
+    (0..rungs)
+        .map(|rung| {
+            let deviation = match noise {
+                Noise::Equal | Noise::Heavy => 0.03,
+                Noise::Rising => 0.01 * 10_f64.powf(rung as f64 / (rungs - 1) as f64),
+                Noise::Wild => 0.03 * (0.7 * random.normal()).exp(),
+            };
+            let draw = |_| match noise {
+                Noise::Heavy => {
+                    let chi: f64 = (0..4).map(|_| random.normal().powi(2)).sum();
+                    deviation * random.normal() / (chi / 4.0).sqrt()
+                }
+                _ => deviation * random.normal(),
+            };
+            (0..repeats).map(draw).collect()
+        })
+        .collect()
+}
+
+/// Shares of intervals that hold the truth, and of comparisons called different by Holm at 5 %.
+fn rates(noise: Noise, repeats: usize, studies: usize) -> (f64, f64) {
+    let mut random = Random::new(7 + repeats as u64);
+    let (mut held, mut different, mut all) = (0, 0, 0);
+    for _ in 0..studies {
+        let groups = ladder(noise, 8, repeats, &mut random);
+        let spreads: Vec<Spread> = moderate(&groups).into_iter().flatten().collect();
+        let centres: Vec<f64> =
+            groups.iter().map(|group| group.iter().sum::<f64>() / group.len() as f64).collect();
+        let count = repeats as u32;
+        let p_values: Vec<f64> =
+            spreads.iter().zip(&centres).map(|(spread, &centre)| spread.p_value(centre, count)).collect();
+        different += holm(&p_values).iter().filter(|p| **p < 0.05).count();
+        held += spreads
+            .iter()
+            .zip(&centres)
+            .filter(|(spread, centre)| covers(&spread.interval(**centre, count, 0.95), 0.0))
+            .count();
+        all += groups.len();
+    }
+    (held as f64 / all as f64, different as f64 / all as f64)
+}
+
+fn check_rates(studies: usize) {
+    for noise in NOISES {
+        for repeats in [2, 3, 5] {
+            let (coverage, different) = rates(noise, repeats, studies);
+            println!("{noise:?}, {repeats} repeats: coverage {coverage:.4}, different {different:.4}");
+            assert!((0.92..=0.98).contains(&coverage), "{noise:?}, {repeats} repeats: coverage {coverage}");
+            assert!(different <= 0.05, "{noise:?}, {repeats} repeats: {different} different");
+        }
+    }
+}
+
+#[test]
+fn few_repeats_keep_their_promise() {
+    check_rates(400);
+}
+
+#[test]
+#[ignore = "long: a hundred times as many studies"]
+fn few_repeats_keep_their_promise_long() {
+    check_rates(60_000);
+}
+
+/// Share of intervals by batches that hold the truth, for the mean of series with this correlation of neighbours.
+fn coverage_of_batches(correlation: f64, length: usize, studies: usize) -> f64 {
+    let mut random = Random::new(3);
+    let cuts = batches(length).expect("long enough");
+    let mut held = 0;
+    for _ in 0..studies {
+        let series = random.series(correlation, length);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let means: Vec<f64> = cuts.iter().map(|cut| mean(&series[cut.clone()])).collect();
+        let spread = Spread::of(&means).expect("several");
+        held += usize::from(covers(&spread.interval(mean(&series), cuts.len() as u32, 0.95), 0.0));
+    }
+    held as f64 / studies as f64
+}
+
+#[test]
+fn batches_bear_autocorrelation() {
+    for (correlation, length, least) in [(0.0, 10, 0.92), (0.0, 60, 0.92), (0.3, 60, 0.92), (0.6, 120, 0.90)]
+    {
+        let coverage = coverage_of_batches(correlation, length, 3000);
+        println!("correlation {correlation}, {length} seconds: coverage {coverage:.3}");
+        assert!((least..=0.98).contains(&coverage), "correlation {correlation}: coverage {coverage}");
+    }
+}
+
+#[test]
+fn a_quantile_of_all_with_the_spread_of_its_sections_covers_the_truth() {
+    let mut random = Random::new(5);
+    // Three trials of 300 exponential response times whose level differs by 5 %, in each of 8 treatments.
+    let quantile = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[(values.len() as f64 * 0.95) as usize].ln()
+    };
+    let truth = 20.0_f64.ln().ln();
+    let (mut held, mut all) = (0, 0);
+    for _ in 0..250 {
+        let treatments: Vec<Vec<Vec<f64>>> = (0..8)
+            .map(|_| {
+                (0..3)
+                    .map(|_| {
+                        let level = (0.05 * random.normal()).exp();
+                        (0..300).map(|_| level * random.exponential()).collect()
+                    })
+                    .collect()
+            })
+            .collect();
+        let sections: Vec<Vec<f64>> = treatments
+            .iter()
+            .map(|trials| trials.iter().map(|trial| quantile(&mut trial.clone())).collect())
+            .collect();
+        for (spread, trials) in moderate(&sections).into_iter().flatten().zip(&treatments) {
+            held += usize::from(covers(&spread.interval(quantile(&mut trials.concat()), 3, 0.95), truth));
+            all += 1;
+        }
+    }
+    let coverage = held as f64 / f64::from(all);
+    println!("coverage {coverage:.3}");
+    assert!((0.92..=0.98).contains(&coverage), "{coverage}");
+}
