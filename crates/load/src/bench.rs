@@ -77,6 +77,12 @@ impl<'a> Bench<'a> {
         self.epoch.elapsed().as_nanos() as u64
     }
 
+    /// Whether no new transaction may begin.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.stopping || self.tally.over
+    }
+
     /// Counts an error of the measurement interval, and of the current second.
     pub(crate) fn count_error(
         &mut self,

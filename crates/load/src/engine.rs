@@ -118,6 +118,11 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// The flag itself, for work that is not a load but shall end with it.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether it was asked to end.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -338,6 +343,7 @@ impl Coordinator<'_> {
         loop {
             match inbox.recv_timeout(LOOK_UP) {
                 Ok(Message::Opened { version }) => {
+                    let version = plain_version(version);
                     opened += 1;
                     last_opened = Instant::now();
                     tell(Progress::Opening { opened, wanted });
@@ -362,6 +368,14 @@ impl Coordinator<'_> {
                 return Err(Error::Opening { address, opened, wanted, reason, code });
             }
         }
+    }
+}
+
+/// MariaDB's greeting has 5.5.5- before the version, for the sake of old replicas.
+fn plain_version(greeted: String) -> String {
+    match greeted.strip_prefix("5.5.5-") {
+        Some(version) if version.contains("MariaDB") => version.to_owned(),
+        _ => greeted,
     }
 }
 
@@ -399,15 +413,16 @@ impl<'a> Gatherer<'a> {
     ) -> End {
         let mut done = 0;
         while done < self.coordinator.seconds.count() {
-            match batches.recv_timeout(LOOK_UP) {
-                Ok(batch) => done += u32::from(self.add(batch, crew, tell)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return End::Failed("a worker ended early".to_owned()),
-            }
+            let received = batches.recv_timeout(LOOK_UP);
             while let Ok(message) = inbox.try_recv() {
                 if let Message::Hopeless(reason) = message {
                     return End::Failed(reason);
                 }
+            }
+            match received {
+                Ok(batch) => done += u32::from(self.add(batch, crew, tell)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return End::Failed("a worker ended early".to_owned()),
             }
             if self.coordinator.stop.is_stopped() {
                 return End::Interrupted;

@@ -42,7 +42,7 @@ impl Connection {
             let Some(action) = program.transactions[self.routine].steps.get(self.step) else {
                 let now_ns = bench.now_ns();
                 self.end_transaction(bench, now_ns);
-                if bench.stopping {
+                if bench.is_over() {
                     return self.rest(bench);
                 }
                 self.routine = program.choose(&mut self.random);
@@ -372,7 +372,7 @@ impl Connection {
     }
 
     fn after_failure(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        if bench.stopping || bench.hopeless.is_some() {
+        if bench.is_over() || bench.hopeless.is_some() {
             self.stage = Stage::Idle;
             return Ok(());
         }

@@ -13,6 +13,7 @@ mod engine;
 mod execute;
 pub mod histogram;
 pub mod io;
+pub mod null;
 mod program;
 pub mod random;
 mod record;

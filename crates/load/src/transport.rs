@@ -66,6 +66,11 @@ impl Transport {
         Ok(Self { socket, tls: None, unsent: Vec::new() })
     }
 
+    /// A socket that is connected and non-blocking already.
+    pub(crate) fn of(socket: OwnedFd) -> Self {
+        Self { socket, tls: None, unsent: Vec::new() }
+    }
+
     /// After the socket became writable for the first time: whether connecting worked.
     pub(crate) fn finish_connecting(&self) -> io::Result<()> {
         sockopt::socket_error(&self.socket)??;

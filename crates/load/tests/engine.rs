@@ -1,0 +1,309 @@
+//! The engine against a scripted server: what it counts, what it measures, how it ends when things break.
+
+use load::{
+    Outcome, Progress, Spec, Stop,
+    null::{self, Answer, Asked, NullServer},
+    sample::{End, Phase},
+    spec::{
+        Address, Arrival, Draw, Expect, Operand, Piece, Protocol, Secret, Statement, Step, Stream, Target,
+        Tls, Transaction, Workload,
+    },
+};
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+fn statement(kind: &str, sql: &str, expect: Expect) -> Step {
+    let pieces = vec![Piece::Sql(sql.to_owned())];
+    Step::Statement(Statement { kind: kind.to_owned(), pieces, text_only: false, keep: Vec::new(), expect })
+}
+
+fn workload(steps: Vec<Step>) -> Workload {
+    let transactions = vec![Transaction { name: "only".to_owned(), weight: 1.0, steps }];
+    Workload { name: "test".to_owned(), tables: 1, transactions }
+}
+
+fn select() -> Workload {
+    workload(vec![statement("select", "SELECT c FROM t", Expect::Row)])
+}
+
+fn spec(server: &NullServer, workload: Workload, connections: u32, interval: Duration) -> Spec {
+    let address = server.address();
+    Spec {
+        target: Target {
+            address: Address::Tcp { host: address.ip().to_string(), port: address.port() },
+            user: "test".to_owned(),
+            password: Secret::default(),
+            database: None,
+            tls: Tls::default(),
+            compress: false,
+        },
+        streams: vec![Stream {
+            name: "main".to_owned(),
+            workload,
+            connections,
+            arrival: Arrival::Closed,
+            protocol: Protocol::Prepared,
+        }],
+        warm_up: Duration::ZERO,
+        interval,
+        seed: 1,
+        workers: None,
+    }
+}
+
+fn run(spec: &Spec) -> Outcome {
+    load::run(spec, &Stop::default(), &mut |_| {}).expect("the load begins")
+}
+
+fn scripted(script: impl FnMut(u64, Asked<'_>) -> Answer + Send + 'static) -> NullServer {
+    NullServer::with_script(0, Box::new(script)).expect("a port")
+}
+
+#[test]
+fn every_statement_is_counted_and_littles_law_holds() {
+    let server = NullServer::start(0).expect("a port");
+    let connections = 32;
+    let mut spec = spec(&server, select(), connections, Duration::from_secs(1));
+    spec.warm_up = Duration::from_millis(300);
+    let (mut warm_up, mut measured) = (0, 0);
+    let outcome = load::run(&spec, &Stop::default(), &mut |event| {
+        if let Progress::Sample(sample) = event {
+            match sample.phase {
+                Phase::WarmUp => warm_up += sample.transactions.count,
+                Phase::Measure => measured += sample.transactions.count,
+            }
+        }
+    })
+    .expect("the load begins");
+    let stream = &outcome.streams[0];
+    assert_eq!(outcome.end, End::Completed);
+    assert_eq!(stream.transactions.count, measured, "seconds add up to the total");
+    assert_eq!(stream.transactions.count, stream.statements[0].count);
+    assert_eq!(stream.statements[0].rows, measured);
+    assert_eq!(stream.transactions_by_connection.iter().sum::<u64>(), measured);
+    assert_eq!(u64::from(connections), stream.connections_opened);
+    // what the server answered is warm-up, measurement, and at most what was under way at the end
+    let (seen, counted) = (server.statements(), warm_up + measured);
+    assert!(
+        seen >= counted && seen <= counted + u64::from(connections),
+        "{seen} answered, {counted} counted"
+    );
+    let in_flight =
+        measured as f64 / outcome.interval.as_secs_f64() * stream.transactions.service.mean_ns() / 1e9;
+    assert!(
+        (in_flight / f64::from(connections) - 1.0).abs() < 0.15,
+        "{in_flight} in flight of {connections}"
+    );
+}
+
+#[test]
+fn a_stall_of_the_server_is_in_every_connections_latency() {
+    let stall = Duration::from_millis(700);
+    let mut begun: Option<Instant> = None;
+    let mut stalled = false;
+    let server = scripted(move |_, asked| {
+        let begun = *begun.get_or_insert_with(Instant::now);
+        if !stalled && begun.elapsed() > Duration::from_millis(300) {
+            stalled = true;
+            std::thread::sleep(stall);
+        }
+        null::plain(asked)
+    });
+    let outcome = run(&spec(&server, select(), 16, Duration::from_millis(1500)));
+    let service = &outcome.streams[0].transactions.service;
+    let slow: u64 = service
+        .buckets()
+        .filter(|(ns, _)| u128::from(*ns) >= stall.as_nanos() * 9 / 10)
+        .map(|(_, count)| count)
+        .sum();
+    assert_eq!(slow, 16, "each of 16 connections waited once");
+    assert!(u128::from(service.max_ns()) >= stall.as_nanos());
+}
+
+#[test]
+fn a_deadlock_rolls_back_and_is_counted_apart() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let writer = Arc::clone(&log);
+    let mut updates = 0u64;
+    let server = scripted(move |_, asked| {
+        let Asked::Text(sql) = asked else { panic!("text was asked for") };
+        let sql = String::from_utf8_lossy(sql).into_owned();
+        let answer = match sql.as_str() {
+            "UPDATE" => {
+                updates += 1;
+                if updates.is_multiple_of(10) {
+                    Answer::Error(1213, *b"40001", "Deadlock found".to_owned())
+                } else {
+                    Answer::Done { affected: 1, in_transaction: true }
+                }
+            }
+            "BEGIN" => Answer::Done { affected: 0, in_transaction: true },
+            _ => Answer::Done { affected: 0, in_transaction: false },
+        };
+        writer.lock().expect("no panic").push(sql);
+        answer
+    });
+    let steps = vec![
+        statement("begin", "BEGIN", Expect::Anything),
+        statement("update", "UPDATE", Expect::Change),
+        statement("commit", "COMMIT", Expect::Anything),
+    ];
+    let mut spec = spec(&server, workload(steps), 1, Duration::from_millis(400));
+    spec.streams[0].protocol = Protocol::Text;
+    let outcome = run(&spec);
+    let stream = &outcome.streams[0];
+    let deadlocks = &stream.errors[0];
+    assert_eq!(
+        (deadlocks.code, deadlocks.state.as_str(), deadlocks.message.as_str()),
+        (1213, "40001", "Deadlock found")
+    );
+    assert!(deadlocks.count > 0);
+    assert_eq!(deadlocks.count, stream.transactions.errors);
+    assert_eq!(deadlocks.count, stream.rolled_back);
+    assert_eq!(stream.transactions.service.count(), stream.transactions.count, "failed ones have no latency");
+    let log = log.lock().expect("no panic");
+    let rolled_back = log.iter().filter(|sql| *sql == "ROLLBACK").count() as u64;
+    assert!(rolled_back.abs_diff(deadlocks.count) <= 1);
+    for (index, sql) in log.iter().enumerate().skip(1) {
+        let before = log[index - 1].as_str();
+        match sql.as_str() {
+            "BEGIN" => assert!(before == "COMMIT" || before == "ROLLBACK"),
+            "ROLLBACK" | "COMMIT" => assert_eq!(before, "UPDATE"),
+            _ => assert_eq!(before, "BEGIN"),
+        }
+    }
+}
+
+#[test]
+fn an_error_that_will_not_pass_ends_the_load_with_the_servers_words() {
+    let server =
+        scripted(|_, _| Answer::Error(1146, *b"42S02", "Table 'test.sbtest1' doesn't exist".to_owned()));
+    let begun = Instant::now();
+    let outcome = run(&spec(&server, select(), 8, Duration::from_secs(60)));
+    let End::Failed(reason) = &outcome.end else { panic!("{:?}", outcome.end) };
+    assert!(reason.contains("sbtest1") && reason.contains("1146"), "{reason}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn lost_connections_are_counted_and_come_back() {
+    let server = scripted(|number, asked| if number % 50 == 49 { Answer::Close } else { null::plain(asked) });
+    let outcome = run(&spec(&server, select(), 4, Duration::from_millis(800)));
+    let stream = &outcome.streams[0];
+    assert_eq!(outcome.end, End::Completed);
+    assert_eq!(stream.errors[0].code, 2013);
+    assert_eq!(stream.errors[0].count, stream.transactions.errors);
+    assert!(stream.connections_opened > 4, "{} opened", stream.connections_opened);
+    assert!(stream.transactions.count > 100);
+}
+
+#[test]
+fn a_server_that_falls_silent_cannot_keep_the_engine() {
+    let server = scripted(|number, asked| if number > 20 { Answer::Silence } else { null::plain(asked) });
+    let begun = Instant::now();
+    let outcome = run(&spec(&server, select(), 4, Duration::from_millis(500)));
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let stream = &outcome.streams[0];
+    assert_eq!(stream.in_flight_at_end, 4, "slow requests are accounted for, not dropped");
+    assert!(stream.in_flight_age_max > Duration::from_millis(300));
+}
+
+#[test]
+fn nonsense_is_an_error_not_a_result() {
+    let server = scripted(
+        |number, asked| {
+            if number == 30 { Answer::Raw(vec![0x55; 700]) } else { null::plain(asked) }
+        },
+    );
+    let outcome = run(&spec(&server, select(), 2, Duration::from_millis(500)));
+    let stream = &outcome.streams[0];
+    assert_eq!(stream.errors.iter().map(|error| error.count).sum::<u64>(), 1, "{:?}", stream.errors);
+    assert_eq!(stream.errors[0].code, 2027);
+    assert_eq!(stream.statements[0].rows, stream.statements[0].count);
+}
+
+#[test]
+fn replies_that_are_not_what_was_expected_are_counted() {
+    let server = scripted(|number, asked| match (number % 4, null::plain(asked)) {
+        (0, Answer::Row) => Answer::NoRow,
+        (1, Answer::Done { .. }) => Answer::Done { affected: 0, in_transaction: false },
+        (_, answer) => answer,
+    });
+    let steps = vec![
+        statement("select", "SELECT c FROM t", Expect::Row),
+        statement("update", "UPDATE t SET k=1", Expect::Change),
+    ];
+    let outcome = run(&spec(&server, workload(steps), 1, Duration::from_millis(300)));
+    let [select, update] = &outcome.streams[0].statements[..] else { panic!("two kinds") };
+    let half = |part: u64, whole: u64| part.abs_diff(whole / 2) <= 1;
+    assert!(half(select.not_found, select.count), "{} of {}", select.not_found, select.count);
+    assert!(half(update.unchanged, update.count), "{} of {}", update.unchanged, update.count);
+}
+
+#[test]
+fn one_seed_gives_the_same_statements_each_time_and_rows_are_kept_for_later_ones() {
+    let statements = |seed| {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let writer = Arc::clone(&log);
+        let server = scripted(move |_, asked| {
+            if let Asked::Text(sql) = asked {
+                writer.lock().expect("no panic").push(String::from_utf8_lossy(sql).into_owned());
+            }
+            null::plain(asked)
+        });
+        let id = Draw::Integer { min: 1, max: 1_000_000, distribution: load::spec::Distribution::Uniform };
+        let read =
+            vec![Piece::Sql("SELECT c FROM t WHERE id=".to_owned()), Piece::Parameter(Operand::Slot(0))];
+        let write = vec![
+            Piece::Sql("UPDATE t SET c=".to_owned()),
+            Piece::Parameter(Operand::Slot(1)),
+            Piece::Sql(" WHERE id=".to_owned()),
+            Piece::Parameter(Operand::SlotPlus(0, 1)),
+        ];
+        let step = |kind: &str, pieces, keep| {
+            let kind = kind.to_owned();
+            Step::Statement(Statement { kind, pieces, text_only: false, keep, expect: Expect::Anything })
+        };
+        let steps =
+            vec![Step::Draw { slot: 0, draw: id }, step("read", read, vec![1]), step("write", write, vec![])];
+        let mut spec = spec(&server, workload(steps), 1, Duration::from_millis(200));
+        spec.streams[0].protocol = Protocol::Text;
+        spec.seed = seed;
+        run(&spec);
+        let log = log.lock().expect("no panic");
+        log.iter().take(100).cloned().collect::<Vec<_>>()
+    };
+    let first = statements(7);
+    assert_eq!(first, statements(7));
+    assert_ne!(first, statements(8));
+    for pair in first.chunks(2) {
+        let id: u64 = pair[0].rsplit('=').next().and_then(|id| id.parse().ok()).expect("an id");
+        assert_eq!(pair[1], format!("UPDATE t SET c='{}' WHERE id={}", null::ROW, id + 1));
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_once_and_soon() {
+    let server = NullServer::start(0).expect("a port");
+    let spec = spec(&server, select(), 64, Duration::from_secs(5));
+    drop(server);
+    let begun = Instant::now();
+    let error = load::run(&spec, &Stop::default(), &mut |_| {}).expect_err("nothing listens");
+    assert!(matches!(error, load::Error::Unreachable { .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn thousands_of_connections_fit_into_little_memory() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = if limit >= 5_000 { 2_000 } else { 300 };
+    let server = NullServer::start(0).expect("a port");
+    let before = load::io::memory_bytes_max();
+    let outcome = run(&spec(&server, select(), connections, Duration::from_secs(1)));
+    let used = outcome.client.memory_bytes_max - before;
+    assert_eq!(outcome.streams[0].connections_opened, u64::from(connections));
+    // client and server together, tests in parallel: generous, yet far from a thread's stack for each
+    assert!(used < 100 << 20, "{} MB", used >> 20);
+}
