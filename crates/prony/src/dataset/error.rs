@@ -1,0 +1,95 @@
+//! What can go wrong with a data set, and what to do about it.
+
+use load::client;
+
+/// Why a data set could not be made, checked or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The target names no schema.
+    #[error("no database is named: add one to the server's address, as in mysql://user@host:3306/test")]
+    NoDatabase,
+    /// The plan asks for a layout that is not known.
+    #[error("there is no data layout `{0}`: `sysbench`, `bulk_insert` and `empty` are known")]
+    Generator(String),
+    /// More rows than an INTEGER can number.
+    #[error("{0} rows are too many for one table: ids are INTEGER, up to 2147483647")]
+    TooManyRows(u64),
+    /// No connection, or the login was refused.
+    #[error("{server}: {source}")]
+    Connect {
+        /// Address.
+        server: String,
+        /// What happened.
+        source: Box<client::Error>,
+    },
+    /// A table of that name exists and Prony did not make it.
+    #[error(
+        "{server}: the table `{table}` in `{database}` was not made by Prony, and is not touched; \
+         drop it yourself if nobody needs it, or name another database"
+    )]
+    Foreign {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// Another Prony is at work on the same tables.
+    #[error("{server}: another Prony is making or removing data in `{database}`; wait until it is done")]
+    Busy {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+    },
+    /// The server refused a statement, or the connection broke in it.
+    #[error("{server}: {statement} {table}: {source}{}", advice(.source))]
+    Statement {
+        /// Address.
+        server: String,
+        /// Kind of the statement, such as `CREATE INDEX`.
+        statement: &'static str,
+        /// What it was about: a table or a schema.
+        table: String,
+        /// What happened.
+        source: Box<client::Error>,
+    },
+    /// The contents are not what was loaded.
+    #[error(
+        "{server}: `{table}` has {found} rows with ids up to {last} after loading, {expected} are expected"
+    )]
+    Incomplete {
+        /// Address.
+        server: String,
+        /// The table.
+        table: String,
+        /// Rows counted.
+        found: u64,
+        /// Highest id.
+        last: u64,
+        /// Rows wanted.
+        expected: u64,
+    },
+    /// The caller asked to stop. What is loaded so far stays, and the next call goes on from there.
+    #[error("interrupted; what is loaded stays, and the next attempt goes on from there")]
+    Interrupted,
+}
+
+/// What to do about a server's refusal, where its own words do not say it.
+fn advice(error: &client::Error) -> &'static str {
+    match error.code() {
+        Some(1021 | 1114 | 3) => {
+            "; the server's disk, or the size that it allows a table, is full: make room or ask for fewer rows"
+        }
+        Some(1044 | 1142 | 1227) => {
+            "; the account needs the privileges CREATE, DROP, ALTER, INDEX, INSERT, SELECT and DELETE on the database"
+        }
+        Some(1153) => "; raise the server's max_allowed_packet to 1M or more",
+        Some(1286) => "; SHOW ENGINES lists what the server has",
+        Some(1290 | 1836) => "; the server is read-only: is it a replica?",
+        Some(1461) => "; raise the server's max_prepared_stmt_count",
+        _ => "",
+    }
+}
