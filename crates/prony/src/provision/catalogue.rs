@@ -31,6 +31,10 @@ pub struct Entry {
 pub enum Source {
     /// Packages of Debian.
     Apt(AptSource),
+    /// An artifact of a Maven repository: an archive, which may hold the real one.
+    Maven(MavenSource),
+    /// A package of npm's registry.
+    Npm(NpmSource),
 }
 
 /// Packages of Debian.
@@ -43,12 +47,36 @@ pub struct AptSource {
     pub packages: Vec<String>,
 }
 
+/// An artifact of a Maven repository.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MavenSource {
+    /// `group:artifact:version`, `:type:classifier` behind it where it is no plain jar.
+    pub artifact: String,
+    /// SHA-256 of the file, lower-case hexadecimal digits.
+    pub sha256: String,
+    /// Name of the tar archive inside that has the server.
+    pub inner: Option<String>,
+}
+
+/// A package of npm's registry.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NpmSource {
+    /// `name@version`.
+    pub package: String,
+    /// SHA-256 of the file, lower-case hexadecimal digits.
+    pub sha256: String,
+}
+
 impl Entry {
     /// Where a server of this entry is from, for its description.
     #[must_use]
     pub fn origin(&self) -> String {
         let registry = match &self.source {
             Source::Apt(source) => format!("Debian {}", source.suite),
+            Source::Maven(source) => format!("Maven ({})", source.artifact),
+            Source::Npm(source) => format!("npm ({})", source.package),
         };
         format!("{} fetched from {registry}: {}", self.name, self.remark)
     }
@@ -67,7 +95,14 @@ impl Entry {
 #[serde(deny_unknown_fields)]
 struct Catalogue {
     server: Vec<Entry>,
-    library: BTreeMap<String, String>,
+    libraries: Libraries,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Libraries {
+    suite: String,
+    packages: BTreeMap<String, String>,
 }
 
 fn catalogue() -> &'static Catalogue {
@@ -86,7 +121,12 @@ pub fn entries() -> &'static [Entry] {
 
 /// The package of Debian that has the shared library `name`.
 pub(super) fn library_package(name: &str) -> Option<&'static str> {
-    catalogue().library.get(name).map(String::as_str)
+    catalogue().libraries.packages.get(name).map(String::as_str)
+}
+
+/// The suite of Debian that libraries are taken from.
+pub(super) fn library_suite() -> &'static str {
+    &catalogue().libraries.suite
 }
 
 #[cfg(test)]
@@ -97,6 +137,9 @@ mod tests {
     fn every_entry_is_found_by_its_own_product_and_version() {
         let mut names: Vec<_> = entries().iter().map(|entry| &entry.name).collect();
         assert!(entries().iter().all(|entry| entry.fits(&entry.product, Some(&entry.version))));
+        for (product, version) in [("mysql", "5.5"), ("mysql", "5.6"), ("mysql", "5.7"), ("mysql", "8.0")] {
+            assert!(entries().iter().any(|entry| entry.fits(product, Some(version))), "{product} {version}");
+        }
         names.sort();
         names.dedup();
         assert_eq!(names.len(), entries().len(), "names are unique");
@@ -104,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_a_study_asks_for_may_be_shorter_or_longer_than_the_entry() {
-        let entry = entries().iter().find(|entry| entry.version == "10.11").unwrap();
+        let entry = entries().iter().find(|entry| entry.version == "10.11").expect("Debian's");
         assert!(entry.fits("mariadb", None));
         assert!(entry.fits("mariadb", Some("10")));
         assert!(entry.fits("mariadb", Some("10.11.19")));

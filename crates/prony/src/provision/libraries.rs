@@ -7,21 +7,27 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where libraries lie below the root of an unpacked server or of unpacked packages.
-const DIRECTORIES: [&str; 8] = [
+/// Where libraries lie below the root of an unpacked server, below the directory of its program, and below [`ADDED`].
+const DIRECTORIES: [&str; 7] = [
     "usr/lib/x86_64-linux-gnu",
     "lib/x86_64-linux-gnu",
     "usr/lib/aarch64-linux-gnu",
     "lib/aarch64-linux-gnu",
     "lib/private",
     "lib",
-    "libraries/usr/lib/x86_64-linux-gnu",
-    "libraries/lib/x86_64-linux-gnu",
+    "libs",
 ];
+/// Directory in an unpacked server for packages with libraries that it needs beside its own.
+pub(super) const ADDED: &str = ".libraries";
 
-/// The directories with libraries that exist below `root`.
-pub(super) fn directories(root: &Path) -> Vec<PathBuf> {
-    DIRECTORIES.iter().map(|name| root.join(name)).filter(|path| path.is_dir()).collect()
+/// The directories with libraries that exist for a server unpacked in `root` whose program's own directory is `base`.
+pub(super) fn directories(root: &Path, base: &Path) -> Vec<PathBuf> {
+    let added = root.join(ADDED);
+    let roots = if base == root { vec![root, &added] } else { vec![base, root, &added] };
+    let all = roots.iter().flat_map(|root| DIRECTORIES.map(|name| root.join(name)));
+    // One package has its library beside the program.
+    let beside = Some(base.to_owned()).filter(|base| base.join("mysqld").is_file());
+    all.filter(|path| path.is_dir()).chain(beside).collect()
 }
 
 /// `directories` as `LD_LIBRARY_PATH` takes them; `None` if there are none.

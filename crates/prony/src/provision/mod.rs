@@ -1,6 +1,6 @@
 //! Brings servers up as a plan asks, says what they really are, and takes them down without a trace.
 //!
-//! A server comes from a directory, or from a registry into the user's cache ([`catalogue`],
+//! A server comes from the machine ([`installed`]), from a directory, or from a registry into the user's cache ([`catalogue`],
 //! [`fetch`]); [`Instance`] runs one on a data directory of its own; [`trampoline`] sees to it that it never outlives Prony, and
 //! [`sweep`] removes what a killed Prony could not. Nothing is installed, and no server that was there before is touched.
 
@@ -11,6 +11,7 @@ mod describe;
 mod error;
 pub mod fetch;
 mod initialise;
+mod installed;
 mod instance;
 mod libraries;
 mod lock;
@@ -29,6 +30,7 @@ pub mod trampoline;
 pub use attach::{Running, log_in};
 pub use describe::{describe, status};
 pub use error::Error;
+pub use installed::installed;
 pub use instance::{Instance, SCHEMA, Wish};
 pub use places::Places;
 pub use preflight::{Error as PreflightError, Remark, Wants, preflight};

@@ -1,8 +1,8 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Places, Running, ServerDescription, Software, Wish, catalogue, describe, fetch, remains,
-    target,
+    Error, Instance, Places, Running, ServerDescription, Software, Wish, catalogue, describe, fetch,
+    installed, remains, target,
 };
 use crate::plan::{ServerPlan, ServerSource};
 use load::{
@@ -78,22 +78,33 @@ impl Provisioner {
         Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, progress)?)))
     }
 
-    /// A program of `product` whose version begins with `version`: from the cache, or fetched.
+    /// A program of `product` whose version begins with `version`: installed on the machine, else in the cache, else fetched.
     ///
     /// # Errors
-    /// [`Error::UnknownServer`], and those of [`fetch::fetch`].
+    /// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the preferred one if none can be fetched.
     pub fn software(
         &self,
         product: &str,
         version: Option<&str>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Software, Error> {
+        let fits = |software: &Software| software.fits(product, version);
+        if let Some(software) = installed::installed().into_iter().find(fits) {
+            return Ok(software);
+        }
         let fitting: Vec<_> =
             catalogue::entries().iter().filter(|entry| entry.fits(product, version)).collect();
+        if let Some(software) =
+            fitting.iter().filter_map(|entry| fetch::cached(entry, &self.places)).find(fits)
+        {
+            return Ok(software);
+        }
         let mut failure = None;
         for entry in fitting {
             match fetch::fetch(entry, &self.places, progress) {
-                Ok(software) => return Ok(software),
+                Ok(software) if fits(&software) => return Ok(software),
+                // The registry has moved on from the very version that is asked for.
+                Ok(_) => {}
                 Err(error) => failure = failure.or(Some(error)),
             }
         }

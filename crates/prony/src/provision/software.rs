@@ -43,7 +43,7 @@ impl Software {
         let library_path = if libraries::missing(&program, &[])?.is_empty() {
             Vec::new()
         } else {
-            libraries::directories(root)
+            libraries::directories(root, base_of(&program))
         };
         Self::of_program(&program, library_path, origin)
     }
@@ -69,16 +69,8 @@ impl Software {
             let said = if text.trim().is_empty() { String::from_utf8_lossy(&output.stderr) } else { text };
             return Err(unusable(format!("asked for its version, it said: {}", said.trim())));
         };
-        let directory = program.parent().unwrap_or(Path::new("/"));
-        let base = directory.parent().unwrap_or(directory).to_owned();
-        Ok(Self {
-            product,
-            version,
-            program: program.to_owned(),
-            base,
-            library_path,
-            origin: origin.to_owned(),
-        })
+        let (program, base, origin) = (program.to_owned(), base_of(program).to_owned(), origin.to_owned());
+        Ok(Self { product, version, program, base, library_path, origin })
     }
 
     /// Whether this is `product` and its version begins with `version` (`10.1` does not fit 10.11).
@@ -133,6 +125,13 @@ impl fmt::Display for Software {
 #[must_use]
 pub(super) fn version_fits(version: &str, wanted: &str) -> bool {
     version.strip_prefix(wanted).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The directory that `program` knows as its `basedir`: above `bin`, or its own where it lies plainly in one.
+pub(super) fn base_of(program: &Path) -> &Path {
+    let directory = program.parent().unwrap_or(Path::new("/"));
+    let is_for_programs = ["bin", "sbin", "libexec"].iter().any(|name| directory.ends_with(name));
+    if is_for_programs { directory.parent().unwrap_or(directory) } else { directory }
 }
 
 /// The server's program in `root` or below it.

@@ -5,9 +5,9 @@
 
 use super::{Error, Places, run};
 use crate::provision::{
-    catalogue::{AptSource, Entry, library_package},
+    catalogue::{AptSource, Entry, library_package, library_suite},
     libraries,
-    software::find_program,
+    software::{base_of, find_program},
 };
 use std::{
     ffi::OsString,
@@ -31,8 +31,40 @@ pub(super) fn fetch(
 ) -> Result<(), Error> {
     let apt = Apt::prepare(&entry.name, &source.suite, places)?;
     apt.update()?;
-    apt.unpack(&source.packages, directory)?;
-    apt.add_libraries(directory)
+    apt.unpack(&source.packages, directory)
+}
+
+/// Fetches the libraries that the server in `directory` needs and this system lacks, from Debian.
+pub(super) fn add_libraries(entry: &Entry, places: &Places, directory: &Path) -> Result<(), Error> {
+    let Some(program) = find_program(directory) else {
+        return Err(Error::NoProgram { directory: directory.to_owned() });
+    };
+    let added = directory.join(libraries::ADDED);
+    let mut apt = None;
+    for _ in 0..LIBRARY_ROUNDS_MAX {
+        let missing = libraries::missing(&program, &libraries::directories(directory, base_of(&program)))?;
+        let mut packages: Vec<_> = missing.iter().filter_map(|name| library_package(name)).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        if packages.is_empty() || !has_apt() {
+            // What cannot be fetched is named by the check that follows.
+            break;
+        }
+        if apt.is_none() {
+            let new = Apt::prepare(&entry.name, library_suite(), places)?;
+            new.update()?;
+            apt = Some(new);
+        }
+        if let Some(apt) = &apt {
+            apt.unpack(&packages, &added)?;
+        }
+    }
+    Ok(())
+}
+
+fn has_apt() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join("apt-get").is_file())
 }
 
 /// apt with lists and cache of its own, for one suite.
@@ -96,23 +128,6 @@ impl Apt {
             run(&mut unpack, &self.server, DPKG_REMEDY, "dpkg-deb")?;
         }
         fs::remove_dir_all(&store).map_err(Error::file("remove", &store))
-    }
-
-    /// Fetches the libraries that the server in `directory` needs and this system lacks.
-    fn add_libraries(&self, directory: &Path) -> Result<(), Error> {
-        let Some(program) = find_program(directory) else {
-            return Err(Error::NoProgram { directory: directory.to_owned() });
-        };
-        for _ in 0..LIBRARY_ROUNDS_MAX {
-            let missing = libraries::missing(&program, &libraries::directories(directory))?;
-            let packages: Vec<_> = missing.iter().filter_map(|name| library_package(name)).collect();
-            if packages.is_empty() {
-                // What the catalogue does not know is named by the check that follows.
-                break;
-            }
-            self.unpack(&packages, directory)?;
-        }
-        Ok(())
     }
 }
 

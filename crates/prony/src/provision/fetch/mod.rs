@@ -4,15 +4,19 @@
 //! checked by those who made them. A server is unpacked beside its place and then renamed into it.
 
 mod apt;
+mod archive;
+mod maven;
+mod npm;
 
 use super::{
     Error, Places,
     catalogue::{Entry, Source},
     lock::Lock,
-    software::Software,
+    software::{Software, find_program},
 };
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
 };
@@ -64,7 +68,11 @@ fn fill(
 ) -> Result<(), Error> {
     match &entry.source {
         Source::Apt(source) => apt::fetch(entry, source, places, directory)?,
+        Source::Maven(source) => maven::fetch(entry, source, directory)?,
+        Source::Npm(source) => npm::fetch(entry, source, directory)?,
     }
+    make_executable(directory)?;
+    apt::add_libraries(entry, places, directory)?;
     progress(&format!("checking {}", entry.name));
     let software = Software::in_directory(directory, &entry.origin())?;
     if software.fits(&entry.product, Some(&entry.version)) {
@@ -72,6 +80,15 @@ fn fill(
     }
     let what = format!("it says that it is {} {}", software.product, software.version);
     Err(Error::NotVerified { server: entry.name.clone(), what })
+}
+
+/// Archives of other worlds than Unix forget that a file is a program.
+fn make_executable(directory: &Path) -> Result<(), Error> {
+    let Some(program) = find_program(directory) else {
+        return Err(Error::NoProgram { directory: directory.to_owned() });
+    };
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        .map_err(Error::file("change the mode of", &program))
 }
 
 fn remove_directory(directory: &Path) -> Result<(), Error> {
