@@ -136,20 +136,24 @@ impl From<io::Error> for Error {
 /// How Prony introduces itself to `target`. The load engine uses the same, with its own wishes on top.
 #[must_use]
 pub fn options(target: &Target) -> Options {
-    let attribute = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Options {
         user: target.user.clone(),
         password: target.password.reveal().to_owned(),
         database: target.database.clone(),
-        attributes: vec![
-            attribute("_client_name", "prony"),
-            attribute("_client_version", env!("CARGO_PKG_VERSION")),
-            attribute("program_name", "prony"),
-        ],
+        attributes: attributes(),
         tls: tls::wish(target.tls.mode),
         compress: target.compress,
         ..Options::default()
     }
+}
+
+fn attributes() -> Vec<(String, String)> {
+    let named = [
+        ("_client_name", "prony"),
+        ("_client_version", env!("CARGO_PKG_VERSION")),
+        ("program_name", "prony"),
+    ];
+    named.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 impl Connection {
@@ -209,6 +213,7 @@ impl Connection {
             user: user.to_owned(),
             password: password.to_owned(),
             database: database.map(str::to_owned),
+            attributes: attributes(),
             ..Options::default()
         };
         self.output.clear();

@@ -1,9 +1,10 @@
 //! TLS: from a [`Target`] to what a connection needs. The only file that knows rustls's configuration; the blocking
 //! client and the event loop both take a [`Connector`] from here.
 //!
-//! rustls speaks TLS 1.2 and 1.3. MySQL 5.5, 5.6 and the community builds of 5.7 were made with yaSSL, which ends at
-//! 1.1: such a server says that it has TLS, and the handshake then fails. [`TlsMode::Preferred`] goes on without TLS
-//! there, on a new connection; every other mode reports it.
+//! rustls speaks TLS 1.2 and 1.3 with elliptic curves. MySQL 5.5, 5.6 and the community builds of 5.7 were made with
+//! yaSSL, which ends at 1.1, and the first versions of 8.0 with an OpenSSL that has no curves switched on (8.0.12 offers
+//! DHE and nothing else): such a server says that it has TLS, and the handshake then fails. [`TlsMode::Preferred`] goes
+//! on without TLS there, on a new connection; every other mode reports it.
 
 use crate::spec::{Address, Target, Tls, TlsMode};
 use rustls::{
@@ -141,7 +142,7 @@ fn hint(error: &rustls::Error) -> &'static str {
             rustls::AlertDescription::ProtocolVersion | rustls::AlertDescription::HandshakeFailure,
         )
         | rustls::Error::InvalidMessage(_) => {
-            ". Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) speak only TLS 1.0 and 1.1; 1.2 is needed. Use the mode `disabled` or `preferred` for them"
+            ". TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end at TLS 1.1, early MySQL 8.0 has no ECDHE: use the mode `disabled` or `preferred` for them"
         }
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

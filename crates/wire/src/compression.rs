@@ -7,6 +7,7 @@ use crate::{
     packet::PAYLOAD_MAX,
 };
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+use std::cell::RefCell;
 
 /// Bytes before the data.
 const HEADER: usize = 7;
@@ -15,28 +16,20 @@ const COMPRESSED_MIN: usize = 50;
 /// Capacity that is kept between packets.
 const KEPT: usize = 64 << 10;
 
+thread_local! {
+    // Each packet is compressed for itself, so the machinery (300 KB) need not be kept for each connection.
+    static COMPRESS: RefCell<Compress> = RefCell::new(Compress::new(flate2::Compression::fast(), true));
+    static DECOMPRESS: RefCell<Decompress> = RefCell::new(Decompress::new(true));
+}
+
 /// Both directions of a compressed connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Compression {
     sequence: u8,
-    compress: Compress,
-    decompress: Decompress,
     /// A compressed packet that is not complete.
     packed: Vec<u8>,
     /// What came out of compressed packets and has not been read.
     plain: Vec<u8>,
-}
-
-impl Default for Compression {
-    fn default() -> Self {
-        Self {
-            sequence: 0,
-            compress: Compress::new(flate2::Compression::fast(), true),
-            decompress: Decompress::new(true),
-            packed: Vec::new(),
-            plain: Vec::new(),
-        }
-    }
 }
 
 impl Compression {
@@ -50,7 +43,9 @@ impl Compression {
             let header = out.len();
             out.extend_from_slice(&[0; HEADER]);
             let mut stated = 0;
-            if piece.len() >= COMPRESSED_MIN && self.deflate(piece, out) {
+            if piece.len() >= COMPRESSED_MIN
+                && COMPRESS.with_borrow_mut(|compress| deflate(compress, piece, out))
+            {
                 stated = piece.len();
             } else {
                 out.truncate(header + HEADER);
@@ -62,14 +57,6 @@ impl Compression {
             out[header + 4..header + HEADER].copy_from_slice(&(stated as u32).to_le_bytes()[..3]);
             self.sequence = self.sequence.wrapping_add(1);
         }
-    }
-
-    /// Appends `piece` compressed; false if that does not make it shorter.
-    fn deflate(&mut self, piece: &[u8], out: &mut Vec<u8>) -> bool {
-        self.compress.reset();
-        out.reserve(piece.len());
-        let ended = self.compress.compress_vec(piece, out, FlushCompress::Finish);
-        matches!(ended, Ok(Status::StreamEnd)) && self.compress.total_out() < piece.len() as u64
     }
 
     /// Takes what has arrived and lets `read` have what was in it.
@@ -120,39 +107,52 @@ impl Compression {
         if stated == 0 {
             self.plain.extend_from_slice(&self.packed[HEADER..]);
         } else {
-            self.inflate(stated)?;
+            let packed = &self.packed[HEADER..];
+            DECOMPRESS.with_borrow_mut(|decompress| inflate(decompress, packed, stated, &mut self.plain))?;
         }
         self.packed.clear();
         self.packed.shrink_to(KEPT);
         Ok(())
     }
+}
 
-    fn inflate(&mut self, stated: usize) -> Result<(), Error> {
-        const WHAT: &str = "a compressed packet";
-        self.decompress.reset(true);
-        let before = self.plain.len();
-        loop {
-            let (read, made) = (self.decompress.total_in() as usize, self.plain.len() - before);
-            if made > stated {
-                return Err(malformed("a compressed packet holds more than it says"));
-            }
-            // Room grows with what has come out, whatever was stated; one byte more shows an overflow.
-            self.plain.reserve((stated - made + 1).min(KEPT));
-            let packed = &self.packed[HEADER + read..];
-            let state = self.decompress.decompress_vec(packed, &mut self.plain, FlushDecompress::None);
-            match state.map_err(|_| malformed(WHAT))? {
-                Status::StreamEnd => break,
-                Status::Ok | Status::BufError => {
-                    let progressed =
-                        self.decompress.total_in() as usize > read || self.plain.len() - before > made;
-                    if !progressed {
-                        return Err(malformed(WHAT));
-                    }
+/// Appends `piece` compressed; false if that does not make it shorter.
+fn deflate(compress: &mut Compress, piece: &[u8], out: &mut Vec<u8>) -> bool {
+    compress.reset();
+    out.reserve(piece.len());
+    let ended = compress.compress_vec(piece, out, FlushCompress::Finish);
+    matches!(ended, Ok(Status::StreamEnd)) && compress.total_out() < piece.len() as u64
+}
+
+/// Appends what `packed` holds, which must be as long as `stated`.
+fn inflate(
+    decompress: &mut Decompress,
+    packed: &[u8],
+    stated: usize,
+    plain: &mut Vec<u8>,
+) -> Result<(), Error> {
+    const WHAT: &str = "a compressed packet";
+    decompress.reset(true);
+    let before = plain.len();
+    loop {
+        let (read, made) = (decompress.total_in() as usize, plain.len() - before);
+        if made > stated {
+            return Err(malformed("a compressed packet holds more than it says"));
+        }
+        // Room grows with what has come out, whatever was stated; one byte more shows an overflow.
+        plain.reserve((stated - made + 1).min(KEPT));
+        let state = decompress.decompress_vec(&packed[read..], plain, FlushDecompress::None);
+        match state.map_err(|_| malformed(WHAT))? {
+            Status::StreamEnd => break,
+            Status::Ok | Status::BufError => {
+                let progressed = decompress.total_in() as usize > read || plain.len() - before > made;
+                if !progressed {
+                    return Err(malformed(WHAT));
                 }
             }
         }
-        if self.plain.len() - before == stated { Ok(()) } else { Err(malformed(WHAT)) }
     }
+    if plain.len() - before == stated { Ok(()) } else { Err(malformed(WHAT)) }
 }
 
 #[cfg(test)]

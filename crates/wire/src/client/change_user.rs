@@ -34,9 +34,22 @@ pub(super) fn begin(session: &Session, options: Arc<Options>, out: &mut Vec<u8>)
         put_nul_text(out, plugin.name());
     }
     if flags & capability::CONNECT_ATTRS != 0 {
-        put_attributes(out, &options.attributes);
+        put_attributes(out, &long_enough(&options));
     }
     let sequence = packet::end(out, start, 0);
     let greeting = Greeting::remembered(session.version.clone(), session.thread, flags, session.nonce);
     Ok(Handshake::resume(options, channel, sequence, greeting, Some(exchange)))
+}
+
+/// MySQL 5.6 and 5.7 check the length of the attributes at a wrong place, where they find the character set's number
+/// (`parse_com_change_user_packet` in sql_acl.cc does not step over the plug-in's name), and refuse a login with fewer
+/// bytes than that. So there are always more.
+fn long_enough(options: &Options) -> Vec<(String, String)> {
+    let mut attributes = options.attributes.clone();
+    let length: usize = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let least = usize::from(options.charset);
+    if length < least {
+        attributes.push(("_filler".to_owned(), "-".repeat(least)));
+    }
+    attributes
 }
