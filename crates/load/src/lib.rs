@@ -14,6 +14,7 @@ mod execute;
 pub mod histogram;
 pub mod io;
 pub mod null;
+mod packed;
 mod program;
 pub mod random;
 mod record;

@@ -5,7 +5,7 @@
 #[expect(unreachable_pub, reason = "shared with test programs")]
 mod findings;
 #[path = "../tests/support/synthetic.rs"]
-#[expect(unreachable_pub, reason = "shared with test programs")]
+#[expect(unreachable_pub, dead_code, reason = "shared with test programs, which need more of it")]
 mod synthetic;
 
 use prony::report::{Format, Options, render};

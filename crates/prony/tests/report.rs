@@ -6,7 +6,7 @@
 #[expect(unreachable_pub, reason = "shared by several test programs")]
 mod findings;
 #[path = "support/synthetic.rs"]
-#[expect(unreachable_pub, reason = "shared by several test programs")]
+#[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic;
 
 use prony::{

@@ -26,6 +26,16 @@ fn json(value: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(value).unwrap()
 }
 
+/// The store keeps a second of a single statement with less resolution, and everything else exactly.
+fn as_stored(sample: &load::Sample) -> load::Sample {
+    let mut sample = sample.clone();
+    for tally in &mut sample.statements {
+        tally.service = tally.service.coarse();
+        tally.response = tally.response.as_ref().map(load::Histogram::coarse);
+    }
+    sample
+}
+
 fn write_run(store: &mut Store, events: &[Event]) -> i64 {
     let Event::RunStarted { plan, machine } = &events[0] else { panic!("a run starts first") };
     let id = store.begin(plan, machine).unwrap();
@@ -56,7 +66,7 @@ fn what_went_in_comes_out() {
     let (mut samples, mut readings, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for event in &events {
         match event {
-            Event::TrialSample { sample, .. } => samples.push(json(sample)),
+            Event::TrialSample { sample, .. } => samples.push(json(&as_stored(sample))),
             Event::TrialReading { reading, .. } => readings.push(json(reading)),
             Event::TrialFinished { outcome, .. } => outcomes.push(json(outcome)),
             _ => {}
@@ -214,4 +224,32 @@ fn damage_inside_is_found_and_named() {
     let error = Store::open(&path).unwrap().run(id).unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("run 1, samples"), "{error}");
+}
+
+/// One trial as it really is: 600 transactions of 7 statements a second for 60 s after 10 s of warm-up. 1000 of them
+/// have to fit into 100 MB.
+#[test]
+fn a_trial_of_a_minute_is_small() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin(&synthetic::plan(), &synthetic::machine()).unwrap();
+    let empty = fs::metadata(&path).unwrap().len();
+    let trial = synthetic::plan().trials[0];
+    let mut events = Vec::new();
+    synthetic::trial_events(&synthetic::plan(), trial, &mut events);
+    let Some(Event::TrialSample { sample, .. }) =
+        events.iter().find(|e| matches!(e, Event::TrialSample { .. }))
+    else {
+        panic!("a trial has samples")
+    };
+    store.record(id, &events[0]).unwrap();
+    for second in 0..70 {
+        let sample = Box::new(synthetic::busy_second(sample, second));
+        store.record(id, &Event::TrialSample { trial: trial.number, sample }).unwrap();
+    }
+    store.record(id, events.last().unwrap()).unwrap();
+    drop(store);
+    let bytes = fs::metadata(&path).unwrap().len() - empty;
+    assert!(bytes < 100_000, "a trial of a minute takes {bytes} bytes");
 }

@@ -21,7 +21,6 @@ use crate::{
     telemetry::{Machine, Reading},
 };
 use jiff::Timestamp;
-use load::Sample;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -45,8 +44,15 @@ pub struct Store {
 struct Running {
     trial: u32,
     started: Timestamp,
-    samples: Vec<Sample>,
+    samples: codec::PackedSamples,
     readings: Vec<Reading>,
+}
+
+impl Running {
+    fn begin(trial: u32) -> Self {
+        let samples = codec::PackedSamples::default();
+        Self { trial, started: Timestamp::now(), samples, readings: Vec::new() }
+    }
 }
 
 impl Store {
@@ -109,14 +115,12 @@ impl Store {
             }
             Event::DataReady { server, data, took } => self.put_data(id, *server, *data, *took),
             Event::TrialStarted { trial } => {
-                let (samples, readings) = (Vec::new(), Vec::new());
-                let begun = Running { trial: *trial, started: Timestamp::now(), samples, readings };
-                self.running.insert(id, begun);
+                self.running.insert(id, Running::begin(*trial));
                 Ok(())
             }
             Event::TrialSample { trial, sample } => {
                 if let Some(running) = self.running.get_mut(&id).filter(|running| running.trial == *trial) {
-                    running.samples.push((**sample).clone());
+                    running.samples.push(sample);
                 }
                 Ok(())
             }
@@ -253,16 +257,13 @@ impl Store {
         let trial = *planned.expect("trials end only in runs that this store began, as planned");
         // A trial that failed before its load began has not been told as started.
         let running = self.running.remove(&id).filter(|running| running.trial == number);
-        let started = running.as_ref().map_or_else(Timestamp::now, |running| running.started);
-        let (samples, readings) =
-            running.map_or((Vec::new(), Vec::new()), |running| (running.samples, running.readings));
+        let Running { started, samples, readings, .. } = running.unwrap_or_else(|| Running::begin(number));
         let state = match outcome {
             TrialOutcome::Measured { .. } => "measured",
             TrialOutcome::Failed(_) => "failed",
         };
         let trial_json = serde_json::to_string(&trial).expect("plain values become JSON");
-        let (outcome, samples, readings) =
-            (codec::pack(outcome), codec::pack_samples(&samples), codec::pack(&readings));
+        let (outcome, samples, readings) = (codec::pack(outcome), samples.finish(), codec::pack(&readings));
         self.write(|transaction| {
             transaction
                 .execute(

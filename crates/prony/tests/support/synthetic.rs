@@ -298,6 +298,33 @@ fn sample(stream: &StreamPlan, second: u32, rate: f64, dice: &mut Dice) -> Sampl
     }
 }
 
+/// A second with as many values as a busy server gives: 600 transactions of 16 statements of 7 kinds.
+pub fn busy_second(like: &Sample, second: u32) -> Sample {
+    let mut dice = Dice(u64::from(second) * 7919);
+    let mut tally = |name: &str, mean_ns: f64, count: u64| {
+        let mut tally = Tally::new(name);
+        tally.count = count;
+        for _ in 0..count {
+            tally.service.record_ns((mean_ns * (0.45 * dice.normal()).exp()) as u64);
+        }
+        tally
+    };
+    Sample {
+        second,
+        transactions: tally("transactions", 5e6, 600),
+        statements: vec![
+            tally("begin", 8e4, 600),
+            tally("point_selects", 2e5, 6000),
+            tally("simple_ranges", 4e5, 600),
+            tally("sum_ranges", 3e5, 600),
+            tally("order_ranges", 6e5, 600),
+            tally("distinct_ranges", 7e5, 600),
+            tally("commit", 9e4, 600),
+        ],
+        ..like.clone()
+    }
+}
+
 fn reading(second: u32, dice: &mut Dice) -> Reading {
     Reading {
         at: Duration::from_secs(u64::from(second) + 1),

@@ -1,0 +1,173 @@
+//! A histogram that only rests: HdrHistogram's V2 encoding kept as it was read, a few hundred bytes in place of the
+//! 200 kB of one that counts. A stored run has tens of thousands of them, one for each second and kind of statement.
+//!
+//! Layout of the encoding: HdrHistogram, "V2 encoding format", `HistogramLogProcessor` of the Java implementation.
+
+use crate::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
+
+/// First four bytes of the V2 encoding.
+const COOKIE: u32 = 0x1c84_9313;
+/// Bytes before the counts.
+const HEADER: usize = 40;
+/// Buckets of one power of two, as [`DIGITS`] asks for.
+const HALF: u64 = 1024;
+/// Binary logarithm of [`LOWEST_NS`].
+const UNIT: u32 = LOWEST_NS.trailing_zeros();
+
+/// One bucket that holds something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    /// Lowest value in it, ns.
+    pub(crate) lowest_ns: u64,
+    /// Highest value in it, ns.
+    pub(crate) highest_ns: u64,
+    /// Values in it.
+    pub(crate) count: u64,
+}
+
+impl Bucket {
+    fn at(index: u64, count: u64) -> Self {
+        // The first bucket of powers has twice as many entries as the others.
+        let (power, place) = match index / HALF {
+            0 => (0, index),
+            power => (power as u32 - 1, index % HALF + HALF),
+        };
+        let lowest_ns = place << (power + UNIT);
+        Self { lowest_ns, highest_ns: lowest_ns + (1 << (power + UNIT)) - 1, count }
+    }
+
+    /// The value that stands for all in the bucket, ns.
+    fn middle_ns(self) -> f64 {
+        (self.lowest_ns + (self.highest_ns - self.lowest_ns).div_ceil(2)) as f64
+    }
+}
+
+/// The bytes, checked when they were read.
+#[derive(Clone)]
+pub(crate) struct Packed {
+    bytes: Box<[u8]>,
+    count: u64,
+}
+
+impl Packed {
+    /// Takes uncompressed bytes with our own bounds; `None`: they are something else.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (header, payload) = bytes.split_at_checked(HEADER)?;
+        let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
+        let long = |at: usize| Some(u64::from_be_bytes(header.get(at..at + 8)?.try_into().ok()?));
+        let is_ours = word(0)? == COOKIE
+            && word(4)? as usize == payload.len()
+            && word(8)? == 0
+            && word(12)? == u32::from(DIGITS)
+            && long(16)? == LOWEST_NS
+            && long(24)? == HIGHEST_NS
+            && long(32)? == 1.0_f64.to_bits();
+        if !is_ours {
+            return None;
+        }
+        let mut count = 0_u64;
+        let mut buckets = Buckets { payload, index: 0, damaged: false };
+        for bucket in &mut buckets {
+            count = count.checked_add(bucket.count)?;
+        }
+        (!buckets.damaged).then(|| Self { bytes: bytes.into(), count })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn buckets(&self) -> Buckets<'_> {
+        Buckets { payload: &self.bytes[HEADER..], index: 0, damaged: false }
+    }
+
+    /// As `hdrhistogram::Histogram::mean`.
+    pub(crate) fn mean_ns(&self) -> f64 {
+        let sum: f64 = self.buckets().map(|bucket| bucket.middle_ns() * bucket.count as f64).sum();
+        sum / self.count as f64
+    }
+
+    /// As `hdrhistogram::Histogram::stdev`.
+    pub(crate) fn deviation_ns(&self) -> f64 {
+        let mean = self.mean_ns();
+        let square = |bucket: Bucket| (bucket.middle_ns() - mean).powi(2) * bucket.count as f64;
+        (self.buckets().map(square).sum::<f64>() / self.count as f64).sqrt()
+    }
+
+    /// As `hdrhistogram::Histogram::value_at_quantile`.
+    pub(crate) fn quantile_ns(&self, quantile: f64) -> u64 {
+        let wanted = ((quantile.min(1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for bucket in self.buckets() {
+            seen += bucket.count;
+            if seen >= wanted {
+                return if quantile == 0.0 { bucket.lowest_ns } else { bucket.highest_ns };
+            }
+        }
+        0
+    }
+}
+
+/// Buckets that hold something, ascending.
+pub(crate) struct Buckets<'a> {
+    payload: &'a [u8],
+    index: u64,
+    /// Whether the bytes turned out to be none of ours.
+    damaged: bool,
+}
+
+impl Iterator for Buckets<'_> {
+    type Item = Bucket;
+
+    fn next(&mut self) -> Option<Bucket> {
+        while !self.payload.is_empty() && !self.damaged {
+            let Some(number) = self.number() else {
+                self.damaged = true;
+                break;
+            };
+            // A negative number skips that many empty buckets.
+            let (index, count) = (self.index, u64::try_from(number).unwrap_or(0));
+            self.index = index.saturating_add(if number < 0 { number.unsigned_abs() } else { 1 });
+            if count == 0 {
+                continue;
+            }
+            let bucket = (index < LENGTH).then(|| Bucket::at(index, count));
+            self.damaged = bucket.is_none();
+            return bucket;
+        }
+        None
+    }
+}
+
+/// Buckets that there are between our bounds: one power of two more for each bit above the first 2048 units.
+const LENGTH: u64 = {
+    let mut powers = 1;
+    while (2 * HALF) << (UNIT + powers - 1) <= HIGHEST_NS {
+        powers += 1;
+    }
+    (powers as u64 + 1) * HALF
+};
+
+impl Buckets<'_> {
+    /// A number in zig-zag LEB128 of at most 9 bytes, whose ninth byte has 8 bits.
+    fn number(&mut self) -> Option<i64> {
+        let mut value = 0_u64;
+        for place in 0..9 {
+            let (&byte, rest) = self.payload.split_first()?;
+            self.payload = rest;
+            if place == 8 {
+                value |= u64::from(byte) << 56;
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << (7 * place);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+}
