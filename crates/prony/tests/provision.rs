@@ -3,7 +3,9 @@
 use load::client::Connection;
 use prony::{
     plan::{ServerPlan, ServerSource},
-    provision::{Error, Places, PreflightError, Provisioner, Server, Wants, preflight, status},
+    provision::{
+        Error, Places, PreflightError, Provisioner, Server, Wants, catalogue, fetch, preflight, status,
+    },
 };
 use std::{
     collections::BTreeMap,
@@ -198,6 +200,58 @@ fn kill_9_leaves_no_server_and_the_next_run_removes_its_data() {
     assert!(is_clean(state.path()));
 }
 
+#[test]
+fn a_panic_of_its_owner_stops_a_server() {
+    let state = tempfile::tempdir().unwrap();
+    let (sender, pid) = std::sync::mpsc::channel();
+    let path = state.path().to_owned();
+    let owner = thread::spawn(move || {
+        let server = bring_up(&path, &mariadb(&[])).unwrap();
+        sender.send(server.pid().unwrap()).unwrap();
+        panic!("this is the test");
+    });
+    assert!(owner.join().is_err());
+    assert!(!is_running(pid.recv().unwrap()) && is_clean(state.path()));
+}
+
+/// Not a test by itself: what the next one runs with another environment.
+#[test]
+#[ignore = "helper: a process that another test starts"]
+fn helper_that_fetches() {
+    let Some(state) = std::env::var_os("PRONY_TEST_STATE") else { return };
+    let places = Places { cache: PathBuf::from(&state), state: PathBuf::from(&state) };
+    let entry = catalogue::entries().iter().find(|entry| entry.name.ends_with("-debian")).unwrap();
+    println!("\n{}", fetch::fetch(entry, &places, &mut |_| {}).unwrap_err());
+}
+
+#[test]
+fn a_fetch_without_network_or_client_says_so_and_leaves_nothing_half_done() {
+    let run = |name: &str, value: &str| {
+        let state = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["helper_that_fetches", "--exact", "--ignored", "--nocapture"])
+            .env("PRONY_TEST_STATE", state.path())
+            .env(name, value)
+            .output()
+            .unwrap();
+        let left: Vec<_> = state.path().join("servers").read_dir().unwrap().flatten().collect();
+        assert!(
+            left.iter().all(|entry| entry.path().extension().is_some_and(|end| end == "lock")),
+            "{left:?}"
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    // Port 9 discards, where anybody listens at all.
+    let said = run("http_proxy", "http://127.0.0.1:9");
+    assert!(
+        said.contains("cannot fetch mariadb-10.11-debian: apt-get failed")
+            && said.contains("is there a network"),
+        "{said}"
+    );
+    let said = run("PATH", "/nowhere");
+    assert!(said.contains("needs the program apt-get, which is not on this machine"), "{said}");
+}
+
 /// Versions of all generations with the smallest downloads; each is initialised in its own way.
 #[test]
 #[ignore = "long: fetches about 1 GB of servers once"]
@@ -237,5 +291,10 @@ fn try_server(state: &Path, plan: &ServerPlan) -> Result<String, Box<dyn std::er
         return Err("root gets in".into());
     }
     instance.stop()?;
-    Ok(description)
+    let mut wrong = plan.clone();
+    wrong.settings.insert("no_such_setting".to_owned(), "1".to_owned());
+    match bring_up(state, &wrong) {
+        Err(Error::UnknownSetting { setting, .. }) if setting == "no_such_setting" => Ok(description),
+        other => Err(format!("{other:?}").into()),
+    }
 }

@@ -53,7 +53,7 @@ pub fn log_in(target: &Target) -> Result<Connection, Error> {
     })
 }
 
-/// What to do about a login that failed.
+/// What to do about a login that failed, as the end of a sentence; empty where the error says it itself.
 fn remedy(error: &client::Error, target: &Target) -> String {
     const ACCESS_DENIED: u16 = 1045;
     const NO_ACCESS_TO_DATABASE: u16 = 1044;
@@ -62,26 +62,25 @@ fn remedy(error: &client::Error, target: &Target) -> String {
     let database = target.database.as_deref().unwrap_or_default();
     match error.code() {
         Some(ACCESS_DENIED) if target.password.reveal().is_empty() => {
-            "no password was given: put it into PRONY_PASSWORD or into the group [client] of ~/.my.cnf"
+            "; no password was given: put it into PRONY_PASSWORD or into the group [client] of ~/.my.cnf"
                 .to_owned()
         }
         Some(ACCESS_DENIED) => {
-            "check user and password (of the URL, of PRONY_PASSWORD, of ~/.my.cnf)".to_owned()
+            "; check user and password (of the URL, of PRONY_PASSWORD, of ~/.my.cnf)".to_owned()
         }
         Some(NO_ACCESS_TO_DATABASE) => {
-            format!("grant the user the rights on `{database}`, or name another database")
+            format!("; grant the user the rights on `{database}`, or name another database")
         }
         Some(UNKNOWN_DATABASE) => {
-            format!("make it with CREATE DATABASE `{database}`, or name another one in the URL")
+            format!("; make it with CREATE DATABASE `{database}`, or name another one in the URL")
         }
-        Some(TOO_MANY_CONNECTIONS) => "raise max_connections, or close other connections".to_owned(),
-        Some(_) => "see the server's manual for this error".to_owned(),
+        Some(TOO_MANY_CONNECTIONS) => "; raise max_connections, or close other connections".to_owned(),
+        Some(_) => String::new(),
         None => match error {
-            client::Error::Connect { .. } | client::Error::Address { .. } => {
-                "check host and port, and that the server runs".to_owned()
-            }
-            client::Error::Tls(_) => "check ssl-mode and ssl-ca".to_owned(),
-            _ => "check that a server of MySQL's protocol listens there".to_owned(),
+            client::Error::Connect { .. } => String::new(),
+            client::Error::Address { .. } => "; check the host's name".to_owned(),
+            client::Error::Tls(_) => "; check ssl-mode and ssl-ca".to_owned(),
+            _ => "; check that a server of MySQL's protocol listens there".to_owned(),
         },
     }
 }

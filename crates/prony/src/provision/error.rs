@@ -56,7 +56,7 @@ pub enum Error {
     NoAddress,
     #[error("{what} is not a server address: {reason}. One looks like mysql://user@127.0.0.1:3306/database")]
     Address { what: String, reason: String },
-    #[error("cannot log in to {server}: {source}; {remedy}")]
+    #[error("cannot log in to {server}: {source}{remedy}")]
     Login { server: String, remedy: String, source: Box<load::client::Error> },
     #[error(
         "the server {server} runs already and is not reconfigured by Prony: remove its settings from the study, or let Prony start a server of its own"
