@@ -4,8 +4,13 @@
 //! intervals that are useless. But a run has many treatments, each repeated, and their relative variances are alike.
 //! Pooling all of them, as the classical analysis of a factorial experiment does, would be wrong where some treatments
 //! really are noisier than others. [`moderate`] lets the data decide, by Smyth's empirical Bayes: each group's variance is
-//! drawn towards the common one with a weight (the prior degrees of freedom) that is itself estimated from how much the
+//! drawn towards the pooled one with a weight (the prior degrees of freedom) that is itself estimated from how much the
 //! groups' variances differ beyond chance.
+//!
+//! Two things are more cautious than in the source, because a run has a dozen groups and not thousands of genes: the prior
+//! variance is the pooled one (the arithmetic mean, which noisy groups dominate) in place of the fitted one, and its weight
+//! is bounded ([`PRIOR_SHARE_MAX`]). For ladders of 8 comparisons with 2, 3 and 5 repeats, four noise models and the truth "no difference", 95 %
+//! intervals hold it in 95 to 98 %, and Holm's test calls at most 1 % of the comparisons different (see the tests).
 //!
 //! Source: G. K. Smyth, *Linear models and empirical Bayes methods for assessing differential expression in microarray
 //! experiments*, Statistical Applications in Genetics and Molecular Biology 3(1), 2004, sections 4 and 6.2 (`squeezeVar` and
@@ -67,6 +72,14 @@ impl Spread {
         2.0 * student(self.freedom).sf((centre / error).abs())
     }
 
+    /// The difference from 0 that a test of `count` observations at `level` (1 minus the risk of a false alarm) finds
+    /// with this power.
+    #[must_use]
+    pub fn detectable(&self, count: u32, level: f64, power: f64) -> f64 {
+        let student = student(self.freedom);
+        (student.inverse_cdf(0.5 + level / 2.0) + student.inverse_cdf(power)) * self.error(count)
+    }
+
     fn error(&self, count: u32) -> f64 {
         (self.variance / f64::from(count)).sqrt()
     }
@@ -91,27 +104,22 @@ pub fn moderate(groups: &[Vec<f64>]) -> Vec<Option<Spread>> {
         .collect()
 }
 
-/// Variance and degrees of freedom that the groups have in common, by the moments of log variances (Smyth, 6.2).
-///
-/// With few groups the moments can take unequal variances for equal ones. The prior is therefore never worth more than
-/// [`PRIOR_SHARE_MAX`] of what all groups together know: simulated intervals of 8 groups of 2 with unequal variances then hold the truth in 94 %
-/// where without the bound it is 91 %.
+/// Variance that the groups have in common, and what it counts for.
 fn prior(known: &[Spread]) -> Option<Spread> {
     let freedom: f64 = known.iter().map(|spread| spread.freedom).sum();
     if known.is_empty() {
         return None;
     }
     let variance = known.iter().map(|spread| spread.freedom * spread.variance).sum::<f64>() / freedom;
-    let pooled = Spread { variance, freedom: freedom * PRIOR_SHARE_MAX };
-    if known.len() < 3 || variance == 0.0 {
-        return Some(pooled);
-    }
-    let fitted = fit(known, variance * VARIANCE_FLOOR);
-    Some(fitted.filter(|fitted| fitted.freedom < pooled.freedom).unwrap_or(pooled))
+    let most = freedom * PRIOR_SHARE_MAX;
+    let fitted =
+        if known.len() < 3 || variance == 0.0 { None } else { fit(known, variance * VARIANCE_FLOOR) };
+    Some(Spread { variance, freedom: fitted.map_or(most, |fitted| fitted.min(most)) })
 }
 
-/// Smyth's estimate; `None` where the variances differ no more than by chance.
-fn fit(known: &[Spread], variance_min: f64) -> Option<Spread> {
+/// Prior degrees of freedom by the moments of log variances (Smyth, 6.2); `None` where the variances differ no more than
+/// by chance.
+fn fit(known: &[Spread], variance_min: f64) -> Option<f64> {
     let count = known.len() as f64;
     let shifted: Vec<f64> = known
         .iter()
@@ -124,14 +132,11 @@ fn fit(known: &[Spread], variance_min: f64) -> Option<Spread> {
     let dispersion = shifted.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (count - 1.0);
     let by_chance = known.iter().map(|spread| trigamma(spread.freedom / 2.0)).sum::<f64>() / count;
     let beyond = dispersion - by_chance;
-    (beyond > 0.0).then(|| {
-        let half = trigamma_inverse(beyond);
-        Spread { variance: (centre + digamma(half) - half.ln()).exp(), freedom: 2.0 * half }
-    })
+    (beyond > 0.0).then(|| 2.0 * trigamma_inverse(beyond))
 }
 
 /// Most that the prior counts for, as a share of the degrees of freedom of all groups.
-const PRIOR_SHARE_MAX: f64 = 0.25;
+const PRIOR_SHARE_MAX: f64 = 0.4;
 
 /// A group's variance counts as no smaller than this share of the pooled one in the estimate of the prior: a group whose
 /// values happen to be equal must not drag the mean of logarithms to minus infinity.
@@ -192,8 +197,8 @@ mod tests {
     }
 
     /// Smyth's formulas in SciPy: `e = log(v) - digamma(d/2) + log(d/2)`, `beyond = var(e, ddof=1) - mean(polygamma(1, d/2))`,
-    /// `h = brentq(lambda q: polygamma(1, q) - beyond, 1e-3, 1e3)`, `d0 = 2h`, `s0 = exp(mean(e) + digamma(h) - log(h))`,
-    /// `(d0 * s0 + d * v) / (d0 + d)` for `v`, `d` of the groups below.
+    /// `d0 = 2 * brentq(lambda q: polygamma(1, q) - beyond, 1e-3, 1e3)`, `pooled = sum(d * v) / sum(d)`,
+    /// `(d0 * pooled + d * v) / (d0 + d)` for variances `v` and degrees of freedom `d` of the groups below.
     #[test]
     fn unequal_groups_keep_most_of_their_own_variance() {
         let groups = [
@@ -205,12 +210,12 @@ mod tests {
             vec![0.01, 0.03],
         ];
         let variances = [
-            1.676_241_23e-4,
-            1.295_498_24e-3,
-            1.694_375_17e-2,
-            7.838_408_35e-5,
-            1.200_572_43e-1,
-            2.329_869_25e-4,
+            0.008_480_385_882,
+            0.009_608_259_999,
+            0.025_256_513_473,
+            0.008_391_145_843,
+            0.128_370_004_82,
+            0.013_532_515_21,
         ];
         for (spread, variance) in moderate(&groups).into_iter().zip(variances) {
             let spread = spread.unwrap();
@@ -226,7 +231,7 @@ mod tests {
         let spreads: Vec<Spread> = moderate(&groups).into_iter().flatten().collect();
         assert_eq!(spreads.len(), 4);
         assert!(spreads[0].freedom > 1.7, "{spreads:?}");
-        assert!(spreads[3].freedom < 1.0, "{spreads:?}");
+        assert!(spreads[3].freedom < spreads[0].freedom, "{spreads:?}");
         assert_eq!(moderate(&[vec![1.0], vec![2.0]]), vec![None, None]);
     }
 

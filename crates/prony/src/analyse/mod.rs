@@ -1,9 +1,42 @@
 //! From records to findings: estimates with intervals for each treatment, comparisons between servers, and what follows
 //! from them. Holds no text for people: a finding is a value that `report` puts into words, in any language.
+//!
+//! The unit of observation is the trial, for seconds of one trial depend on each other. A metric is judged on its
+//! logarithm: what differs between trials differs by a share. Every value is read from all trials together (sum of
+//! transactions over sum of time; quantile of the merged histogram), its interval from how much the trials' own values
+//! differ (*sectioning*: Asmussen and Glynn, Stochastic Simulation, 2007, III.5). With the two or three repeats that there is time
+//! for, that difference is itself badly known, so it is moderated by all treatments of the run ([`stats::moderate`]).
+//! Servers are compared within blocks, where they ran side by side, and a difference is called one only if it survives
+//! Holm's correction for all comparisons of its metric. With a single trial the interval covers what varied within it, and no
+//! difference is called.
 
+mod compare;
+mod conclude;
+mod point;
+
+use crate::store::RunRecord;
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
 use std::collections::BTreeMap;
+
+/// Confidence level of all intervals.
+const LEVEL: f64 = 0.95;
+/// Ratios that differ from 1 by no more than this count as equal: restarting a server alone moves its throughput as
+/// much (Percona 2014).
+const EQUAL_WITHIN: f64 = 0.03;
+
+/// Draws everything from a record that it carries.
+#[must_use]
+pub fn analyse(record: &RunRecord) -> Findings {
+    let measured = point::measure(record);
+    let compared = compare::compare(record, &measured);
+    let findings = conclude::findings(record, &measured, &compared);
+    Findings {
+        points: measured.into_iter().map(|measured| measured.point).collect(),
+        comparisons: compared.into_iter().map(|compared| compared.comparison).collect(),
+        findings,
+    }
+}
 
 /// Everything that a report says, as values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,7 +68,8 @@ pub struct Point {
     pub throughput: Estimate,
     /// Statements per second.
     pub statements_per_second: Estimate,
-    /// Response time of a transaction, ms, by name: `mean`, `p50`, `p95`, `p99`, `p99.9`. From merged histograms.
+    /// Response time of a transaction, ms, by name: `mean`, `p50`, `p95`, `p99`, and `p99.9` where ten transactions or
+    /// more lie above it. From merged histograms; empty where no transaction ended well.
     pub latency_ms: BTreeMap<String, Estimate>,
     /// Largest response time seen, ms.
     pub latency_max_ms: f64,
@@ -102,12 +136,13 @@ pub enum Finding {
         metric: String,
         /// First and last rung of the stretch where it is better.
         connections: (u32, u32),
-        /// Ratio at the rung where the difference is greatest.
+        /// The better one by the other at the rung where the difference is greatest: above 1 for throughput, below 1 for
+        /// a response time.
         ratio: Estimate,
         /// That rung.
         at: u32,
     },
-    /// Over the whole ladder no difference could be told.
+    /// Over the whole ladder no difference could be told, or all were too small to matter.
     NoDifference {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,
@@ -115,10 +150,12 @@ pub enum Finding {
         servers: (String, String),
         /// The metric.
         metric: String,
-        /// Largest relative half-width of the intervals: a smaller difference would not have been seen.
+        /// The difference, as a share (0.1: 10 %), that would have been found at any rung in nine of ten such runs; 1
+        /// where nothing can be said.
         resolution: f64,
     },
-    /// Throughput of a server stops growing at this rung.
+    /// Throughput of a server is highest at this rung, and significantly lower at the highest one; or, where both are the
+    /// same rung, significantly lower at the one before it: it still grows.
     Peak {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,
@@ -141,3 +178,6 @@ pub enum Finding {
         reason: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

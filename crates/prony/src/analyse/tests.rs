@@ -1,0 +1,288 @@
+//! Records made by hand, with a known truth.
+
+use super::*;
+use crate::{
+    plan::{Plan, Treatment},
+    run::TrialOutcome,
+    store::TrialRecord,
+    study::{self, Adjustments},
+    telemetry::{Machine, Reading},
+};
+use load::{
+    Histogram, Outcome, Sample,
+    sample::{ClientUsage, End, ErrorCount, Phase, StreamOutcome, Tally},
+};
+use rand_xoshiro::{
+    Xoshiro256PlusPlus,
+    rand_core::{Rng, SeedableRng},
+};
+use std::time::Duration;
+
+/// The quickstart's shape.
+fn plan(set: &[&str]) -> Plan {
+    let set = set.iter().map(|text| (*text).to_owned()).collect();
+    let study = study::open("quickstart", &Adjustments { set, scale: None });
+    Plan::from_study(&study.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// 200 response times (ms) with this mean: most are short, some long.
+fn response_times(mean_ms: f64) -> Histogram {
+    let mut histogram = Histogram::new();
+    for number in 0..200 {
+        let exponential = -(1.0 - (f64::from(number) + 0.5) / 200.0).ln();
+        histogram.record_ns((mean_ms * 1e6 * exponential) as u64);
+    }
+    histogram
+}
+
+fn tally(name: &str, count: f64, mean_ms: f64) -> Tally {
+    Tally { count: count as u64, service: response_times(mean_ms), ..Tally::new(name) }
+}
+
+fn outcome(connections: u32, per_second: f64) -> Outcome {
+    let mean_ms = f64::from(connections) / per_second * 1000.0;
+    let stream = StreamOutcome {
+        name: "main".to_owned(),
+        connections,
+        connections_opened: u64::from(connections),
+        connect: Histogram::new(),
+        transactions: tally("transactions", per_second, mean_ms),
+        by_transaction: Vec::new(),
+        statements: vec![tally("point_selects", per_second * 10.0, mean_ms / 10.0)],
+        rolled_back: 0,
+        errors: Vec::new(),
+        transactions_by_connection: Vec::new(),
+        in_flight_at_end: connections,
+        in_flight_age_max: Duration::ZERO,
+    };
+    Outcome {
+        streams: vec![stream],
+        client: ClientUsage { cpu_user: Duration::from_millis(300), ..ClientUsage::default() },
+        interval: Duration::from_secs(1),
+        end: End::Completed,
+        server_version: "10.11".to_owned(),
+    }
+}
+
+/// A run of `plan` in which a trial has the throughput that `truth` says, transactions per second.
+fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecord {
+    let trials = plan
+        .trials
+        .iter()
+        .map(|trial| {
+            let treatment = &plan.treatments[trial.treatment];
+            let connections = treatment.streams[0].connections;
+            let outcome = outcome(connections, truth(treatment, trial.block));
+            TrialRecord {
+                trial: *trial,
+                started: jiff::Timestamp::UNIX_EPOCH,
+                outcome: TrialOutcome::Measured { outcome: Box::new(outcome), doubts: Vec::new() },
+                samples: Vec::new(),
+                readings: vec![Reading {
+                    at: Duration::from_secs(1),
+                    server_cpu: Some(1.5),
+                    ..Reading::default()
+                }],
+            }
+        })
+        .collect();
+    RunRecord {
+        id: 1,
+        started: jiff::Timestamp::UNIX_EPOCH,
+        finished: None,
+        complete: true,
+        prony_version: "0".to_owned(),
+        plan,
+        machine: Machine::default(),
+        servers: BTreeMap::new(),
+        trials,
+    }
+}
+
+struct Noise(Xoshiro256PlusPlus);
+
+impl Noise {
+    fn normal(&mut self) -> f64 {
+        let mut uniform = || (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * uniform()).cos()
+    }
+}
+
+fn noise(seed: u64) -> Noise {
+    Noise(Xoshiro256PlusPlus::seed_from_u64(seed))
+}
+
+/// Throughput that rises to 64 connections and halves at 1024; with the pool it stays.
+fn bent(treatment: &Treatment) -> f64 {
+    let pool = treatment.levels["server"] == "pool";
+    match treatment.streams[0].connections {
+        8 => 10_000.0,
+        64 => 20_000.0,
+        256 if pool => 20_000.0,
+        256 => 16_000.0,
+        _ if pool => 19_500.0,
+        _ => 10_000.0,
+    }
+}
+
+#[test]
+fn what_is_there_is_found_and_nothing_else() {
+    let mut noise = noise(4);
+    let record = record(plan(&[]), |treatment, block| {
+        // The machine slows down from block to block, for both servers alike.
+        bent(treatment) * (1.0 - 0.05 * f64::from(block)) * (0.01 * noise.normal()).exp()
+    });
+    let findings = analyse(&record);
+    assert_eq!(findings.points.len(), 16);
+    assert_eq!(findings.comparisons.len(), 8 * 3);
+    for comparison in findings.comparisons.iter().filter(|comparison| comparison.metric == "throughput") {
+        let (point, base) = (&findings.points[comparison.point], &findings.points[comparison.base]);
+        assert_eq!((&*point.server, &*base.server), ("pool", "threads"));
+        let truth =
+            bent(&record.plan.treatments[point.treatment]) / bent(&record.plan.treatments[base.treatment]);
+        let expected =
+            if truth > 1.0 { &[Verdict::Better][..] } else { &[Verdict::Same, Verdict::Undecided] };
+        assert!(expected.contains(&comparison.verdict), "{comparison:?}");
+        assert!((comparison.ratio.value / truth - 1.0).abs() < 0.04, "{comparison:?}");
+    }
+    let Finding::Advantage { server, base, metric, connections, ratio, at, .. } = &findings.findings[0]
+    else {
+        panic!("{:?}", findings.findings);
+    };
+    assert_eq!((&**server, &**base, *connections, *at), ("pool", "threads", (256, 1024), 1024));
+    assert!(["throughput", "p95"].contains(&&**metric));
+    let ratio = if metric == "throughput" { *ratio } else { ratio.inverse().unwrap() };
+    let (low, high) = ratio.interval().unwrap();
+    assert!(low < 1.95 && 1.95 < high && high - low < 0.3, "{ratio:?}");
+    let peak_of_threads = findings.findings.iter().any(|finding| {
+        matches!(finding, Finding::Peak { server, connections: 64, connections_last: 1024, .. } if server == "threads")
+    });
+    assert!(peak_of_threads, "{:?}", findings.findings);
+}
+
+#[test]
+fn a_server_against_itself_is_not_found_different() {
+    let mut noise = noise(11);
+    let (mut different, mut compared, mut runs_with_advantage) = (0, 0, 0);
+    let runs = 60;
+    let plan = plan(&[]);
+    for _ in 0..runs {
+        let mut drift = 0.0;
+        let record = record(plan.clone(), |treatment, _| {
+            // Noise grows with the connections, and the machine wanders.
+            drift += 0.01 * noise.normal();
+            let deviation = if treatment.streams[0].connections > 100 { 0.08 } else { 0.02 };
+            let same = if treatment.streams[0].connections == 8 { 10_000.0 } else { 20_000.0 };
+            same * (drift + deviation * noise.normal()).exp()
+        });
+        let findings = analyse(&record);
+        let differs =
+            |comparison: &&Comparison| [Verdict::Better, Verdict::Worse].contains(&comparison.verdict);
+        compared += findings.comparisons.len();
+        different += findings.comparisons.iter().filter(differs).count();
+        let advantage = |finding: &Finding| matches!(finding, Finding::Advantage { .. });
+        runs_with_advantage += usize::from(findings.findings.iter().any(advantage));
+    }
+    println!("{different} of {compared} comparisons, {runs_with_advantage} of {runs} runs");
+    assert!(different * 20 <= compared, "{different} of {compared}");
+    assert!(runs_with_advantage * 8 <= runs, "{runs_with_advantage} of {runs} runs claim an advantage");
+}
+
+#[test]
+fn one_trial_gets_an_interval_from_within_and_no_verdict() {
+    let mut record = record(plan(&["repeats=1"]), |treatment, _| bent(treatment));
+    let mut noise = noise(2);
+    for trial in &mut record.trials {
+        let connections = record.plan.treatments[trial.trial.treatment].streams[0].connections;
+        trial.samples = (0..20)
+            .map(|second| {
+                let outcome = outcome(connections, 10_000.0 * (0.05 * noise.normal()).exp());
+                let stream = outcome.streams.into_iter().next().expect("one");
+                Sample {
+                    stream: 0,
+                    second,
+                    phase: if second == 0 { Phase::WarmUp } else { Phase::Measure },
+                    length: Duration::from_secs(1),
+                    transactions: stream.transactions,
+                    statements: stream.statements,
+                    errors: 0,
+                }
+            })
+            .collect();
+    }
+    let findings = analyse(&record);
+    for point in &findings.points {
+        let (low, high) = point.throughput.interval().expect("from within");
+        assert!(low < point.throughput.value && point.throughput.value < high);
+        assert_eq!(point.throughput.observations, 1);
+        assert!(point.latency_ms["p95"].interval().is_some());
+    }
+    assert!(findings.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Undecided));
+    assert!(findings.findings.iter().all(|finding| matches!(finding, Finding::NoDifference { .. })));
+}
+
+#[test]
+fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
+    let mut record = record(plan(&[]), |treatment, _| bent(treatment));
+    let point_of_first = record.trials[0].trial.treatment;
+    record.trials[0].outcome = TrialOutcome::Failed("the server went away".to_owned());
+    let treatment = record.trials[1].trial.treatment;
+    if let TrialOutcome::Measured { outcome, doubts } = &mut record.trials[1].outcome {
+        let stream = &mut outcome.streams[0];
+        let count = stream.transactions.count;
+        stream.errors.push(ErrorCount {
+            code: 1213,
+            state: "40001".to_owned(),
+            count,
+            message: "Deadlock found".to_owned(),
+            first: Duration::ZERO,
+            last: Duration::ZERO,
+        });
+        doubts.push("the client was busy".to_owned());
+    }
+    let findings = analyse(&record);
+    let point = |treatment: usize| findings.points.iter().find(|point| point.treatment == treatment).unwrap();
+    let first = point(point_of_first);
+    assert_eq!(first.trials, 2);
+    assert_eq!(first.left_out, ["trial 1: the server went away"]);
+    assert!(first.throughput.interval().is_some());
+    let second = point(treatment);
+    assert_eq!(second.trials, 3);
+    assert!((second.error_share - 0.25).abs() < 0.01, "{}", second.error_share);
+    assert_eq!(second.doubts, ["the client was busy"]);
+    assert!((second.server_cpu.unwrap() - 1.5).abs() < 1e-9);
+    assert!((second.client_cpu - 0.3).abs() < 1e-9);
+    let last = findings.findings.last().unwrap();
+    assert!(matches!(last, Finding::Doubtful { points, .. } if points.len() == 1), "{last:?}");
+}
+
+#[test]
+fn time_that_nobody_accounts_for_is_remarked() {
+    let mut record = record(plan(&[]), |treatment, _| bent(treatment));
+    if let TrialOutcome::Measured { outcome, .. } = &mut record.trials[0].outcome {
+        let stream = &mut outcome.streams[0];
+        let per_second = stream.transactions.count as f64;
+        stream.transactions.service =
+            response_times(f64::from(stream.connections) / per_second * 1000.0 * 0.7);
+    }
+    let findings = analyse(&record);
+    let doubted: Vec<&Point> = findings.points.iter().filter(|point| !point.doubts.is_empty()).collect();
+    assert_eq!(doubted.len(), 1);
+    assert!(doubted[0].doubts[0].contains("Little's law"), "{:?}", doubted[0].doubts);
+}
+
+#[test]
+fn a_run_that_measured_nothing_says_nothing() {
+    let mut record = record(plan(&[]), |treatment, _| bent(treatment));
+    for trial in &mut record.trials {
+        trial.outcome = TrialOutcome::Failed("no".to_owned());
+    }
+    let findings = analyse(&record);
+    assert_eq!(findings.points.len(), 16);
+    assert!(findings.comparisons.is_empty() && findings.findings.is_empty());
+    let text = serde_json::to_string(&findings).unwrap();
+    assert!(serde_json::from_str::<Findings>(&text).is_ok());
+    record.trials.clear();
+    assert!(analyse(&record).points.is_empty());
+}
