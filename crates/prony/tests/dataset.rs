@@ -17,7 +17,7 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// A MariaDB of the test's own; the directory is its state.
 fn server() -> (tempfile::TempDir, Server) {
-    let state = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let plan = ServerPlan {
@@ -35,7 +35,7 @@ fn target(server: &Server, database: &str) -> Target {
 
 fn plan(tables: u32, rows: u64) -> DataPlan {
     let options = Options { tables, table_size: rows, ..Options::default() };
-    DataPlan { seed: 42, ..workload::data("oltp_read_write", &options).unwrap() }
+    DataPlan { seed: 42, ..workload::data("oltp_read_write", &options).expect("good options") }
 }
 
 fn prepare(target: &Target, plan: &DataPlan, connections: u32) -> Result<Report, Error> {
@@ -43,12 +43,12 @@ fn prepare(target: &Target, plan: &DataPlan, connections: u32) -> Result<Report,
 }
 
 fn checksum(target: &Target, plan: &DataPlan) -> Checksum {
-    dataset::checksum(target, plan, 2, &GO_ON).unwrap()
+    dataset::checksum(target, plan, 2, &GO_ON).expect("a checksum")
 }
 
 fn query(target: &Target, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut connection = Connection::open(target, Duration::from_secs(5)).unwrap();
-    connection.query(sql).unwrap().rows().to_vec()
+    let mut connection = Connection::open(target, Duration::from_secs(5)).expect("a connection");
+    connection.query(sql).expect("good SQL").rows().to_vec()
 }
 
 fn value(target: &Target, sql: &str) -> String {

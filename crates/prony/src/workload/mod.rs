@@ -3,9 +3,12 @@
 //! talks to a server or knows when and by whom a workload is run.
 
 mod options;
+mod sql;
 mod sysbench;
+mod written;
 
 pub use options::{OptionInfo, OptionKind, Options, Random};
+pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
 
 use crate::plan::DataPlan;
 use load::spec::Workload;

@@ -1,0 +1,257 @@
+//! Takes a statement's text apart at its `{values}`.
+
+use load::spec::{Operand, Piece, SlotIndex};
+use std::ops::Range;
+
+/// The values that a statement of a transaction can name, with their slots: those drawn at its start, then those kept
+/// from results, in the order of the text.
+pub(super) struct Scope {
+    names: Vec<String>,
+    used: Vec<bool>,
+}
+
+impl Scope {
+    /// The values that are drawn, in the order of their slots.
+    pub(super) fn new<'a>(drawn: impl Iterator<Item = &'a str>) -> Self {
+        let names: Vec<String> = drawn.map(str::to_owned).collect();
+        Self { used: vec![false; names.len()], names }
+    }
+
+    /// A slot for a kept value; the same one where it was kept before.
+    pub(super) fn keep(&mut self, name: &str) -> SlotIndex {
+        let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.used.push(false);
+            self.names.len() - 1
+        });
+        SlotIndex::try_from(place).unwrap_or(SlotIndex::MAX)
+    }
+
+    /// Whether a statement names the value in this slot.
+    pub(super) fn is_used(&self, slot: SlotIndex) -> bool {
+        self.used.get(usize::from(slot)).copied().unwrap_or(false)
+    }
+
+    /// All names that are known so far.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    fn slot(&mut self, name: &str) -> Option<SlotIndex> {
+        let place = self.names.iter().position(|known| known == name)?;
+        self.used[place] = true;
+        SlotIndex::try_from(place).ok()
+    }
+}
+
+/// A statement's pieces, and what is wrong with its text.
+pub(super) struct Pieces {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+/// What is wrong with a statement's text, and where in it.
+#[derive(Debug, PartialEq)]
+pub(super) enum Mistake {
+    /// It names a value that is not there, or not yet.
+    Unknown { within: Range<usize>, name: String },
+    /// Anything else.
+    Text { within: Range<usize>, title: &'static str, label: &'static str },
+}
+
+/// Takes `text` apart.
+pub(super) fn pieces(text: &str, scope: &mut Scope) -> Pieces {
+    let text = text.trim_end().trim_end_matches(';');
+    let mut parser =
+        Parser { text, at: 0, plain: String::new(), quote: None, pieces: vec![], mistakes: vec![] };
+    parser.parse(scope);
+    Pieces { pieces: parser.pieces, mistakes: parser.mistakes }
+}
+
+/// Whether `{name}` can be written with this name.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// First word of a statement, in small letters.
+pub(super) fn verb(pieces: &[Piece]) -> String {
+    let Some(Piece::Sql(text)) = pieces.first() else { return "statement".to_owned() };
+    let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+    if word.is_empty() { "statement".to_owned() } else { word.to_ascii_lowercase() }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    /// Text since the last value.
+    plain: String,
+    /// The quote that is open, as in SQL.
+    quote: Option<char>,
+    pieces: Vec<Piece>,
+    mistakes: Vec<Mistake>,
+}
+
+impl Parser<'_> {
+    fn parse(&mut self, scope: &mut Scope) {
+        if self.text.trim().is_empty() {
+            self.wrong(0..self.text.len(), "a statement is empty", "SQL belongs here");
+        }
+        while let Some(next) = self.text[self.at..].chars().next() {
+            let rest = &self.text[self.at..];
+            match next {
+                '{' | '}' if rest[1..].starts_with(next) => {
+                    self.plain.push(next);
+                    self.at += 2;
+                }
+                '{' => self.placeholder(scope),
+                '}' => {
+                    self.wrong(
+                        self.at..self.at + 1,
+                        "a brace is closed that was not opened",
+                        "write }} for a brace",
+                    );
+                    self.at += 1;
+                }
+                _ => {
+                    self.quotes(next);
+                    self.take(next);
+                    // MySQL reads a backslash in a text as an escape, also of a quote.
+                    if next == '\\' && matches!(self.quote, Some('\'' | '"')) {
+                        self.text[self.at..]
+                            .chars()
+                            .next()
+                            .into_iter()
+                            .for_each(|escaped| self.take(escaped));
+                    }
+                }
+            }
+        }
+        self.end_plain();
+    }
+
+    fn take(&mut self, next: char) {
+        self.plain.push(next);
+        self.at += next.len_utf8();
+    }
+
+    fn quotes(&mut self, next: char) {
+        match (self.quote, next) {
+            (None, '\'' | '"' | '`') => self.quote = Some(next),
+            (Some(open), _) if open == next => self.quote = None,
+            (None, ';') => {
+                let label = "one statement each: begin a new one in the list";
+                self.wrong(self.at..self.at + 1, "there are two statements in one", label);
+            }
+            _ => {}
+        }
+    }
+
+    fn placeholder(&mut self, scope: &mut Scope) {
+        let start = self.at;
+        let Some(length) = self.text[start..].find('}') else {
+            self.wrong(start..self.text.len(), "a brace is not closed", "write {{ for a brace");
+            self.at = self.text.len();
+            return;
+        };
+        self.at = start + length + 1;
+        let within = start..self.at;
+        let inner = self.text[start + 1..self.at - 1].trim();
+        let (name, plus) = match inner.split_once(['+', '-']) {
+            None => (inner, 0),
+            Some((name, number)) => {
+                let number: Option<i64> = number.trim().parse().ok().filter(|number| *number >= 0);
+                let Some(number) = number else {
+                    return self.wrong(within, "this cannot be added", "write a number, as in {id + 99}");
+                };
+                (name.trim_end(), if inner[name.len()..].starts_with('-') { -number } else { number })
+            }
+        };
+        if !is_name(name) {
+            return self.wrong(within, "there is no value's name in these braces", "write {{ for a brace");
+        }
+        let Some(slot) = scope.slot(name) else {
+            return self.mistakes.push(Mistake::Unknown { within, name: name.to_owned() });
+        };
+        if name == "table" {
+            if plus != 0 {
+                return self.wrong(within, "nothing can be added to a table's number", "write {table}");
+            }
+            self.end_plain();
+            return self.pieces.push(Piece::Table(slot));
+        }
+        if self.quote.is_some() {
+            return self.wrong(
+                within,
+                "a value stands in quotes",
+                "leave the quotes out: values get their own",
+            );
+        }
+        self.end_plain();
+        let operand = if plus == 0 { Operand::Slot(slot) } else { Operand::SlotPlus(slot, plus) };
+        self.pieces.push(Piece::Parameter(operand));
+    }
+
+    fn end_plain(&mut self) {
+        if !self.plain.is_empty() {
+            self.pieces.push(Piece::Sql(std::mem::take(&mut self.plain)));
+        }
+    }
+
+    fn wrong(&mut self, within: Range<usize>, title: &'static str, label: &'static str) {
+        self.mistakes.push(Mistake::Text { within, title, label });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken_apart(text: &str) -> Pieces {
+        pieces(text, &mut Scope::new(["id", "name", "table"].into_iter()))
+    }
+
+    fn plain(text: &str) -> Piece {
+        Piece::Sql(text.to_owned())
+    }
+
+    #[test]
+    fn values_become_parameters_and_the_table_a_number() {
+        let made = taken_apart(
+            "SELECT '{{', `c` FROM t{table} WHERE id BETWEEN {id} AND { id + 99 } OR id < {id-1};",
+        );
+        let expected = [
+            plain("SELECT '{', `c` FROM t"),
+            Piece::Table(2),
+            plain(" WHERE id BETWEEN "),
+            Piece::Parameter(Operand::Slot(0)),
+            plain(" AND "),
+            Piece::Parameter(Operand::SlotPlus(0, 99)),
+            plain(" OR id < "),
+            Piece::Parameter(Operand::SlotPlus(0, -1)),
+        ];
+        assert_eq!(made.pieces, expected);
+        assert_eq!(made.mistakes, []);
+        assert_eq!(taken_apart("SELECT 'it''s; a \\'{{', {name}").mistakes, []);
+    }
+
+    #[test]
+    fn mistakes_are_pointed_at() {
+        let pointed = |text: &str| -> Vec<String> {
+            let made = taken_apart(text);
+            let at = |mistake: &Mistake| match mistake {
+                Mistake::Unknown { within, .. } | Mistake::Text { within, .. } => {
+                    text[within.clone()].to_owned()
+                }
+            };
+            made.mistakes.iter().map(at).collect()
+        };
+        assert_eq!(pointed("SELECT {nmae} + {id"), ["{nmae}", "{id"]);
+        assert_eq!(pointed("SELECT '{name}', \"{id}\", `t{table}`"), ["{name}", "{id}"]);
+        assert_eq!(pointed("SELECT }"), ["}"]);
+        assert_eq!(pointed("SELECT 1; SELECT 2;"), [";"]);
+        assert_eq!(pointed("SELECT {id + x} {table + 1} {}"), ["{id + x}", "{table + 1}", "{}"]);
+        assert_eq!(pointed("  ").len(), 1);
+    }
+}

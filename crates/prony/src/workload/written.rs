@@ -1,0 +1,656 @@
+//! Workloads that a user writes in a study, `[workload.NAME]`: SQL with `{values}`, weights between transactions, values
+//! kept from a result for later statements. No programming.
+//!
+//! ```toml
+//! [workload.shop.values]                # each drawn once per transaction, then the same everywhere in it
+//! price = { random = [1, 999], distribution = "pareto" }
+//! name  = { text = [5, 20] }            # letters and digits, 5 to 20 of them
+//! code  = { pattern = "##-@@@" }        # # a digit, @ a letter
+//! city  = { choice = ["Oslo", "Rome"] }
+//!
+//! [[workload.shop.transaction]]
+//! name = "buy"
+//! weight = 4
+//! statements = [
+//!   "BEGIN",
+//!   { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", keep = ["k"], expect = "row" },
+//!   "UPDATE sbtest{table} SET k = {k + 1} WHERE id = {id}",
+//!   "COMMIT",
+//! ]
+//! ```
+//!
+//! `{id}` is the number of a row, distributed as the stream says; `{table}` the number of a table; `{{` is a brace. What
+//! the text is written in, and how mistakes are shown, is the caller's: a place `P` only travels through.
+
+use super::{nearest, sql};
+use load::spec::{Distribution, Draw, Expect, Literal, SlotIndex, Statement, Step, Transaction, Workload};
+use std::ops::Range;
+
+/// Something written, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written<P> {
+    /// Where it stands.
+    pub place: P,
+    /// What it is.
+    pub value: Value<P>,
+}
+
+/// What can be written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<P> {
+    /// Text.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with fraction.
+    Real(f64),
+    /// True or false.
+    Flag(bool),
+    /// A list.
+    List(Vec<Written<P>>),
+    /// A table.
+    Table(Vec<Entry<P>>),
+    /// Anything else, such as a date.
+    Other,
+}
+
+/// A key with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry<P> {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub place: P,
+    /// Its value.
+    pub value: Written<P>,
+}
+
+/// Something that is wrong in a written workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mistake<P> {
+    /// The value or key that it is about.
+    pub place: P,
+    /// The bytes of that text that it is about, if it is about a part.
+    pub within: Option<Range<usize>>,
+    /// What is wrong, one line.
+    pub title: String,
+    /// What belongs there, or what may have been meant.
+    pub label: String,
+}
+
+/// What the study says elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Surroundings {
+    /// Tables of the data set.
+    pub tables: u32,
+    /// Rows of each.
+    pub rows: u64,
+    /// Distribution of `{id}`.
+    pub distribution: Distribution,
+}
+
+/// Names that are always there.
+const BUILT_IN: [&str; 2] = ["id", "table"];
+/// More values than anybody writes, and fewer than there are slots.
+const VALUES_MAX: usize = 1_000;
+
+/// Makes a workload of what is written under `[workload.NAME]`, at `place`.
+///
+/// # Errors
+/// All mistakes at once.
+pub fn written<P: Clone>(
+    name: &str,
+    place: &P,
+    entries: &[Entry<P>],
+    surroundings: &Surroundings,
+) -> Result<Workload, Vec<Mistake<P>>> {
+    let mut reader = Reader { mistakes: Vec::new(), surroundings: *surroundings, values: Vec::new() };
+    let workload = reader.workload(name, place, entries);
+    if reader.mistakes.is_empty() { Ok(workload) } else { Err(reader.mistakes) }
+}
+
+struct Reader<P> {
+    mistakes: Vec<Mistake<P>>,
+    surroundings: Surroundings,
+    /// Values of the workload, built-in ones included.
+    values: Vec<(String, Draw)>,
+}
+
+impl<P: Clone> Reader<P> {
+    fn workload(&mut self, name: &str, place: &P, entries: &[Entry<P>]) -> Workload {
+        self.only_keys(entries, &["tables", "values", "transaction", "statements"]);
+        let tables = self.tables(entries);
+        if let Some(entry) = find(entries, "values") {
+            self.read_values(&entry.value);
+        }
+        let max = i64::try_from(self.surroundings.rows.max(1)).unwrap_or(i64::MAX);
+        let id = Draw::Integer { min: 1, max, distribution: self.surroundings.distribution };
+        if !self.values.iter().any(|(name, _)| name == "id") {
+            self.values.push(("id".to_owned(), id));
+        }
+        self.values.push(("table".to_owned(), Draw::Table));
+        let mut transactions: Vec<Transaction> = Vec::new();
+        match (find(entries, "transaction"), find(entries, "statements")) {
+            (Some(many), None) => {
+                let list =
+                    self.list(&many.value, "transactions are written as `[[workload.NAME.transaction]]`");
+                for (index, written) in list.iter().enumerate() {
+                    let Some(transaction) = self.transaction(index, written) else { continue };
+                    if transactions.iter().any(|other| other.name == transaction.name) {
+                        let title = format!("there are two transactions named `{}`", transaction.name);
+                        self.at(&written.place, title, "give each a `name` of its own");
+                    }
+                    transactions.push(transaction);
+                }
+            }
+            (None, Some(one)) => {
+                let steps = self.steps(name, &one.value);
+                transactions.push(Transaction { name: name.to_owned(), weight: 1.0, steps });
+            }
+            (Some(_), Some(one)) => {
+                let label = "put them into a [[workload.NAME.transaction]] too";
+                self.at(&one.place, "a workload has transactions and `statements` beside them", label);
+            }
+            (None, None) => {
+                let label = "`statements`, or [[workload.NAME.transaction]] with statements, belongs here";
+                self.at(place, format!("the workload `{name}` does nothing"), label);
+            }
+        }
+        Workload { name: name.to_owned(), tables, transactions }
+    }
+
+    fn tables(&mut self, entries: &[Entry<P>]) -> u32 {
+        let there = self.surroundings.tables.max(1);
+        let Some(entry) = find(entries, "tables") else { return there };
+        match entry.value.value {
+            Value::Integer(tables) if (1..=i64::from(there)).contains(&tables) => tables as u32,
+            _ => {
+                let label = format!("the data set has {there}: a whole number from 1 to that belongs here");
+                self.at(&entry.value.place, "`tables` cannot be this", label);
+                there
+            }
+        }
+    }
+
+    fn read_values(&mut self, written: &Written<P>) {
+        let Value::Table(entries) = &written.value else {
+            self.at(&written.place, "`values` is not a table", "write [workload.NAME.values]");
+            return;
+        };
+        if entries.len() > VALUES_MAX {
+            self.at(
+                &written.place,
+                format!("more than {VALUES_MAX} values"),
+                "leave those out that no statement uses",
+            );
+            return;
+        }
+        for entry in entries {
+            if entry.key == "table" {
+                self.at(&entry.place, "`table` is the table's number", "choose another name");
+            } else if !sql::is_name(&entry.key) {
+                self.at(&entry.place, "this is no name for a value", "letters, digits and _ are allowed");
+            } else {
+                // One that is wrong is known all the same: its statements are not wrong too.
+                let draw = self.draw(&entry.value).unwrap_or(Draw::Literal(Literal::Null));
+                self.values.push((entry.key.clone(), draw));
+            }
+        }
+    }
+
+    /// `{ random = [1, 9] }` and so on; a plain value stands for itself.
+    fn draw(&mut self, written: &Written<P>) -> Option<Draw> {
+        const KINDS: [&str; 7] = ["random", "real", "text", "pattern", "choice", "sequence", "unique"];
+        let Value::Table(entries) = &written.value else {
+            return self.literal(written).map(Draw::Literal);
+        };
+        let mut allowed = KINDS.to_vec();
+        allowed.push("distribution");
+        self.only_keys(entries, &allowed);
+        let mut kinds = entries.iter().filter(|entry| KINDS.contains(&entry.key.as_str()));
+        let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+            self.at(
+                &written.place,
+                "a value is one thing",
+                format!("one of {} belongs here", KINDS.join(", ")),
+            );
+            return None;
+        };
+        let distribution = find(entries, "distribution");
+        if let (Some(entry), true) = (distribution, kind.key != "random") {
+            self.at(&entry.place, "only `random` has a distribution", "leave it out");
+        }
+        let value = &kind.value;
+        match kind.key.as_str() {
+            "random" => {
+                let (min, max) = self.integers(value)?;
+                let distribution = distribution.and_then(|entry| self.distribution(&entry.value));
+                Some(Draw::Integer { min, max, distribution: distribution.unwrap_or_default() })
+            }
+            "real" => self.reals(value),
+            "text" => self.lengths(value),
+            "pattern" => match &value.value {
+                Value::Text(pattern) => Some(Draw::Pattern(pattern.clone())),
+                _ => self.wrong(value, "a pattern", "text such as \"##-@@@\""),
+            },
+            "choice" => self.choice(value),
+            "sequence" => match value.value {
+                Value::Integer(first) => Some(Draw::Sequence { first }),
+                _ => self.wrong(value, "a sequence", "its first number"),
+            },
+            _ => match value.value {
+                Value::Integer(offset) => Some(Draw::Unique { offset }),
+                _ => self.wrong(value, "a unique number", "what is added to it, such as 0,"),
+            },
+        }
+    }
+
+    fn literal(&mut self, written: &Written<P>) -> Option<Literal> {
+        match &written.value {
+            Value::Text(text) => Some(Literal::Text(text.clone())),
+            Value::Integer(number) => Some(Literal::Integer(*number)),
+            Value::Real(number) => Some(Literal::Real(*number)),
+            Value::Flag(flag) => Some(Literal::Integer(i64::from(*flag))),
+            _ => self.wrong(written, "a value", "text, a number, or a table such as { random = [1, 9] }"),
+        }
+    }
+
+    fn integers(&mut self, written: &Written<P>) -> Option<(i64, i64)> {
+        if let Value::List(list) = &written.value
+            && let [Written { value: Value::Integer(min), .. }, Written { value: Value::Integer(max), .. }] =
+                &list[..]
+            && min <= max
+        {
+            return Some((*min, *max));
+        }
+        self.wrong(written, "a range", "two whole numbers, the lower first, as in [1, 100],")
+    }
+
+    fn reals(&mut self, written: &Written<P>) -> Option<Draw> {
+        let number = |written: &Written<P>| match written.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Real(number) if number.is_finite() => Some(number),
+            _ => None,
+        };
+        if let Value::List(list) = &written.value
+            && let [min, max] = &list[..]
+            && let (Some(min), Some(max)) = (number(min), number(max))
+            && min <= max
+        {
+            return Some(Draw::Real { min, max });
+        }
+        self.wrong(written, "a range", "two numbers, the lower first, as in [0.5, 9.5],")
+    }
+
+    fn lengths(&mut self, written: &Written<P>) -> Option<Draw> {
+        /// What a statement can reasonably carry.
+        const LONGEST: i64 = 1 << 20;
+        let lengths = match &written.value {
+            Value::Integer(length) => Some((*length, *length)),
+            Value::List(_) => self.integers(written),
+            _ => None,
+        };
+        match lengths {
+            Some((min, max)) if min >= 0 && max <= LONGEST => {
+                Some(Draw::Text { min: min as u32, max: max as u32 })
+            }
+            _ => self.wrong(
+                written,
+                "a length",
+                "a length up to 1048576, or the shortest and the longest, as in [5, 20],",
+            ),
+        }
+    }
+
+    fn choice(&mut self, written: &Written<P>) -> Option<Draw> {
+        match &written.value {
+            Value::List(list) if !list.is_empty() => {
+                let literals: Vec<Literal> = list.iter().filter_map(|item| self.literal(item)).collect();
+                Some(Draw::Choice(literals))
+            }
+            _ => self.wrong(written, "a choice", "a list of values, as in [\"Oslo\", \"Rome\"],"),
+        }
+    }
+
+    fn distribution(&mut self, written: &Written<P>) -> Option<Distribution> {
+        let mut options = super::Options::default();
+        let Value::Text(word) = &written.value else {
+            return self.wrong(written, "a distribution", "a word such as \"pareto\"");
+        };
+        if options.set("random", word).is_ok() {
+            return Some(options.distribution());
+        }
+        let known = ["uniform", "gaussian", "special", "pareto", "zipfian"];
+        self.unknown(&written.place, None, "distribution", word, &known);
+        None
+    }
+
+    fn transaction(&mut self, index: usize, written: &Written<P>) -> Option<Transaction> {
+        let Value::Table(entries) = &written.value else {
+            return self.wrong(written, "a transaction", "a table");
+        };
+        self.only_keys(entries, &["name", "weight", "statements"]);
+        let unnamed = format!("transaction_{}", index + 1);
+        let name = match find(entries, "name").map(|entry| &entry.value) {
+            None => unnamed,
+            Some(Written { value: Value::Text(name), .. }) if !name.is_empty() => name.clone(),
+            Some(other) => self.wrong(other, "a name", "text").unwrap_or(unnamed),
+        };
+        let weight = match find(entries, "weight").map(|entry| (&entry.value, &entry.value.value)) {
+            None => 1.0,
+            Some((_, Value::Integer(weight))) if *weight > 0 => *weight as f64,
+            Some((_, Value::Real(weight))) if *weight > 0.0 && weight.is_finite() => *weight,
+            Some((other, _)) => self.wrong(other, "a weight", "a number above 0").unwrap_or(1.0),
+        };
+        let Some(statements) = find(entries, "statements") else {
+            let title = format!("the transaction `{name}` has no statements");
+            self.at(&written.place, title, "`statements = [\"SELECT ...\"]` belongs here");
+            return None;
+        };
+        let steps = self.steps(&name, &statements.value);
+        Some(Transaction { name, weight, steps })
+    }
+
+    /// The draws of the values that the statements use, and the statements.
+    fn steps(&mut self, transaction: &str, written: &Written<P>) -> Vec<Step> {
+        let list = self.list(written, "a list of statements belongs here");
+        let mut scope = sql::Scope::new(self.values.iter().map(|(name, _)| name.as_str()));
+        let mut statements: Vec<Statement> = Vec::new();
+        for item in list {
+            let Some(mut statement) = self.statement(item, &mut scope) else { continue };
+            if statement.kind.is_empty() {
+                statement.kind = kind(transaction, &statement, &statements);
+            }
+            statements.push(statement);
+        }
+        let used = |slot: SlotIndex| -> bool { scope.is_used(slot) };
+        let draws = self.values.iter().enumerate().filter_map(|(index, (_, draw))| {
+            let slot = index as SlotIndex;
+            used(slot).then(|| Step::Draw { slot, draw: draw.clone() })
+        });
+        draws.chain(statements.into_iter().map(Step::Statement)).collect()
+    }
+
+    fn statement(&mut self, written: &Written<P>, scope: &mut sql::Scope) -> Option<Statement> {
+        let (text, entries): (&Written<P>, &[Entry<P>]) = match &written.value {
+            Value::Text(_) => (written, &[]),
+            Value::Table(entries) => {
+                self.only_keys(entries, &["sql", "name", "keep", "expect", "text"]);
+                let Some(entry) = find(entries, "sql") else {
+                    self.at(
+                        &written.place,
+                        "a statement has no `sql`",
+                        "`sql = \"SELECT ...\"` belongs here",
+                    );
+                    return None;
+                };
+                (&entry.value, entries)
+            }
+            _ => return self.wrong(written, "a statement", "text, or a table with `sql`"),
+        };
+        let Value::Text(statement) = &text.value else { return self.wrong(text, "a statement", "text") };
+        let pieces = sql::pieces(statement, scope);
+        for mistake in pieces.mistakes {
+            match mistake {
+                sql::Mistake::Unknown { within, name } => {
+                    let known: Vec<&str> = scope.names().collect();
+                    self.unknown(&text.place, Some(within), "value", &name, &known);
+                }
+                sql::Mistake::Text { within, title, label } => {
+                    let (place, title, label) = (text.place.clone(), title.to_owned(), label.to_owned());
+                    self.mistakes.push(Mistake { place, within: Some(within), title, label });
+                }
+            }
+        }
+        let kind = match find(entries, "name").map(|entry| &entry.value) {
+            None => String::new(),
+            Some(Written { value: Value::Text(name), .. }) if !name.is_empty() => name.clone(),
+            Some(other) => self.wrong(other, "a name", "text").unwrap_or_default(),
+        };
+        let expect = find(entries, "expect").and_then(|entry| self.expect(&entry.value)).unwrap_or_default();
+        let text_only = match find(entries, "text").map(|entry| &entry.value) {
+            None => false,
+            Some(Written { value: Value::Flag(flag), .. }) => *flag,
+            Some(other) => self.wrong(other, "`text`", "true or false").unwrap_or_default(),
+        };
+        let keep = find(entries, "keep").map(|entry| self.keep(&entry.value, scope)).unwrap_or_default();
+        Some(Statement { kind, pieces: pieces.pieces, text_only, keep, expect })
+    }
+
+    fn expect(&mut self, written: &Written<P>) -> Option<Expect> {
+        match &written.value {
+            Value::Text(word) if word == "row" => Some(Expect::Row),
+            Value::Text(word) if word == "change" => Some(Expect::Change),
+            _ => self.wrong(written, "what is expected", "\"row\" or \"change\""),
+        }
+    }
+
+    fn keep(&mut self, written: &Written<P>, scope: &mut sql::Scope) -> Vec<SlotIndex> {
+        let mut slots = Vec::new();
+        for item in self.list(written, "a list of names, one for each column, belongs here") {
+            match &item.value {
+                Value::Text(name)
+                    if BUILT_IN.contains(&name.as_str())
+                        || self.values.iter().any(|(known, _)| known == name) =>
+                {
+                    self.at(
+                        &item.place,
+                        format!("`{name}` is a value already"),
+                        "keep it under another name",
+                    );
+                }
+                Value::Text(name) if sql::is_name(name) => slots.push(scope.keep(name)),
+                _ => {
+                    self.wrong::<()>(item, "a name", "text of letters, digits and _");
+                }
+            }
+        }
+        slots
+    }
+
+    fn list<'a>(&mut self, written: &'a Written<P>, wanted: &str) -> &'a [Written<P>] {
+        match &written.value {
+            Value::List(list) if !list.is_empty() => list,
+            Value::List(_) => {
+                self.at(&written.place, "this list is empty", wanted);
+                &[]
+            }
+            _ => {
+                self.at(&written.place, "this is not a list", wanted);
+                &[]
+            }
+        }
+    }
+
+    fn only_keys(&mut self, entries: &[Entry<P>], known: &[&str]) {
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            self.unknown(&entry.place, None, "key", &entry.key, known);
+        }
+    }
+
+    fn unknown(&mut self, place: &P, within: Option<Range<usize>>, what: &str, name: &str, known: &[&str]) {
+        let label = match nearest(name, known.iter().copied()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("known here: {}", known.join(", ")),
+        };
+        let title = format!("there is no {what} `{name}`");
+        self.mistakes.push(Mistake { place: place.clone(), within, title, label });
+    }
+
+    fn wrong<T>(&mut self, written: &Written<P>, what: &str, wanted: &str) -> Option<T> {
+        self.at(&written.place, format!("{what} cannot be this"), format!("{wanted} belongs here"));
+        None
+    }
+
+    fn at(&mut self, place: &P, title: impl Into<String>, label: impl Into<String>) {
+        let (title, label) = (title.into(), label.into());
+        self.mistakes.push(Mistake { place: place.clone(), within: None, title, label });
+    }
+}
+
+fn find<'a, P>(entries: &'a [Entry<P>], key: &str) -> Option<&'a Entry<P>> {
+    entries.iter().find(|entry| entry.key == key)
+}
+
+/// Name of a statement that was given none: `begin`, `commit`, else the transaction's name and the statement's verb, numbered
+/// where it comes again.
+fn kind(transaction: &str, statement: &Statement, before: &[Statement]) -> String {
+    let verb = sql::verb(&statement.pieces);
+    if ["begin", "commit", "rollback"].contains(&verb.as_str()) {
+        return verb;
+    }
+    let name = format!("{transaction}.{verb}");
+    let taken = |name: &str| before.iter().any(|other| other.kind == name);
+    if !taken(&name) {
+        return name;
+    }
+    let numbered = (2..).map(|number| format!("{name}_{number}")).find(|name| !taken(name));
+    numbered.unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use load::spec::{Operand, Piece};
+    use toml_edit::{Document, Item};
+
+    const SURROUNDINGS: Surroundings =
+        Surroundings { tables: 4, rows: 10_000, distribution: Distribution::Pareto { h: 0.2 } };
+
+    fn item(item: &Item) -> Written<Range<usize>> {
+        let place = item.span().unwrap_or_default();
+        let value = match item {
+            Item::Table(table) => Value::Table(entries(table)),
+            Item::ArrayOfTables(tables) => {
+                let table = |table: &toml_edit::Table| item_of(Item::Table(table.clone()));
+                Value::List(tables.iter().map(table).collect())
+            }
+            Item::Value(toml_edit::Value::String(text)) => Value::Text(text.value().clone()),
+            Item::Value(toml_edit::Value::Integer(number)) => Value::Integer(*number.value()),
+            Item::Value(toml_edit::Value::Float(number)) => Value::Real(*number.value()),
+            Item::Value(toml_edit::Value::Boolean(flag)) => Value::Flag(*flag.value()),
+            Item::Value(toml_edit::Value::Array(list)) => {
+                Value::List(list.iter().map(|value| item_of(Item::Value(value.clone()))).collect())
+            }
+            Item::Value(toml_edit::Value::InlineTable(table)) => Value::Table(entries(table)),
+            _ => Value::Other,
+        };
+        Written { place, value }
+    }
+
+    fn item_of(owned: Item) -> Written<Range<usize>> {
+        item(&owned)
+    }
+
+    fn entries(table: &dyn toml_edit::TableLike) -> Vec<Entry<Range<usize>>> {
+        let entry = |(key, value): (&str, &Item)| Entry {
+            key: key.to_owned(),
+            place: table.key(key).and_then(|key| key.span()).unwrap_or_default(),
+            value: item(value),
+        };
+        table.iter().map(entry).collect()
+    }
+
+    fn read(text: &str) -> Result<Workload, Vec<Mistake<Range<usize>>>> {
+        let document = Document::parse(text).unwrap();
+        written("shop", &(0..0), &entries(document.as_table()), &SURROUNDINGS)
+    }
+
+    const SHOP: &str = r###"
+        [values]
+        price = { random = [1, 999], distribution = "special" }
+        name = { text = [5, 20] }
+        code = { pattern = "##-@@@" }
+        city = { choice = ["Oslo", "Rome", 3] }
+        unused = { real = [0, 1.5] }
+        [[transaction]]
+        name = "look"
+        weight = 4
+        statements = ["SELECT c FROM sbtest{table} WHERE id = {id}"]
+        [[transaction]]
+        name = "buy"
+        statements = [
+          "BEGIN",
+          { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", keep = ["stock"], expect = "row", name = "lock" },
+          { sql = "UPDATE sbtest{table} SET k = {stock + 1}, c = {name} WHERE id = {id}", expect = "change" },
+          { sql = "UPDATE sbtest{table} SET pad = {city} WHERE id = {id}", text = true },
+          "COMMIT",
+        ]
+    "###;
+
+    #[test]
+    fn a_written_workload_is_what_it_says() {
+        let workload = read(SHOP).unwrap();
+        assert_eq!((workload.tables, workload.transactions.len()), (4, 2));
+        let [look, buy] = &workload.transactions[..] else { panic!() };
+        assert_eq!((look.weight, buy.weight), (4.0, 1.0));
+        let kinds: Vec<&str> = buy
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Statement(statement) => Some(statement.kind.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(kinds, ["begin", "lock", "buy.update", "buy.update_2", "commit"]);
+        let draws: Vec<&Draw> = buy
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Draw { draw, .. } => Some(draw),
+                _ => None,
+            })
+            .collect();
+        let [Draw::Text { min: 5, max: 20 }, Draw::Choice(cities), id, Draw::Table] = draws[..] else {
+            panic!("what is not used is not drawn: {draws:?}")
+        };
+        assert_eq!(cities.len(), 3);
+        let distribution = Distribution::Pareto { h: 0.2 };
+        assert_eq!(*id, Draw::Integer { min: 1, max: 10_000, distribution });
+        let Step::Statement(update) = &buy.steps[6] else { panic!() };
+        let Step::Statement(lock) = &buy.steps[5] else { panic!() };
+        assert_eq!(update.pieces[3], Piece::Parameter(Operand::SlotPlus(lock.keep[0], 1)));
+        assert_eq!((lock.expect, update.expect), (Expect::Row, Expect::Change));
+        assert!(matches!(&buy.steps[7], Step::Statement(text) if text.text_only));
+    }
+
+    #[test]
+    fn one_transaction_needs_only_its_statements() {
+        let workload = read("statements = [\"SELECT 1\", \"SELECT {id}\"]\ntables = 2").unwrap();
+        assert_eq!((workload.tables, workload.transactions[0].name.as_str()), (2, "shop"));
+        assert_eq!(workload.transactions[0].steps.len(), 3, "a draw and two statements");
+    }
+
+    #[test]
+    fn all_mistakes_are_found_at_once_with_their_places_and_the_nearest_names() {
+        let text = r##"
+            tables = 9
+            tabels = 1
+            [values]
+            price = { random = [9, 1] }
+            table = 5
+            name = { txt = 5 }
+            city = { choice = [] }
+            odd = { random = [1, 2], distribution = "paretto" }
+            [[transaction]]
+            name = "look"
+            weight = -1
+            statements = ["SELECT c FROM sbtest{tabel} WHERE id = '{id}'"]
+            [[transaction]]
+            statements = [{ sql = "SELECT {stock}", keep = ["stock"] }, { sq = "x" }, 5]
+            [[transaction]]
+            name = "look"
+            statements = []
+            [[transaction]]
+            name = "look"
+            statements = ["SELECT 1"]
+        "##;
+        let mistakes = read(text).unwrap_err();
+        let lines: Vec<String> =
+            mistakes.iter().map(|mistake| format!("{} | {}", mistake.title, mistake.label)).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+        let nearest = mistakes.iter().find(|mistake| mistake.title.contains("`tabel`")).unwrap();
+        let statement = "SELECT c FROM sbtest{tabel} WHERE";
+        assert_eq!(&statement[nearest.within.clone().unwrap()], "{tabel}");
+    }
+}
