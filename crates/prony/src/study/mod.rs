@@ -12,12 +12,14 @@ mod mistake;
 mod parts;
 mod paths;
 mod read;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use builtin::{Builtin, Error, builtin, open};
 pub use mistake::Mistakes;
+pub use schema::{reference, schema};
 
 use load::spec::{Arrival, Distribution, Protocol, Workload};
 use mistake::{Collector, Source};

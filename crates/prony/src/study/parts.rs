@@ -24,13 +24,18 @@ pub(super) enum Completeness {
     Whole,
 }
 
-/// Names of the options that a stream takes for its workload, beside [`STREAM`]. What shapes the data set is not
-/// among them: `[data]` says that once for all streams.
-pub(super) fn option_names() -> Vec<&'static str> {
+/// The options that a stream takes for its workload, beside [`STREAM`]. What shapes the data set is not among them:
+/// `[data]` says that once for all streams.
+pub(super) fn options_of_streams() -> Vec<workload::OptionInfo> {
     let of_data = |info: &workload::OptionInfo| {
         DATA.iter().any(|key| key.name == info.name || Some(key.name) == info.alias)
     };
-    Options::table().iter().filter(|info| !of_data(info)).map(|info| info.name).collect()
+    Options::table().into_iter().filter(|info| !of_data(info)).collect()
+}
+
+/// Their names.
+pub(super) fn option_names() -> Vec<&'static str> {
+    options_of_streams().iter().map(|info| info.name).collect()
 }
 
 /// Reads `[server.NAME]`; `common` is `[settings]`.
@@ -286,11 +291,10 @@ fn options(table: &Table, known: &[&str], data: &Data, mistakes: &mut Collector)
             continue;
         }
         let text = entry.node.label();
-        if let (false, false) = (info.choices.is_empty(), info.kind == OptionKind::Switch) {
-            if !info.choices.contains(&text.as_str()) {
-                mistakes.unknown(&entry.node.place, &entry.key, &text, info.choices.iter().copied());
-                continue;
-            }
+        let one_of = info.kind == OptionKind::Word && !info.choices.is_empty();
+        if one_of && !info.choices.contains(&text.as_str()) {
+            mistakes.unknown(&entry.node.place, &entry.key, &text, info.choices.iter().copied());
+            continue;
         }
         if let Err(error) = options.set(&entry.key, &text) {
             mistakes.at(&entry.node.place, error.to_string(), "");

@@ -144,3 +144,25 @@ fn a_password_is_refused_and_never_shown() {
         ServerSource::Url("mysql://root@127.0.0.1/test".to_owned())
     );
 }
+
+#[test]
+fn schema_and_reference_are_current() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas");
+    for (name, text) in [("study.json", schema()), ("study.toml", reference())] {
+        let path = format!("{directory}/{name}");
+        if std::env::var_os("PRONY_UPDATE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == text, "the keys of a study changed: run this test with PRONY_UPDATE=1");
+    }
+}
+
+#[test]
+fn the_reference_says_what_holds_without_it() {
+    let shown = read(&reference()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let silent =
+        "[server.a]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 64\n";
+    let silent = read(silent).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(Study { text: String::new(), ..shown }, Study { text: String::new(), ..silent });
+}

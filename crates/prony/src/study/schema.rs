@@ -1,0 +1,169 @@
+//! What editors and readers get from the tables of keys: a JSON schema, and a study that shows every key with its default.
+//! Both are committed, and a test says when they are out of date.
+
+use super::{
+    keys::{DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
+    parts::options_of_streams,
+};
+use crate::workload::{self, OptionInfo, OptionKind};
+use serde_json::{Map, Value, json};
+
+/// The JSON schema of a study, as committed in `schemas/study.json`.
+///
+/// # Panics
+/// Never: a value of JSON can always be written.
+#[must_use]
+pub fn schema() -> String {
+    let mut root = properties(ROOT);
+    let mut stream = properties(STREAM);
+    for option in options_of_streams() {
+        stream.insert(option.name.to_owned(), option_schema(&option));
+    }
+    if let Some(workload) = stream.get_mut("workload").and_then(Value::as_object_mut) {
+        let known: Vec<&str> = workload::list().iter().map(|builtin| builtin.name).collect();
+        workload.insert("examples".to_owned(), json!(known));
+    }
+    let mut server = properties(SERVER);
+    server.insert("settings".to_owned(), settings(about(SERVER, "settings")));
+    let sections = [
+        ("server", json!({ "type": "object", "minProperties": 1, "additionalProperties": object(server) })),
+        ("settings", settings("")),
+        ("data", object(properties(DATA))),
+        ("stream", json!({ "type": "array", "minItems": 1, "items": object(stream) })),
+        ("workload", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
+        ("vary", json!({ "type": "object", "additionalProperties": { "type": ["array", "object"] } })),
+        ("measure", object(properties(MEASURE))),
+        ("scale", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
+    ];
+    for (name, mut section) in sections {
+        section["description"] = json!(about(ROOT, name));
+        root.insert(name.to_owned(), section);
+    }
+    let mut schema = object(root);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("Prony study");
+    schema["required"] = json!(["server", "stream"]);
+    serde_json::to_string_pretty(&schema).expect("a value of JSON") + "\n"
+}
+
+/// A study that shows every key with what it does and its default, as committed in `schemas/study.toml`.
+#[must_use]
+pub fn reference() -> String {
+    let mut text = String::from(
+        "# Every key of a study, with its default where it has one. A key whose line begins with `#` has none, or can be\n\
+         # left out. A study needs a server and a stream; everything else goes without saying.\n\n",
+    );
+    write_keys(&mut text, ROOT, &[]);
+    heading(&mut text, "server");
+    text.push_str("[server.a]\n");
+    write_keys(&mut text, SERVER, &["product"]);
+    heading(&mut text, "settings");
+    text.push_str("[settings]\n# innodb_buffer_pool_size = \"1G\"\n\n");
+    heading(&mut text, "data");
+    text.push_str("[data]\n");
+    write_keys(&mut text, DATA, &[]);
+    heading(&mut text, "stream");
+    text.push_str("[[stream]]\n");
+    write_keys(&mut text, STREAM, &["workload", "connections"]);
+    text.push_str("# Options of the workload; each looks at those that mean something to it.\n\n");
+    for option in options_of_streams() {
+        line(&mut text, option.help, option.name, &option_default(&option), true);
+    }
+    heading(&mut text, "vary");
+    text.push_str(
+        "# Several servers are compared without a word here. The names of levels are those of the keys' values.\n\
+         [vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \"stream.workload\" = [\"oltp_read_only\", \
+         \"oltp_update_non_index\"]\n# \"data.engine\" = [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \
+         \"4G\"]\n# \"server.a.version\" = [\"10.11\", \"11.4\"]\n\n",
+    );
+    heading(&mut text, "measure");
+    text.push_str("[measure]\n");
+    write_keys(&mut text, MEASURE, &[]);
+    heading(&mut text, "scale");
+    text.push_str(
+        "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { interval = \"3s\", repeats = 2 \
+         }\n",
+    );
+    text
+}
+
+fn heading(text: &mut String, section: &str) {
+    text.push_str(&format!("# {}\n", about(ROOT, section)));
+}
+
+/// Keys with their defaults; of those without, the ones of `shown` are written out and the others as a comment.
+fn write_keys(text: &mut String, keys: &[Key], shown: &[&str]) {
+    for key in keys.iter().filter(|key| key.default.is_some() || !key.example.is_empty()) {
+        let value = key.default.unwrap_or(key.example);
+        line(text, key.about, key.name, value, key.default.is_some() || shown.contains(&key.name));
+    }
+}
+
+fn line(text: &mut String, about: &str, name: &str, value: &str, written: bool) {
+    let comment = if written { "" } else { "# " };
+    text.push_str(&format!("# {about}\n{comment}{name} = {value}\n\n"));
+}
+
+fn option_default(option: &OptionInfo) -> String {
+    match option.kind {
+        OptionKind::Word => format!("\"{}\"", option.default),
+        OptionKind::Count | OptionKind::Number | OptionKind::Switch => option.default.clone(),
+    }
+}
+
+fn about(keys: &[Key], name: &str) -> &'static str {
+    keys.iter().find(|key| key.name == name).map_or("", |key| key.about)
+}
+
+fn object(properties: Map<String, Value>) -> Value {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn settings(about: &str) -> Value {
+    json!({
+        "type": "object",
+        "description": about,
+        "additionalProperties": { "type": ["string", "number", "boolean"] },
+    })
+}
+
+fn properties(keys: &[Key]) -> Map<String, Value> {
+    keys.iter().map(|key| (key.name.to_owned(), key_schema(key))).collect()
+}
+
+fn key_schema(key: &Key) -> Value {
+    let mut schema = match key.kind {
+        Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Duration(..) => {
+            json!({ "type": "string", "pattern": "^\\s*[0-9][0-9_.]*\\s*(ms|s|m|min|h)\\s*$" })
+        }
+        Kind::Word(words) => json!({ "enum": words }),
+        Kind::Section => json!({ "type": ["object", "array"] }),
+    };
+    schema["description"] = json!(key.about);
+    if let Some(default) = key.default {
+        schema["default"] = toml_value(default);
+    }
+    schema
+}
+
+fn option_schema(option: &OptionInfo) -> Value {
+    let mut schema = match option.kind {
+        OptionKind::Count => json!({ "type": "integer", "minimum": 0 }),
+        OptionKind::Number => json!({ "type": "number" }),
+        OptionKind::Switch => json!({ "type": "boolean" }),
+        OptionKind::Word if option.choices.is_empty() => json!({ "type": "string" }),
+        OptionKind::Word => json!({ "enum": option.choices }),
+    };
+    schema["description"] = json!(option.help);
+    schema["default"] = toml_value(&option_default(option));
+    schema
+}
+
+/// A default as it is written in TOML, for JSON.
+fn toml_value(text: &str) -> Value {
+    let value = text.parse::<toml::Value>().expect("defaults are TOML; a test reads them all");
+    serde_json::to_value(value).expect("numbers, text and flags are JSON")
+}
