@@ -34,16 +34,10 @@ pub mod capability {
     pub const CONNECT_ATTRS: u64 = 1 << 20;
     /// The authentication response may be longer than 255 bytes.
     pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
-    /// The client can bear an expired password.
-    pub const CAN_HANDLE_EXPIRED_PASSWORDS: u64 = 1 << 22;
-    /// Changes of session state are told in OK.
-    pub const SESSION_TRACK: u64 = 1 << 23;
     /// OK in place of EOF.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
     /// MariaDB: one execution of a statement with many rows of parameters.
     pub const MARIADB_STMT_BULK_OPERATIONS: u64 = 1 << 34;
-    /// MariaDB: column definitions have an extended type.
-    pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
     /// MariaDB: column definitions of an execution are left out where the client has them already.
     pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
     /// All flags of MariaDB's extension.
@@ -60,8 +54,6 @@ pub mod status {
     pub const MORE_RESULTS: u16 = 1 << 3;
     /// Backslashes do not escape.
     pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
-    /// OK carries changes of session state.
-    pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
 }
 
 /// First byte of a command packet.

@@ -511,3 +511,54 @@ fn the_execute_encoder_does_not_grow_a_buffer_with_room() {
     }
     assert_eq!(out.as_ptr(), place);
 }
+
+/// A client up to its first answer to a server with this plug-in, and what the server then says to it.
+fn challenge(plugin: &str, transport: Transport, payload: &[u8]) -> Result<Vec<u8>, Error> {
+    let (mut from_server, mut from_client) = (Vec::new(), Vec::new());
+    let mut server = Connection::new(&Greeting { plugin, ..Greeting::default() }, &mut from_server);
+    let options = Options { user: "somebody".into(), password: "secret".into(), ..Options::default() };
+    let mut handshake = Handshake::new(Arc::new(options), transport);
+    handshake.advance(&from_server, &mut from_client)?;
+    server.next(&from_client)?.1.expect("a login");
+    from_server.clear();
+    from_client.clear();
+    server.reply().packet(&mut from_server, |out| out.extend_from_slice(payload));
+    assert!(matches!(handshake.advance(&from_server, &mut from_client)?, (_, Step::NeedMore)));
+    Ok(server.next_data(&from_client)?.1.expect("an answer").to_vec())
+}
+
+#[test]
+fn a_switch_of_the_plug_in_is_followed() {
+    let switch = b"\xfemysql_native_password\0ABCDEFGHIJKLMNOPQRST\0";
+    for first in ["caching_sha2_password", "sha256_password", "unheard_of", "mysql_clear_password"] {
+        let answer = challenge(first, Transport::Tcp, switch).expect("an answer");
+        // SHA1(secret) xor SHA1(challenge, SHA1(SHA1(secret))), computed with Python's hashlib.
+        let expected = [
+            0x28, 0x44, 0x15, 0x90, 0x67, 0x42, 0x85, 0xe7, 0xd0, 0x3c, 0xae, 0x7a, 0xf2, 0x37, 0x50, 0x47,
+            0x97, 0xf7, 0x0e, 0x91,
+        ];
+        assert_eq!(answer, expected, "{first}");
+    }
+    let clear = b"\xfemysql_clear_password\0";
+    assert_eq!(challenge("mysql_native_password", Transport::Unix, clear).expect("a socket"), b"secret\0");
+    let refused = challenge("mysql_native_password", Transport::Tcp, clear);
+    assert_eq!(refused, Err(Error::InsecurePassword("mysql_clear_password")));
+}
+
+#[test]
+fn full_caching_sha2_asks_for_the_key_on_tcp_and_sends_the_password_on_a_socket() {
+    let full = b"\x01\x04";
+    assert_eq!(challenge("caching_sha2_password", Transport::Tcp, full).expect("an answer"), [2]);
+    assert_eq!(challenge("caching_sha2_password", Transport::Unix, full).expect("an answer"), b"secret\0");
+}
+
+#[test]
+fn passwords_of_before_4_1_and_unknown_plug_ins_are_refused_by_name() {
+    for (payload, name) in
+        [(&b"\xfe"[..], "mysql_old_password"), (b"\xfeauth_gssapi_client\0x", "auth_gssapi_client")]
+    {
+        let refused = challenge("mysql_native_password", Transport::Tcp, payload);
+        assert_eq!(refused, Err(Error::Plugin(name.into())));
+        assert!(refused.unwrap_err().to_string().contains(name));
+    }
+}

@@ -7,11 +7,13 @@
 mod change_user;
 mod handshake;
 mod reply;
+mod row;
 mod session;
 mod statement;
 
 pub use handshake::{Handshake, Step};
-pub use reply::{Column, Progress, Reply, Row, Sink, Values};
+pub use reply::{Progress, Reply};
+pub use row::{Column, Row, Sink, Values};
 pub use session::Session;
 pub use statement::{Prepared, Statement};
 

@@ -54,7 +54,7 @@ impl Greeting<'_> {
 /// What a client says to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// What it can do. If only [`capability::SSL`]'s short form came, that bit is set and all else is empty.
+    /// What it can do.
     pub capabilities: u64,
     /// Character set and collation, by number.
     pub charset: u8,
@@ -71,7 +71,8 @@ pub struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    pub(super) fn parse(payload: &'a [u8]) -> Result<Self, Error> {
+    /// `None`: it is the short form that asks for TLS first.
+    pub(super) fn parse(payload: &'a [u8]) -> Result<Option<Self>, Error> {
         const WHAT: &str = "the client's login";
         let mut reader = Reader(payload);
         let mut capabilities = u64::from(reader.u32(WHAT)?);
@@ -92,7 +93,7 @@ impl<'a> Login<'a> {
             attributes: &[],
         };
         if reader.is_empty() && capabilities & capability::SSL != 0 {
-            return Ok(login);
+            return Ok(None);
         }
         login.user = reader.nul_bytes(WHAT)?;
         login.response = if capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
@@ -110,7 +111,7 @@ impl<'a> Login<'a> {
         if capabilities & capability::CONNECT_ATTRS != 0 {
             login.attributes = reader.lenenc_bytes(WHAT)?;
         }
-        Ok(login)
+        Ok(Some(login))
     }
 
     /// Whether the answer is that of mysql_native_password to `nonce`.

@@ -82,9 +82,9 @@ impl Connection {
             }
             self.encoder.expect(self.expected);
             if self.login {
+                let Some(login) = Login::parse(payload)? else { return Ok((at, Some(Request::StartTls))) };
                 self.login = false;
                 self.expected = 0;
-                let login = Login::parse(payload)?;
                 self.encoder.capabilities = self.offered & login.capabilities;
                 return Ok((at, Some(Request::Login(login))));
             }

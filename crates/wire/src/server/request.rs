@@ -11,6 +11,8 @@ use crate::{
 /// One command, or the login before all commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request<'a> {
+    /// Do a TLS handshake on the socket; the login comes through it. Has no reply.
+    StartTls,
     /// Log in.
     Login(Login<'a>),
     /// SQL text.
@@ -105,7 +107,7 @@ impl<'a> Request<'a> {
     /// Whether the client waits for a reply.
     #[must_use]
     pub fn has_reply(&self) -> bool {
-        !matches!(self, Self::LongData { .. } | Self::Close(_) | Self::Quit)
+        !matches!(self, Self::StartTls | Self::LongData { .. } | Self::Close(_) | Self::Quit)
     }
 }
 
