@@ -100,11 +100,14 @@ pub fn prepare(
 ///
 /// # Errors
 /// No connection, no privilege, or another Prony at work.
-pub fn cleanup(target: &Target) -> Result<Cleaned, Error> {
+pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
     let mut session = Session::open(target)?;
     loader::lock(&mut session, target)?;
     let mut cleaned = Cleaned::default();
     for (name, comment) in loader::tables(&mut session)? {
+        if tables.is_some_and(|last| table::number(&name).is_none_or(|number| number > last)) {
+            continue;
+        }
         if table::is_own(&comment) {
             session.run("DROP TABLE", &name, &format!("DROP TABLE {name}"))?;
             cleaned.dropped.push(name);

@@ -8,7 +8,7 @@ mod csv;
 mod document;
 mod html;
 mod markdown;
-mod number;
+pub(crate) mod number;
 mod table;
 mod terminal;
 mod words;

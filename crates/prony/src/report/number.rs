@@ -1,7 +1,7 @@
 //! Numbers as people read them: as many digits as mean something, thousands apart.
 
 /// A whole number: `1,234`.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 

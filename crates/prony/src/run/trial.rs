@@ -1,0 +1,116 @@
+//! One trial: the load runs, the machine is sampled beside it, both on one clock.
+
+use super::{Error, Event, Reader, TrialOutcome, doubts};
+use crate::{
+    plan::{Plan, Treatment, Trial},
+    provision::Wants,
+    telemetry::{Reading, Sampler},
+};
+use load::{
+    Spec, Stop,
+    sample::End,
+    spec::{Address, Protocol, Step, Stream, Target},
+};
+use std::{collections::BTreeSet, sync::mpsc, time::Instant};
+
+/// Runs one trial and tells of it.
+pub(super) fn carry_out(
+    plan: &Plan,
+    trial: &Trial,
+    target: &Target,
+    server_pid: Option<u32>,
+    stop: &Stop,
+    reader: &mut Reader<'_>,
+) -> Result<(), Error> {
+    let number = trial.number;
+    reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
+    let spec = spec(plan, trial, target);
+    let (sender, receiver) = mpsc::channel();
+    let mut sampler = None;
+    let mut told = Ok(());
+    let result = load::run(&spec, stop, &mut |progress| {
+        let event = match progress {
+            load::Progress::Opening { .. } => return,
+            load::Progress::Started => {
+                let sender = sender.clone();
+                // a machine that cannot start one more thread will say so in the load itself
+                let on_reading = move |reading| drop(sender.send(reading));
+                sampler = Sampler::start(Instant::now(), server_pid, on_reading).ok();
+                return;
+            }
+            load::Progress::Sample(sample) => Event::TrialSample { trial: number, sample },
+        };
+        if told.is_ok() {
+            told = reader(&event);
+        }
+    });
+    drop((sampler, sender));
+    let readings: Vec<Reading> = receiver.iter().collect();
+    told.map_err(Error::Reader)?;
+    let outcome = match result {
+        Err(load::Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => TrialOutcome::Failed(error.to_string()),
+        Ok(outcome) => match &outcome.end {
+            End::Interrupted => return Err(Error::Interrupted),
+            End::Failed(reason) => TrialOutcome::Failed(reason.clone()),
+            End::Completed => {
+                let doubts = doubts(&outcome, &readings);
+                TrialOutcome::Measured { outcome: Box::new(outcome), doubts }
+            }
+        },
+    };
+    for reading in readings {
+        let reading = Box::new(reading);
+        reader(&Event::TrialReading { trial: number, reading }).map_err(Error::Reader)?;
+    }
+    reader(&Event::TrialFinished { trial: number, outcome: Box::new(outcome) }).map_err(Error::Reader)
+}
+
+fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
+    let streams = plan.treatments[trial.treatment].streams.iter().map(|stream| Stream {
+        name: stream.name.clone(),
+        workload: stream.workload.clone(),
+        connections: stream.connections,
+        arrival: stream.arrival,
+        protocol: stream.protocol,
+    });
+    Spec {
+        target: target.clone(),
+        streams: streams.collect(),
+        warm_up: plan.warm_up,
+        interval: plan.interval,
+        seed: trial.seed,
+        workers: None,
+    }
+}
+
+/// What a treatment needs of server and machine.
+pub(super) fn wants(treatment: &Treatment, target: &Target) -> Wants {
+    let connections = treatment.streams.iter().map(|stream| stream.connections).sum();
+    let prepared = treatment
+        .streams
+        .iter()
+        .map(|stream| u64::from(stream.connections) * statements_prepared(&stream.workload, stream.protocol));
+    Wants {
+        connections,
+        prepared_statements: prepared.sum(),
+        tcp: matches!(target.address, Address::Tcp { .. }),
+    }
+}
+
+/// Most statements that one connection of a workload prepares: each different one once for each table.
+#[must_use]
+pub fn statements_prepared(workload: &load::spec::Workload, protocol: Protocol) -> u64 {
+    if protocol == Protocol::Text {
+        return 0;
+    }
+    let steps = workload.transactions.iter().flat_map(|transaction| &transaction.steps);
+    let different: BTreeSet<String> = steps
+        .filter_map(|step| match step {
+            Step::Statement(statement) if !statement.text_only => Some(format!("{:?}", statement.pieces)),
+            _ => None,
+        })
+        .collect();
+    let of_tables = different.iter().filter(|pieces| pieces.contains("Table(")).count() as u64;
+    (different.len() as u64 - of_tables) + of_tables * u64::from(workload.tables)
+}
