@@ -6,5 +6,5 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == prony::provision::trampoline::ARGUMENT) {
         return prony::provision::trampoline::main(arguments);
     }
-    ExitCode::SUCCESS
+    prony::cli::main()
 }

@@ -1,1 +1,58 @@
-//! To come.
+//! The command line: reads arguments, wires the stages together, prints, and says how it ended. The only module that
+//! prints; known by none.
+//!
+//! Data goes to stdout, progress and remarks to stderr.
+
+mod arguments;
+mod failure;
+mod figures;
+mod flags;
+mod interrupt;
+mod list;
+mod load;
+mod prepare;
+mod progress;
+mod report;
+mod run;
+
+pub use arguments::Arguments;
+pub use failure::Failure;
+
+use arguments::Command;
+use clap::Parser as _;
+use std::process::ExitCode;
+
+/// The whole program: from arguments to exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // help and version are no errors: clap knows where each goes and which code it has
+            let code = if error.use_stderr() { failure::CANNOT_BEGIN } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match dispatch(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Run(options) => run::run(&options),
+        Command::Plan(options) => run::plan(&options),
+        Command::Load(options) => load::load(&options),
+        Command::Prepare(options) => prepare::prepare(&options),
+        Command::Cleanup(options) => prepare::cleanup(&options),
+        Command::Report(options) => report::report(&options),
+        Command::List(options) => list::list(&options),
+        Command::Completions { shell } => list::completions(shell),
+        Command::Man { directory } => list::manual(directory.as_deref()),
+    }
+}

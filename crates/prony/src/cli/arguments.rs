@@ -1,0 +1,254 @@
+//! What can be typed. Every option is defined once, here or in the table of workload options.
+
+use super::flags::{DurationFlag, ServerFlags, WorkloadFlags};
+use crate::report::Format;
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use std::path::PathBuf;
+
+/// Puts database servers on a dynamometer: says what to compare in one file, brings the servers up, offers the load,
+/// and reports what can be said with which certainty.
+#[derive(Debug, Parser)]
+#[command(
+    name = "prony",
+    version,
+    max_term_width = 110,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Begin with:  prony run quickstart\n\n\
+        Exit codes:  0 done · 1 it began and failed · 2 it could not begin (arguments, study, server, limits) · \
+        130 interrupted"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Carry out a study: a file, or the name of a built-in one
+    Run(RunOptions),
+    /// Show what a study would do, and every mistake in it
+    Plan(PlanOptions),
+    /// Offer one load to a server that is running, and print what it did
+    Load(Box<LoadOptions>),
+    /// Make a workload's tables and rows on a server that is running
+    Prepare(Box<PrepareOptions>),
+    /// Drop the tables that `prony prepare` made
+    Cleanup(Box<CleanupOptions>),
+    /// Print the report of a run that is in the store, or write it to a file
+    Report(ReportOptions),
+    /// List runs, studies, workloads or servers
+    List(ListOptions),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  prony completions bash > ~/.local/share/bash-completion/completions/prony"
+    )]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page for each command into a directory
+    #[command(
+        after_help = "Examples:\n  prony man | man -l -\n  prony man --directory ~/.local/share/man/man1"
+    )]
+    Man {
+        /// Directory for prony.1, prony-run.1 and so on
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StudyOptions {
+    /// The study's file, or the name of a built-in study (`prony list studies`)
+    #[arg(value_name = "STUDY")]
+    pub(super) study: String,
+    /// Apply the study's section [scale.NAME]
+    #[arg(long, value_name = "NAME")]
+    pub(super) scale: Option<String>,
+    /// Override one key of the study, as `measure.interval=5s`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StoreOptions {
+    /// The store: an SQLite file [default: prony.sqlite in the user's data directory]
+    #[arg(long, value_name = "FILE", env = "PRONY_STORE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony run quickstart\n  \
+    prony run pool.toml --scale quick\n  \
+    prony run pool.toml --set measure.repeats=5 --report pool.html\n  \
+    prony run pool.toml --resume")]
+pub(super) struct RunOptions {
+    #[command(flatten)]
+    pub(super) study: StudyOptions,
+    #[command(flatten)]
+    pub(super) store: StoreOptions,
+    /// Go on with this study's last run, doing only the trials that are missing
+    #[arg(long)]
+    pub(super) resume: bool,
+    /// Where to write the HTML report [default: prony-STUDY-RUN.html in this directory]
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
+    /// Print the findings as JSON instead of tables
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony plan quickstart\n  prony plan pool.toml --scale published --json")]
+pub(super) struct PlanOptions {
+    #[command(flatten)]
+    pub(super) study: StudyOptions,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony load oltp_point_select --url mysql://user@127.0.0.1:3306/test --connections 64 --duration 10s\n  \
+    prony load oltp_read_write --tables 4 --rows 50000 --connections 256 --json > result.json\n  \
+    PRONY_PASSWORD=... prony load oltp_read_only --url mysql://bench@db1/sbtest?ssl-mode=required\n\n\
+    The password comes from the URL, from PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three keep it \
+    from other users of this machine.")]
+pub(super) struct LoadOptions {
+    /// A built-in workload (`prony list workloads`)
+    #[arg(value_name = "WORKLOAD")]
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) server: ServerFlags,
+    /// Connections, each running one transaction after another
+    #[arg(long, short = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) connections: u32,
+    /// How long to measure: 10s, 500ms, 2m
+    #[arg(long, short = 't', value_name = "TIME", default_value = "10s")]
+    pub(super) duration: DurationFlag,
+    /// Load before the measurement, not counted
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(super) warm_up: DurationFlag,
+    /// Prepared statements, or plain text
+    #[arg(long, value_enum, default_value_t = ProtocolFlag::Prepared)]
+    pub(super) protocol: ProtocolFlag,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub(super) seed: u64,
+    /// Threads of the load engine [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) workers: Option<u32>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) workload_options: WorkloadFlags,
+}
+
+/// Prepared or text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProtocolFlag {
+    /// Server-side prepared statements
+    Prepared,
+    /// Text queries
+    Text,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony prepare oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4 --rows 50000\n  \
+    prony prepare oltp_read_only --rows 10000000 --threads 8\n\n\
+    Safe to repeat: complete tables are recognised and kept. A table of that name that Prony did not make is never touched.")]
+pub(super) struct PrepareOptions {
+    /// A built-in workload (`prony list workloads`)
+    #[arg(value_name = "WORKLOAD")]
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) server: ServerFlags,
+    /// Connections that load at the same time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) threads: u32,
+    /// Seed of the contents: the same seed gives the same rows on any server
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub(super) seed: u64,
+    /// Compute a checksum of every table afterwards
+    #[arg(long)]
+    pub(super) checksum: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) workload_options: WorkloadFlags,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony cleanup --url mysql://user@127.0.0.1:3306/test\n  \
+    prony cleanup oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4\n\n\
+    Only tables that Prony made are dropped; it knows them by a mark in their comment.")]
+pub(super) struct CleanupOptions {
+    /// The workload that they were made for; all workloads share the tables sbtest1, sbtest2, ...
+    #[arg(value_name = "WORKLOAD")]
+    pub(super) workload: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerFlags,
+    /// Drop only sbtest1 to sbtestN [default: all that Prony made in this database]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) tables: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony report\n  \
+    prony report 12 --format html --write pool.html\n  \
+    prony report --format csv > points.csv")]
+pub(super) struct ReportOptions {
+    /// Number of the run (`prony list runs`) [default: the latest]
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<i64>,
+    /// What to make
+    #[arg(long, default_value = "terminal", value_parser = formats())]
+    pub(super) format: Format,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub(super) write: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony list studies\n  prony list workloads\n  prony list runs --json")]
+pub(super) struct ListOptions {
+    /// What to list
+    #[arg(value_enum)]
+    pub(super) what: Listed,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) store: StoreOptions,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Listed {
+    /// Runs in the store
+    Runs,
+    /// Built-in studies
+    Studies,
+    /// Built-in workloads and their options
+    Workloads,
+    /// Servers that can be had, and which are here
+    Servers,
+}
+
+/// The formats of a report by name, for completion and messages.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Format>())
+}

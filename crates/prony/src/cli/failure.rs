@@ -1,0 +1,61 @@
+//! How a command ends when it does not end well: one message, one exit code.
+
+/// It began and failed.
+pub(super) const FAILED: u8 = 1;
+/// It could not begin: arguments, a study's mistakes, a server that cannot be reached or refuses, limits.
+pub(super) const CANNOT_BEGIN: u8 = 2;
+/// The user interrupted it (128 + SIGINT, as shells have it).
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// A message and an exit code.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// It began and failed.
+    pub(super) fn failed(message: impl ToString) -> Self {
+        Self { code: FAILED, message: message.to_string() }
+    }
+
+    /// It could not begin.
+    pub(super) fn cannot_begin(message: impl ToString) -> Self {
+        Self { code: CANNOT_BEGIN, message: message.to_string() }
+    }
+
+    /// The user interrupted it; `message` says what is kept.
+    pub(super) fn interrupted(message: impl ToString) -> Self {
+        Self { code: INTERRUPTED, message: message.to_string() }
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    #[expect(clippy::print_stderr, reason = "this is where messages reach the user")]
+    pub(super) fn print(&self) {
+        // mistakes of a study come with their own headings
+        let heading =
+            if self.message.starts_with("error") || self.code == INTERRUPTED { "" } else { "error: " };
+        eprintln!("{heading}{}", self.message);
+    }
+}
+
+/// The error with all its causes, `: ` between them; a cause that the text already holds is not said twice.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,155 @@
+//! Flags that several commands share, and types of their values.
+
+use super::failure::{Failure, chain};
+use crate::{
+    provision::target,
+    workload::{OptionInfo, OptionKind, Options},
+};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use load::spec::Target;
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+/// A duration as people write it: `10s`, `500ms`, `1m 30s`; a bare number is seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DurationFlag(pub(super) Duration);
+
+impl FromStr for DurationFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || format!("`{text}` is not a time: write 10s, 500ms or 2m");
+        if let Ok(seconds) = text.parse::<f64>() {
+            return Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| wanted());
+        }
+        let signed: jiff::SignedDuration = text.parse().map_err(|_| wanted())?;
+        Duration::try_from(signed).map(Self).map_err(|_| wanted())
+    }
+}
+
+/// Which server, and how to log in.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub(super) struct ServerFlags {
+    /// mysql://USER@HOST:PORT/DATABASE, with ?socket=PATH, ?ssl-mode=required, ?ssl-ca=FILE or ?compress=1 behind it
+    #[arg(long, value_name = "URL", env = "PRONY_URL", hide_env_values = true)]
+    url: Option<String>,
+    /// Read user, password and address from this option file [default: ~/.my.cnf]
+    #[arg(long, value_name = "FILE")]
+    defaults_file: Option<PathBuf>,
+}
+
+impl ServerFlags {
+    /// The server that is meant.
+    pub(super) fn target(&self) -> Result<Target, Failure> {
+        target::resolve(self.url.as_deref(), self.defaults_file.as_deref())
+            .map_err(|error| Failure::cannot_begin(chain(&error)))
+    }
+}
+
+/// Flags for the options of built-in workloads, made from the one table that also makes study keys and lists.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WorkloadFlags {
+    /// Name and text of each that was given.
+    given: Vec<(&'static str, String)>,
+}
+
+impl WorkloadFlags {
+    /// What was given for an option of the table.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        self.given.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
+    }
+
+    /// The options with what was given.
+    pub(super) fn options(&self) -> Result<Options, Failure> {
+        let mut options = Options::default();
+        for (name, text) in &self.given {
+            options.set(name, text).map_err(Failure::cannot_begin)?;
+        }
+        Ok(options)
+    }
+}
+
+/// The name that the flag shows: the shorter one where there are two (`rows` for `table_size`).
+fn flag_of(info: &OptionInfo) -> &'static str {
+    if info.name == "table_size" { "rows" } else { info.name }
+}
+
+fn argument(info: &OptionInfo) -> Arg {
+    let dashed = |name: &str| name.replace('_', "-");
+    let shown = dashed(flag_of(info));
+    let others = [Some(info.name), info.alias];
+    let aliases = others.into_iter().flatten().flat_map(|name| [dashed(name), name.to_owned()]);
+    let help = format!("{} [default: {}]", info.help.trim_end_matches('.'), info.default);
+    let mut arg = Arg::new(info.name).long(shown.clone()).help(help).help_heading("Workload");
+    arg = arg.aliases(aliases.filter(|alias| *alias != shown).collect::<Vec<_>>());
+    let value_name = match info.kind {
+        OptionKind::Count => "N",
+        OptionKind::Number => "X",
+        OptionKind::Switch => "on|off",
+        OptionKind::Word => "WORD",
+    };
+    arg = arg.value_name(value_name);
+    if info.kind == OptionKind::Switch {
+        arg = arg.num_args(0..=1).default_missing_value("on").require_equals(true);
+    }
+    arg
+}
+
+impl Args for WorkloadFlags {
+    fn augment_args(command: Command) -> Command {
+        Options::table().iter().fold(command, |command, info| command.arg(argument(info)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WorkloadFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = Options::table()
+            .into_iter()
+            .filter_map(|info| Some((info.name, matches.get_one::<String>(info.name)?.clone())))
+            .collect();
+        Ok(Self { given })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let read = |text: &str| text.parse::<DurationFlag>().map(|flag| flag.0);
+        assert_eq!(read("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(read("0"), Ok(Duration::ZERO));
+        assert_eq!(read("0s"), Ok(Duration::ZERO));
+        assert_eq!(read("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(read("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(read("1m 30s"), Ok(Duration::from_secs(90)));
+        assert!(read("soon").is_err() && read("-1s").is_err() && read("-1").is_err());
+    }
+
+    #[test]
+    fn every_workload_option_is_a_flag_under_all_its_names() {
+        let command = WorkloadFlags::augment_args(Command::new("load"));
+        for info in Options::table() {
+            for name in [Some(info.name), info.alias].into_iter().flatten() {
+                for flag in [
+                    format!("--{}={}", name.replace('_', "-"), info.default),
+                    format!("--{name}={}", info.default),
+                ] {
+                    let matches = command.clone().try_get_matches_from(["load", &flag]).expect(&flag);
+                    let flags = WorkloadFlags::from_arg_matches(&matches).expect("flags");
+                    assert_eq!(flags.options().expect("its own default"), Options::default());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `prony list`, shell completions and manual pages.
+
+use super::{
+    arguments::{Arguments, ListOptions, Listed},
+    failure::{Failure, chain},
+    report::{open_store, print, write},
+};
+use crate::{
+    provision::{Provisioner, catalogue},
+    study,
+    workload::{self, Options},
+};
+use clap::CommandFactory as _;
+use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
+use serde_json::{Value, json};
+use std::path::Path;
+
+pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
+    let (header, rows, machine) = match options.what {
+        Listed::Runs => runs(options)?,
+        Listed::Studies => studies(),
+        Listed::Workloads => workloads(),
+        Listed::Servers => servers()?,
+    };
+    if options.json {
+        return print(&format!("{}\n", serde_json::to_string_pretty(&machine).expect("a list is JSON")));
+    }
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    print(&lines)?;
+    if options.what == Listed::Workloads {
+        print(&workload_options())?;
+    }
+    Ok(())
+}
+
+type Listing = (Vec<&'static str>, Vec<Vec<Cell>>, Value);
+
+fn runs(options: &ListOptions) -> Result<Listing, Failure> {
+    let store = open_store(&options.store)?;
+    let runs = store.list().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let rows = runs.iter().map(|run| {
+        let state = match (run.is_complete(), run.finished) {
+            (true, _) => "complete",
+            (false, Some(_)) => "broken off",
+            (false, None) => "killed or still running",
+        };
+        vec![
+            Cell::new(run.id).set_alignment(CellAlignment::Right),
+            Cell::new(run.started.strftime("%Y-%m-%d %H:%M UTC")),
+            Cell::new(&run.name),
+            Cell::new(format!("{} of {}", run.trials_done(), run.trials_planned)),
+            Cell::new(state),
+            Cell::new(&run.title),
+        ]
+    });
+    let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "TITLE"];
+    Ok((header, rows.collect(), serde_json::to_value(&runs).expect("runs are JSON")))
+}
+
+fn studies() -> Listing {
+    let studies = study::builtin();
+    let rows = studies.iter().map(|study| vec![Cell::new(study.name), Cell::new(study.title())]).collect();
+    let machine = studies.iter().map(|study| json!({ "name": study.name, "title": study.title() })).collect();
+    (vec!["STUDY", "TITLE"], rows, machine)
+}
+
+fn workloads() -> Listing {
+    let list = workload::list();
+    let rows = list.iter().map(|each| vec![Cell::new(each.name), Cell::new(each.about)]).collect();
+    let machine = json!({ "workloads": list, "options": Options::table() });
+    (vec!["WORKLOAD", "WHAT IT DOES"], rows, machine)
+}
+
+/// The options that all workloads share, as a second table.
+fn workload_options() -> String {
+    let mut text = "\nOptions (as flags --table-size, as study keys table_size):\n".to_owned();
+    for info in Options::table() {
+        let name = info.alias.map_or_else(|| info.name.to_owned(), |alias| format!("{}, {alias}", info.name));
+        text.push_str(&format!("  {name:42} {} [{}]\n", info.help, info.default));
+    }
+    text
+}
+
+fn servers() -> Result<Listing, Failure> {
+    let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let cached = |name: &str| provisioner.places().servers().join(name).is_dir();
+    let entries = catalogue::entries();
+    let rows = entries.iter().map(|entry| {
+        let state = if cached(&entry.name) {
+            "here".to_owned()
+        } else {
+            format!("{} MB to fetch", entry.download_mb)
+        };
+        vec![Cell::new(&entry.name), Cell::new(state), Cell::new(entry.origin()), Cell::new(&entry.remark)]
+    });
+    let machine = entries.iter().map(|entry| {
+        json!({
+            "name": entry.name, "product": entry.product, "version": entry.version, "licence": entry.licence,
+            "download_mb": entry.download_mb, "remark": entry.remark, "here": cached(&entry.name),
+        })
+    });
+    Ok((vec!["SERVER", "STATE", "FROM", "REMARK"], rows.collect(), machine.collect()))
+}
+
+/// Prints a completion script.
+pub(super) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "prony", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the manual page, or writes one for each command.
+pub(super) fn manual(directory: Option<&Path>) -> Result<(), Failure> {
+    let render = |command: clap::Command| {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page).expect("writing to memory");
+        String::from_utf8_lossy(&page).into_owned()
+    };
+    let mut command = Arguments::command();
+    command.build();
+    let Some(directory) = directory else { return print(&render(command)) };
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Failure::cannot_begin(format!("cannot make {}: {error}", directory.display())))?;
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let name = format!("prony-{}", sub.get_name());
+        let page = render(sub.clone().name(name.clone()));
+        write(&directory.join(format!("{name}.1")), &page)?;
+    }
+    write(&directory.join("prony.1"), &render(command))
+}

@@ -1,0 +1,101 @@
+//! `prony prepare` and `prony cleanup`: the data set alone.
+
+use super::{
+    arguments::{CleanupOptions, PrepareOptions},
+    failure::{Failure, chain},
+    interrupt,
+    progress::DataProgress,
+};
+use crate::{dataset, provision, provision::target, report::number, workload};
+use serde_json::json;
+
+#[expect(clippy::print_stdout, reason = "the command's result")]
+pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
+    let target = options.server.target()?;
+    let mut plan = workload::data(&options.workload, &options.workload_options.options()?)
+        .map_err(Failure::cannot_begin)?;
+    plan.seed = options.seed;
+    let stop = interrupt::stop_on_signals();
+    let progress = DataProgress::new();
+    let result = dataset::prepare(
+        &target,
+        &plan,
+        options.threads,
+        &mut |step| progress.show(step.rows, step.rows_total, step.rows_loaded),
+        stop.flag(),
+    );
+    progress.clear();
+    let done = result.map_err(|error| failure(&error))?;
+    let checksum = if options.checksum {
+        let checked = dataset::checksum(&target, &plan, options.threads, stop.flag());
+        Some(checked.map_err(|error| failure(&error))?)
+    } else {
+        None
+    };
+    let seconds = done.took.as_secs_f64();
+    let rate = if seconds > 0.0 { done.rows_loaded as f64 / seconds } else { 0.0 };
+    if options.json {
+        let object = json!({
+            "format": 1, "server": target::shown(&target), "tables": done.tables, "tables_kept": done.tables_kept,
+            "rows": done.rows, "rows_loaded": done.rows_loaded, "seconds": seconds, "rows_per_second": rate,
+            "method": done.method, "checksum": checksum,
+        });
+        println!("{}", serde_json::to_string_pretty(&object).expect("plain values"));
+        return differing(checksum.as_ref());
+    }
+    let kept = match done.tables_kept {
+        0 => String::new(),
+        kept => format!("; {kept} of {} tables were complete already", done.tables),
+    };
+    println!(
+        "{}: {} tables with {} rows; {} loaded in {seconds:.1} s ({} rows/s){kept}",
+        target::shown(&target),
+        done.tables,
+        number::count(done.rows),
+        number::count(done.rows_loaded),
+        number::count(rate as u64)
+    );
+    if let Some(checksum) = &checksum {
+        println!("checksum {:016x}", checksum.found);
+    }
+    differing(checksum.as_ref())
+}
+
+/// An error where tables hold something else than was loaded.
+fn differing(checksum: Option<&dataset::Checksum>) -> Result<(), Failure> {
+    match checksum {
+        Some(checksum) if !checksum.is_right() => Err(Failure::failed(format!(
+            "the contents of {} are not what was loaded: a workload has changed them, or data was lost. `prony cleanup`, then \
+             `prony prepare`, makes them anew",
+            checksum.different.join(", ")
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the command's result")]
+pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
+    let target = options.server.target()?;
+    if let Some(name) = &options.workload {
+        workload::find(name).map_err(Failure::cannot_begin)?;
+    }
+    provision::log_in(&target).map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let cleaned = dataset::cleanup(&target, options.tables).map_err(|error| failure(&error))?;
+    let shown = target::shown(&target);
+    if cleaned.dropped.is_empty() {
+        println!("{shown}: no table that Prony made");
+    } else {
+        println!("{shown}: dropped {}", cleaned.dropped.join(", "));
+    }
+    if !cleaned.foreign.is_empty() {
+        println!("{shown}: left alone, because Prony did not make them: {}", cleaned.foreign.join(", "));
+    }
+    Ok(())
+}
+
+fn failure(error: &dataset::Error) -> Failure {
+    match error {
+        dataset::Error::Interrupted => Failure::interrupted(chain(error)),
+        error => Failure::cannot_begin(chain(error)),
+    }
+}

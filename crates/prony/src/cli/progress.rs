@@ -1,0 +1,215 @@
+//! Progress on the terminal: a bar with the time left, one line for each finished trial. Nothing is drawn where stderr is not
+//! a terminal; lines about finished trials are printed there too, for logs.
+
+use crate::{
+    plan::Plan,
+    report::number,
+    run::{Event, TrialOutcome},
+};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// Time that a trial takes beside its load: opening and closing connections, until the first one has told.
+const OVERHEAD: Duration = Duration::from_millis(300);
+
+/// Progress of one load.
+pub(super) struct LoadProgress {
+    bar: ProgressBar,
+    begun: Option<Instant>,
+    total: Duration,
+}
+
+impl LoadProgress {
+    pub(super) fn new(total: Duration) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total.as_millis() as u64), ProgressDrawTarget::stderr());
+        bar.set_style(style("{bar:30} {msg}"));
+        Self { bar, begun: None, total }
+    }
+
+    pub(super) fn show(&mut self, event: &load::Progress) {
+        match event {
+            load::Progress::Opening { opened, wanted } => {
+                self.bar.set_message(format!("{opened} of {wanted} connections open"));
+            }
+            load::Progress::Started => self.begun = Some(Instant::now()),
+            load::Progress::Sample(sample) => {
+                let elapsed = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+                self.bar.set_position(elapsed.as_millis() as u64);
+                let rate = sample.transactions.count as f64 / sample.length.as_secs_f64();
+                let p99 = sample.transactions.response().quantile_ns(0.99) as f64 / 1e6;
+                let left = self.total.saturating_sub(elapsed).as_secs_f64();
+                self.bar.set_message(format!("{rate:.0} transactions/s, p99 {p99:.2} ms, {left:.0} s left"));
+            }
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Progress of one loading of data.
+pub(super) struct DataProgress {
+    bar: ProgressBar,
+    begun: Instant,
+}
+
+impl DataProgress {
+    pub(super) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        bar.set_style(style("{bar:30} {msg}"));
+        Self { bar, begun: Instant::now() }
+    }
+
+    /// `rows_loaded` are those of this call: what the rate comes from.
+    pub(super) fn show(&self, rows: u64, rows_total: u64, rows_loaded: u64) {
+        self.bar.set_length(rows_total.max(1));
+        self.bar.set_position(rows);
+        self.bar.set_message(loading(rows, rows_total, rows_loaded, self.begun.elapsed()));
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Rows, rows per second and time left, in words.
+fn loading(rows: u64, rows_total: u64, rows_loaded: u64, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let rate = if seconds > 0.0 { rows_loaded as f64 / seconds } else { 0.0 };
+    let left = if rate > 0.0 { rows_total.saturating_sub(rows) as f64 / rate } else { 0.0 };
+    format!(
+        "{} of {} rows, {:.0} rows/s, {left:.0} s left",
+        number::count(rows),
+        number::count(rows_total),
+        rate
+    )
+}
+
+/// Progress of a run: reads its events.
+pub(super) struct RunProgress {
+    bar: ProgressBar,
+    plan: Option<Plan>,
+    trials_done: u32,
+    /// Trials that this run will do.
+    trials_total: u32,
+    trial_begun: Instant,
+    data_begun: Instant,
+}
+
+impl RunProgress {
+    pub(super) fn new(trials_total: u32) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(u64::from(trials_total)), ProgressDrawTarget::stderr());
+        bar.set_style(style("{bar:30} {pos}/{len} {msg}"));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        let now = Instant::now();
+        Self { bar, plan: None, trials_done: 0, trials_total, trial_begun: now, data_begun: now }
+    }
+
+    pub(super) fn show(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted { plan, .. } => self.plan = Some((**plan).clone()),
+            Event::ServerStarting { server, step } => {
+                self.data_begun = Instant::now();
+                self.bar.set_message(format!("{}: {step}", self.server(*server)));
+            }
+            Event::ServerReady { server, description } => {
+                self.line(&format!(
+                    "{}: {} {}, {}",
+                    self.server(*server),
+                    description.product,
+                    description.version,
+                    description.origin
+                ));
+                self.data_begun = Instant::now();
+            }
+            Event::DataLoading(progress) => {
+                let words =
+                    loading(progress.rows, progress.rows_total, progress.rows, self.data_begun.elapsed());
+                self.bar.set_message(format!("{}: {words}", self.server(progress.server)));
+            }
+            Event::DataReady { server, took, .. } => {
+                self.line(&format!(
+                    "{}: data loaded and verified in {:.1} s",
+                    self.server(*server),
+                    took.as_secs_f64()
+                ));
+            }
+            Event::TrialStarted { trial } => {
+                self.trial_begun = Instant::now();
+                self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
+            }
+            Event::TrialSample { .. } | Event::TrialReading { .. } => {}
+            Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
+            Event::ServerStopped { server, .. } => {
+                self.bar.set_message(format!("{}: stopped", self.server(*server)))
+            }
+            Event::RunFinished { .. } => self.bar.finish_and_clear(),
+        }
+    }
+
+    fn finished(&mut self, trial: u32, outcome: &TrialOutcome) {
+        self.trials_done += 1;
+        self.bar.inc(1);
+        let figures = match outcome {
+            TrialOutcome::Failed(reason) => format!("FAILED: {reason}"),
+            TrialOutcome::Measured { outcome, doubts } => {
+                let seconds = outcome.interval.as_secs_f64();
+                let tally = &outcome.streams[0].transactions;
+                let rate = if seconds > 0.0 { tally.count as f64 / seconds } else { 0.0 };
+                let p95 = tally.response().quantile_ns(0.95) as f64 / 1e6;
+                let doubtful = if doubts.is_empty() { "" } else { "   (doubtful)" };
+                format!("{:>9} transactions/s   p95 {p95:>8.2} ms{doubtful}", number::count(rate as u64))
+            }
+        };
+        let width = self.trials_total.to_string().len();
+        self.line(&format!(
+            "{:>width$}/{}  {:<52} {figures}",
+            self.trials_done,
+            self.trials_total,
+            self.label(trial)
+        ));
+    }
+
+    /// Prints a line above the bar, or just a line where there is none.
+    #[expect(clippy::print_stderr, reason = "progress is printed here")]
+    fn line(&self, text: &str) {
+        if self.bar.is_hidden() { eprintln!("{text}") } else { self.bar.println(text) }
+    }
+
+    fn server(&self, index: usize) -> String {
+        self.plan.as_ref().map_or_else(String::new, |plan| plan.servers[index].name.clone())
+    }
+
+    /// The trial's levels in the order of the factors.
+    fn label(&self, trial: u32) -> String {
+        let Some(plan) = &self.plan else { return String::new() };
+        let Some(trial) = plan.trials.iter().find(|each| each.number == trial) else { return String::new() };
+        let levels = &plan.treatments[trial.treatment].levels;
+        let words: Vec<String> = plan
+            .factors
+            .iter()
+            .filter_map(|factor| {
+                let level = levels.get(&factor.name)?;
+                Some(if factor.numeric { format!("{} {level}", factor.name) } else { level.clone() })
+            })
+            .collect();
+        words.join(", ")
+    }
+
+    fn time_left(&self) -> String {
+        let Some(plan) = &self.plan else { return String::new() };
+        let each = plan.warm_up + plan.interval + OVERHEAD;
+        let left = each * self.trials_total.saturating_sub(self.trials_done);
+        let seconds = left.as_secs();
+        if seconds >= 120 {
+            format!("about {} min left", seconds.div_ceil(60))
+        } else {
+            format!("about {seconds} s left")
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("constant templates are valid").progress_chars("=> ")
+}

@@ -1,0 +1,77 @@
+//! `prony report`: what a run found, from the store alone.
+
+use super::{
+    arguments::{ReportOptions, StoreOptions},
+    failure::{Failure, chain},
+    run::colour,
+};
+use crate::{
+    analyse::{self, Findings},
+    report::{self, Format, Options},
+    store::{self, RunRecord, Store},
+};
+use std::{io, io::Write as _, path::Path};
+
+/// Columns where the width of the terminal is not known.
+const WIDTH: u16 = 100;
+
+pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
+    let store = open_store(&options.store)?;
+    let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
+    let id = match options.run {
+        Some(id) => id,
+        None => store.latest().map_err(failed)?.ok_or_else(|| {
+            let path = store.path().display();
+            Failure::cannot_begin(format!("there is no run in {path} yet; `prony run quickstart` makes one"))
+        })?,
+    };
+    let record = store.run(id).map_err(failed)?;
+    let findings = analyse::analyse(&record);
+    let look = if options.write.is_some() { Options::default() } else { terminal_options() };
+    let text = rendered(&record, &findings, options.format, &look)?;
+    match &options.write {
+        Some(path) => write(path, &text),
+        None => print(&text),
+    }
+}
+
+/// The store that is meant.
+pub(super) fn open_store(options: &StoreOptions) -> Result<Store, Failure> {
+    let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
+    let path = match &options.output {
+        Some(path) => path.clone(),
+        None => store::default_path().map_err(failed)?,
+    };
+    Store::open(&path).map_err(failed)
+}
+
+/// How text for this terminal is to look.
+pub(super) fn terminal_options() -> Options {
+    let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
+    Options { width, colour: colour(&io::stdout()), ..Options::default() }
+}
+
+pub(super) fn rendered(
+    record: &RunRecord,
+    findings: &Findings,
+    format: Format,
+    options: &Options,
+) -> Result<String, Failure> {
+    report::render(record, findings, format, options).map_err(|error| Failure::failed(chain(&error)))
+}
+
+/// Writes a file, or says which one could not be written.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// To stdout; a reader that has seen enough (`head`) is no error.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

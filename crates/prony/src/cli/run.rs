@@ -1,0 +1,151 @@
+//! `prony run` and `prony plan`: a study from its file to its report.
+
+use super::{
+    arguments::{PlanOptions, RunOptions, StudyOptions},
+    failure::{Failure, chain},
+    interrupt,
+    progress::RunProgress,
+    report::{self, terminal_options},
+};
+use crate::{
+    analyse,
+    plan::{self, Plan},
+    provision::Provisioner,
+    report::Format,
+    run,
+    store::Store,
+    study::{self, Adjustments},
+    telemetry::Machine,
+};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+#[expect(clippy::print_stdout, reason = "the command's result")]
+pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
+    let plan = read(&options.study)?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is JSON"));
+    } else {
+        print!("{}", plan::render(&plan));
+    }
+    Ok(())
+}
+
+pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
+    let plan = read(&options.study)?;
+    let mut store = report::open_store(&options.store)?;
+    let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let machine = Machine::of_this_host();
+    let (id, done) = if options.resume {
+        resumed(&store, &plan)?
+    } else {
+        (store.begin(&plan, &machine).map_err(|error| Failure::cannot_begin(chain(&error)))?, BTreeSet::new())
+    };
+    announce(&plan, id, &done, &store);
+    let stop = interrupt::stop_on_signals();
+    let mut progress = RunProgress::new((plan.trials.len() - done.len()) as u32);
+    let mut begun = false;
+    let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {
+        begun |= matches!(event, run::Event::TrialFinished { .. });
+        store.record(id, event)?;
+        progress.show(event);
+        Ok(())
+    });
+    drop(progress);
+    match result {
+        Ok(()) => finish(&store, id, &plan, options),
+        Err(error) => Err(broken_off(&error, begun, id)),
+    }
+}
+
+/// A run that could not go on: what is kept, and how to go on.
+fn broken_off(error: &run::Error, begun: bool, id: i64) -> Failure {
+    let kept = if begun {
+        format!(
+            "\nthe trials that had finished are kept as run {id}; `prony report {id}` shows them, --resume goes on"
+        )
+    } else {
+        String::new()
+    };
+    match error {
+        run::Error::Interrupted => Failure::interrupted(format!("interrupted{kept}")),
+        error if begun => Failure::failed(format!("{}{kept}", chain(error))),
+        error => Failure::cannot_begin(chain(error)),
+    }
+}
+
+fn read(options: &StudyOptions) -> Result<Plan, Failure> {
+    let adjustments = Adjustments { scale: options.scale.clone(), set: options.set.clone() };
+    let study = study::open(&options.study, &adjustments).map_err(|error| match error {
+        study::Error::Mistakes(mistakes) => {
+            Failure::cannot_begin(mistakes.render(colour(&std::io::stderr())))
+        }
+        error => Failure::cannot_begin(chain(&error)),
+    })?;
+    Ok(Plan::from_study(&study))
+}
+
+/// The last run of this study, if its plan is the same, and the trials that it has.
+fn resumed(store: &Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failure> {
+    let failed = |error: crate::store::Error| Failure::cannot_begin(chain(&error));
+    let runs = store.list().map_err(failed)?;
+    let last = runs.iter().filter(|run| run.name == plan.name).max_by_key(|run| run.id);
+    let Some(last) = last else {
+        return Err(Failure::cannot_begin(format!("there is no run of {} to go on with", plan.name)));
+    };
+    let record = store.run(last.id).map_err(failed)?;
+    if record.plan != *plan {
+        return Err(Failure::cannot_begin(format!(
+            "run {} of {} had another plan: the study, its scale or its overrides have changed since. Run it without --resume",
+            last.id, plan.name
+        )));
+    }
+    let done: BTreeSet<u32> = record.trials.iter().map(|trial| trial.trial.number).collect();
+    if done.len() == plan.trials.len() {
+        return Err(Failure::cannot_begin(format!(
+            "run {} of {} is complete: nothing is missing",
+            last.id, plan.name
+        )));
+    }
+    Ok((last.id, done))
+}
+
+#[expect(clippy::print_stderr, reason = "remarks of the command")]
+fn announce(plan: &Plan, id: i64, done: &BTreeSet<u32>, store: &Store) {
+    let cost = plan::estimate(plan);
+    eprintln!("{}", plan.title);
+    eprintln!(
+        "run {id}: {} trials, about {:.0} s; kept in {}",
+        plan.trials.len() - done.len(),
+        cost.time.as_secs_f64() * (plan.trials.len() - done.len()) as f64 / plan.trials.len().max(1) as f64,
+        store.path().display()
+    );
+    if !done.is_empty() {
+        eprintln!("{} trials have finished before and are not repeated", done.len());
+    }
+}
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the command's result and remarks")]
+fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(), Failure> {
+    let record = store.run(id).map_err(|error| Failure::failed(chain(&error)))?;
+    let findings = analyse::analyse(&record);
+    let format = if options.json { Format::Json } else { Format::Terminal };
+    println!("{}", report::rendered(&record, &findings, format, &terminal_options())?.trim_end());
+    let path =
+        options.report.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{}-{id}.html", plan.name)));
+    report::write(&path, &report::rendered(&record, &findings, Format::Html, &terminal_options())?)?;
+    eprintln!("\nreport: {}", absolute(&path).display());
+    Ok(())
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether a stream shows colours: only a terminal does, and not where `NO_COLOR` is set.
+pub(super) fn colour(stream: &impl std::io::IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
