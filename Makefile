@@ -1,0 +1,48 @@
+# Everything a developer or a newcomer types. `make help` lists it.
+# One target directory, dev profile for tests; nothing is installed into the system but build packages.
+
+CARGO ?= cargo
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-long lint fmt bench fuzz viewer schemas tools
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+tools: ## Check for the Rust compiler and what C code needs; install missing build packages where that is allowed
+	@scripts/tools.sh
+
+demo: tools ## Build, run the quickstart study (2 minutes), show the result and where the HTML report is
+	$(CARGO) build --release
+	./target/release/prony run quickstart
+
+build: tools ## Build the release
+	$(CARGO) build --release
+
+test: tools ## All quick tests, a real server included
+	$(CARGO) test --workspace
+	scripts/viewer.sh test
+
+test-long: tools ## The long tests too: every server version, simulations, bigger data sets
+	$(CARGO) test --workspace -- --include-ignored
+	scripts/fuzz.sh 60
+
+lint: tools ## Formatting, clippy, rustdoc, licences of dependencies, committed generated files
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	scripts/deny.sh
+	scripts/viewer.sh check
+
+fuzz: tools ## Attack the protocol parser from both sides, 60 s each
+	scripts/fuzz.sh 60
+
+bench: tools ## Compare the load engine with sysbench on the same server, as ratios
+	$(CARGO) build --release
+	scripts/bench.sh
+
+viewer: ## Rebuild the report's viewer (needs Node.js; its result is committed)
+	scripts/viewer.sh build
+
+schemas: ## Write the committed JSON schemas anew
+	PRONY_UPDATE=1 $(CARGO) test --workspace --quiet schema
+
