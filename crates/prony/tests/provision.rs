@@ -252,6 +252,46 @@ fn a_fetch_without_network_or_client_says_so_and_leaves_nothing_half_done() {
     assert!(said.contains("needs the program apt-get, which is not on this machine"), "{said}");
 }
 
+/// Not a test by itself: what the next one runs with another `PATH`.
+#[test]
+#[ignore = "helper: a process that another test starts"]
+fn helper_that_finds() {
+    let Some(state) = std::env::var_os("PRONY_TEST_STATE") else { return };
+    let server = bring_up(Path::new(&state), &plan("mariadb", "10", &[])).unwrap();
+    let mut connection = Connection::open(server.target(), WAIT).unwrap();
+    println!("\norigin {}", server.describe("found", &mut connection).unwrap().origin);
+}
+
+#[test]
+fn an_installed_server_goes_before_a_fetched_one_and_a_directory_will_do() {
+    let state = tempfile::tempdir().unwrap();
+    let provisioner = provisioner(state.path());
+    let fetched = provisioner.software("mariadb", Some("10.11"), &mut |_| {}).unwrap();
+    let programs = fetched.program.parent().unwrap();
+    let path = std::env::join_paths([programs, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["helper_that_finds", "--exact", "--ignored", "--nocapture"])
+        .env("PRONY_TEST_STATE", state.path())
+        .env("PATH", path)
+        .env("LD_LIBRARY_PATH", std::env::join_paths(&fetched.library_path).unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let program = fetched.program.canonicalize().unwrap();
+    assert!(said.contains(&format!("origin installed: {}", program.display())), "{said}");
+
+    let source = ServerSource::Path(programs.parent().unwrap().parent().unwrap().to_owned());
+    let server = bring_up(state.path(), &ServerPlan { source, ..mariadb(&[]) }).unwrap();
+    let mut connection = Connection::open(server.target(), WAIT).unwrap();
+    let description = server.describe("by path", &mut connection).unwrap();
+    assert!(description.origin.starts_with("directory /"), "{}", description.origin);
+    server.stop().unwrap();
+    let nothing = ServerPlan { source: ServerSource::Path(state.path().to_owned()), ..mariadb(&[]) };
+    assert!(matches!(bring_up(state.path(), &nothing), Err(Error::NoProgram { .. })));
+    let unknown = bring_up(state.path(), &plan("mariadb", "5.1", &[])).unwrap_err().to_string();
+    assert!(unknown.contains("mariadb 5.1") && unknown.contains("mysql-8.0.15"), "{unknown}");
+}
+
 /// Versions of all generations with the smallest downloads; each is initialised in its own way.
 #[test]
 #[ignore = "long: fetches about 1 GB of servers once"]

@@ -5,6 +5,7 @@
 
 use super::{
     Error, Places,
+    files::{copy_directory, make_private, remove_if_there, write_private},
     lock::Lock,
     log,
     settings::{self, OptionFile},
@@ -16,7 +17,7 @@ use std::{
     fs::{self, File},
     hash::{DefaultHasher, Hash, Hasher},
     io::{Seek, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{Child, ExitStatus},
     thread,
@@ -25,6 +26,9 @@ use std::{
 
 /// The slowest (MySQL 8.0 on a slow disk) takes some 30 s.
 const INITIALISE_LIMIT: Duration = Duration::from_secs(180);
+
+/// Templates that are kept, of 60 to 150 MB each: enough for every server of the catalogue.
+const TEMPLATES_MAX: usize = 16;
 
 /// Settings that the files made now must already have.
 const LASTING_SETTINGS: [&str; 10] = [
@@ -66,12 +70,13 @@ pub(super) fn fill(
         .collect();
     let templates = places.templates();
     fs::create_dir_all(&templates).map_err(Error::file("make the directory", &templates))?;
-    let template = templates.join(template_name(software, &lasting)?);
-    let lock = Lock::open(&template.with_extension("lock"))?;
+    let name = template_name(software, &lasting)?;
+    let template = templates.join(&name);
+    let lock = Lock::open(&lock_of(&template))?;
     lock.take()?;
     if !template.is_dir() {
         progress(&format!("making the system tables of {} {}", software.product, software.version));
-        let unfinished = template.with_extension("unfinished");
+        let unfinished = template.with_file_name(format!(".{name}.unfinished"));
         remove_if_there(&unfinished)?;
         make_private(&unfinished)?;
         let made = make(software, &lasting, &unfinished, launcher);
@@ -80,8 +85,34 @@ pub(super) fn fill(
         }
         made?;
         fs::rename(&unfinished, &template).map_err(Error::file("move into place", &template))?;
+        prune(&templates)?;
     }
     copy_directory(&template.join("data"), data)
+}
+
+/// Removes the oldest templates beyond [`TEMPLATES_MAX`]. One that is in use is locked and stays.
+fn prune(templates: &Path) -> Result<(), Error> {
+    let entries = templates.read_dir().map_err(Error::file("read", templates))?.flatten();
+    let age = |path: &Path| path.metadata().and_then(|known| known.modified()).ok();
+    let mut all: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .map(|path| (age(&path), path))
+        .collect();
+    all.sort();
+    let excess = all.len().saturating_sub(TEMPLATES_MAX);
+    for (_, template) in all.into_iter().take(excess) {
+        let lock = Lock::open(&lock_of(&template))?;
+        if lock.try_take()? {
+            remove_if_there(&template)?;
+        }
+    }
+    Ok(())
+}
+
+fn lock_of(template: &Path) -> PathBuf {
+    let name = template.file_name().unwrap_or_default().to_string_lossy();
+    template.with_file_name(format!(".{name}.lock"))
 }
 
 /// Names the template after all that its contents depend on.
@@ -115,7 +146,7 @@ fn make(
         init_file: None,
     };
     let file = directory.join("my.cnf");
-    settings::write_private(&file, &options.text(software, lasting)?)?;
+    write_private(&file, &options.text(software, lasting)?)?;
     let mut command = software.command(launcher, &file);
     command.current_dir(directory).stdout(create(&log)?).stderr(create(&log)?);
     match &method {
@@ -207,35 +238,4 @@ fn create(path: &Path) -> Result<File, Error> {
     let mut options = File::options();
     options.create(true).append(false).read(true).write(true);
     options.open(path).map_err(Error::file("write", path))
-}
-
-/// Makes a directory that nobody else may look into.
-pub(super) fn make_private(directory: &Path) -> Result<(), Error> {
-    fs::DirBuilder::new().mode(0o700).create(directory).map_err(Error::file("make the directory", directory))
-}
-
-/// Removes a directory with all that is in it, if it is there.
-pub(super) fn remove_if_there(directory: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::file("remove", directory)(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Copies plain files and directories; the copy is private.
-fn copy_directory(from: &Path, to: &Path) -> Result<(), Error> {
-    make_private(to)?;
-    for entry in from.read_dir().map_err(Error::file("read", from))? {
-        let entry = entry.map_err(Error::file("read", from))?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().map_err(Error::file("read", &source))?;
-        if kind.is_dir() {
-            copy_directory(&source, &target)?;
-        } else if kind.is_file() {
-            fs::copy(&source, &target).map_err(Error::file("copy", &source))?;
-        }
-    }
-    Ok(())
 }

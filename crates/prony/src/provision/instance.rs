@@ -1,10 +1,8 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Places, account, initialise, log, remains,
-    settings::{self, OptionFile},
-    software::Software,
-    space, trampoline,
+    Error, Places, account, files::write_private, initialise, log, remains, settings::OptionFile,
+    software::Software, space, trampoline,
 };
 use load::spec::{Address, Secret, Target, Tls};
 use rustix::process::{Pid, Signal, kill_process};
@@ -130,9 +128,9 @@ impl Instance {
             init_file: Some(&init),
         };
         let file = path.join("my.cnf");
-        settings::write_private(&file, &options.text(wish.software, wish.settings)?)?;
-        settings::write_private(&init, &account::statements(wish.software, ACCOUNT, SCHEMA, &password))?;
-        settings::write_private(&log, "")?;
+        write_private(&file, &options.text(wish.software, wish.settings)?)?;
+        write_private(&init, &account::statements(wish.software, ACCOUNT, SCHEMA, &password))?;
+        write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let mut command = wish.software.command(launcher, &file);
         command.current_dir(path).stdout(output()?).stderr(output()?);

@@ -10,6 +10,7 @@ pub mod catalogue;
 mod describe;
 mod error;
 pub mod fetch;
+mod files;
 mod initialise;
 mod installed;
 mod instance;

@@ -6,7 +6,7 @@
 
 use super::{
     Error,
-    initialise::{make_private, remove_if_there},
+    files::{make_private, remove_if_there},
     lock::Lock,
 };
 use procfs::process::Process;

@@ -1,10 +1,7 @@
 //! The option file of a server that Prony starts: what keeps it apart from all others, and the study's settings.
 
 use super::{Error, software::Software};
-use std::{
-    collections::BTreeMap, fmt::Write as _, fs::File, io::Write as _, os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 /// Settings that keep this server apart from others; a study cannot have them.
 const RESERVED: [&str; 12] = [
@@ -111,14 +108,6 @@ fn quoted(value: &str) -> String {
         return value.to_owned();
     }
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Writes a file that nobody else may read.
-pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
-    let mut options = File::options();
-    options.create(true).truncate(true).write(true).mode(0o600);
-    let mut file = options.open(path).map_err(Error::file("write", path))?;
-    file.write_all(text.as_bytes()).map_err(Error::file("write", path))
 }
 
 #[cfg(test)]

@@ -3,9 +3,12 @@
 use super::{
     Error,
     archive::{only_file, scratch, untar, unzip, verify},
-    remove_directory, run,
+    run,
 };
-use crate::provision::catalogue::{Entry, MavenSource};
+use crate::provision::{
+    catalogue::{Entry, MavenSource},
+    files::remove_if_there,
+};
 use std::{ffi::OsString, path::Path, process::Command};
 
 const REMEDY: &str = "install Maven (the package is called maven nearly everywhere)";
@@ -33,5 +36,5 @@ pub(super) fn fetch(entry: &Entry, source: &MavenSource, directory: &Path) -> Re
         }
         None => unzip(entry, &file, None, directory)?,
     }
-    remove_directory(&archives)
+    remove_if_there(&archives)
 }

@@ -11,6 +11,7 @@ mod npm;
 use super::{
     Error, Places,
     catalogue::{Entry, Source},
+    files::remove_if_there,
     lock::Lock,
     software::{Software, find_program},
 };
@@ -47,15 +48,15 @@ pub fn fetch(entry: &Entry, places: &Places, progress: &mut dyn FnMut(&str)) -> 
     }
     progress(&format!("fetching {} ({} MB)", entry.name, entry.download_mb));
     let unfinished = servers.join(format!(".{}.unfinished", entry.name));
-    remove_directory(&unfinished)?;
+    remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
     let fetched = fill(entry, places, &unfinished, progress);
     if fetched.is_err() {
-        remove_directory(&unfinished)?;
+        remove_if_there(&unfinished)?;
     }
     fetched?;
     let place = servers.join(&entry.name);
-    remove_directory(&place)?;
+    remove_if_there(&place)?;
     fs::rename(&unfinished, &place).map_err(Error::file("move into place", &place))?;
     Software::in_directory(&place, &entry.origin())
 }
@@ -89,15 +90,6 @@ fn make_executable(directory: &Path) -> Result<(), Error> {
     };
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
         .map_err(Error::file("change the mode of", &program))
-}
-
-fn remove_directory(directory: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::file("remove", directory)(error))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Runs a registry's client and returns what it printed.

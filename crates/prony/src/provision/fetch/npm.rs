@@ -3,9 +3,12 @@
 use super::{
     Error,
     archive::{only_file, scratch, untar, verify},
-    remove_directory, run,
+    run,
 };
-use crate::provision::catalogue::{Entry, NpmSource};
+use crate::provision::{
+    catalogue::{Entry, NpmSource},
+    files::remove_if_there,
+};
 use std::{path::Path, process::Command};
 
 const REMEDY: &str = "install npm (it comes with Node.js)";
@@ -18,5 +21,5 @@ pub(super) fn fetch(entry: &Entry, source: &NpmSource, directory: &Path) -> Resu
     let file = only_file(entry, &archives)?;
     verify(entry, &file, &source.sha256)?;
     untar(entry, &file, directory)?;
-    remove_directory(&archives)
+    remove_if_there(&archives)
 }
