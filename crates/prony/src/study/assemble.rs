@@ -9,6 +9,7 @@ use super::{
     paths::{Purpose, resolve, server_names, set_value},
     read::check,
     tree::{Entry, Node, Table, Value},
+    written,
 };
 
 /// The study that file, scale and `--set` make together; `None` only where mistakes were found. Its text is left empty.
@@ -136,7 +137,11 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
         parts::server(&entry.key, &entry.node, common, Completeness::Partial, mistakes);
     }
     let data = parts::data(root.get("data"), mistakes);
-    parts::streams(root.get("stream"), &data, Completeness::Partial, mistakes);
+    let workloads = root.get("workload");
+    if let Some(node) = workloads {
+        written::check(node, data.options(), mistakes);
+    }
+    parts::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);
 }
 
 /// The text with every password of an address in it replaced by as many stars: a study is shown and stored.

@@ -186,7 +186,8 @@ fn treatment(
         }
     }
     let data = parts::data(root.get("data"), mistakes);
-    let streams = parts::streams(root.get("stream"), &data, Completeness::Whole, mistakes);
+    let streams =
+        parts::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
     let data = DataSet { seed, ..streams.first()?.1.clone() };
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();

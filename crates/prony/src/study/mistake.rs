@@ -29,6 +29,8 @@ pub(super) struct Mistake {
     pub(super) title: String,
     /// Where; `None`: something is missing from the whole file.
     pub(super) place: Option<Place>,
+    /// Bytes of the text that stands there, quotes not counted, if it is about a part of it.
+    pub(super) within: Option<Range<usize>>,
     /// Beside the place: what is expected there.
     pub(super) label: String,
     /// What to do about it.
@@ -80,7 +82,8 @@ impl Mistakes {
         let mut group = match &mistake.place {
             Some(place) => {
                 let source = &self.sources[place.source];
-                let annotation = AnnotationKind::Primary.span(place.span.clone());
+                let span = part(&source.text, &place.span, mistake.within.as_ref());
+                let annotation = AnnotationKind::Primary.span(span);
                 let annotation = if mistake.label.is_empty() {
                     annotation
                 } else {
@@ -119,6 +122,7 @@ impl Collector {
         self.add(Mistake {
             title: title.into(),
             place: Some(place.clone()),
+            within: None,
             label: label.into(),
             help: None,
         });
@@ -135,14 +139,32 @@ impl Collector {
         self.add(Mistake {
             title: title.into(),
             place: Some(place.clone()),
+            within: None,
             label: label.into(),
             help: Some(help.into()),
         });
     }
 
+    /// A part of a text, or with `None` the whole, is wrong.
+    pub(super) fn within(
+        &mut self,
+        place: &Place,
+        within: Option<Range<usize>>,
+        title: String,
+        label: String,
+    ) {
+        self.add(Mistake { title, place: Some(place.clone()), within, label, help: None });
+    }
+
     /// Something is missing from the file.
     pub(super) fn missing(&mut self, title: impl Into<String>, help: impl Into<String>) {
-        self.add(Mistake { title: title.into(), place: None, label: String::new(), help: Some(help.into()) });
+        self.add(Mistake {
+            title: title.into(),
+            place: None,
+            within: None,
+            label: String::new(),
+            help: Some(help.into()),
+        });
     }
 
     /// A name that is not known: offers the nearest one, or else all.
@@ -177,6 +199,22 @@ impl Collector {
     pub(super) fn finish(self, sources: Vec<Source>) -> Result<(), Mistakes> {
         if self.list.is_empty() { Ok(()) } else { Err(Mistakes::new(sources, self.list)) }
     }
+}
+
+/// Bytes of the source where a part of the text at `span` stands; all of it where escapes make that unknown.
+fn part(source: &str, span: &Range<usize>, within: Option<&Range<usize>>) -> Range<usize> {
+    /// How a text can begin; TOML drops a first line break of long ones.
+    const QUOTES: [&str; 6] = ["\"\"\"\n", "\"\"\"", "'''\n", "'''", "\"", "'"];
+    let inside = || {
+        let written = source.get(span.clone())?;
+        let quote = QUOTES.iter().find(|quote| written.starts_with(**quote))?;
+        let within = within.filter(|_| !written.contains('\\'))?;
+        let start = span.start + quote.len();
+        let part = start + within.start..start + within.end;
+        source.get(part.clone()).filter(|_| part.end <= span.end)?;
+        Some(part)
+    };
+    inside().unwrap_or_else(|| span.clone())
 }
 
 /// The known name that is most like `name`, if one is like enough for a slip of the pen. Case, hyphens and

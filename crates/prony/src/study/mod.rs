@@ -16,6 +16,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod written;
 
 pub use builtin::{Builtin, Error, builtin, open};
 pub use mistake::Mistakes;

@@ -6,6 +6,7 @@ use super::{
     mistake::{Collector, Place},
     read::{Values, check},
     tree::{Node, Table, Value},
+    written,
 };
 use crate::workload::{self, OptionKind, Options};
 use load::spec::{Arrival, Protocol};
@@ -153,6 +154,13 @@ pub(super) struct Data {
     generator: Option<String>,
 }
 
+impl Data {
+    /// What every workload starts from.
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
 /// Reads `[data]`; what is missing has its default.
 pub(super) fn data(node: Option<&Node>, mistakes: &mut Collector) -> Data {
     let empty = Table::default();
@@ -184,9 +192,10 @@ pub(super) fn section<'a>(
     })
 }
 
-/// Reads every `[[stream]]`, each with the data set that its workload needs.
+/// Reads every `[[stream]]`, each with the data set that its workload needs; `workloads` is `[workload]`.
 pub(super) fn streams(
     node: Option<&Node>,
+    workloads: Option<&Node>,
     data: &Data,
     completeness: Completeness,
     mistakes: &mut Collector,
@@ -208,7 +217,7 @@ pub(super) fn streams(
     };
     let mut read: Vec<(Stream, DataSet)> = Vec::new();
     for node in nodes {
-        let Some((stream, data)) = stream(node, data, completeness, mistakes) else { continue };
+        let Some((stream, data)) = stream(node, workloads, data, completeness, mistakes) else { continue };
         if read.iter().any(|(other, _)| other.name == stream.name) {
             let title = format!("there are two streams named `{}`", stream.name);
             mistakes.at(&node.place, title, "give each stream a `name` of its own");
@@ -220,6 +229,7 @@ pub(super) fn streams(
 
 fn stream(
     node: &Node,
+    workloads: Option<&Node>,
     data: &Data,
     completeness: Completeness,
     mistakes: &mut Collector,
@@ -238,20 +248,8 @@ fn stream(
         }
     }
     let name = values.text("workload")?;
-    let made =
-        workload::builtin(&name, &options).and_then(|made| Ok((made, workload::data(&name, &options)?)));
-    let (workload, mut data_set) = match made {
-        Ok(made) => made,
-        Err(workload::Error::UnknownWorkload { .. }) => {
-            let place = values.place("workload").unwrap_or(&node.place);
-            mistakes.unknown(place, "workload", &name, workload::list().iter().map(|builtin| builtin.name));
-            return None;
-        }
-        Err(error) => {
-            mistakes.at(&node.place, error.to_string(), "in this stream, or in [data]");
-            return None;
-        }
-    };
+    let place = values.place("workload").unwrap_or(&node.place);
+    let (workload, mut data_set) = written::workload(&name, place, node, workloads, &options, mistakes)?;
     if let Some(generator) = &data.generator {
         data_set.generator.clone_from(generator);
     }

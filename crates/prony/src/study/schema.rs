@@ -69,6 +69,14 @@ pub fn reference() -> String {
     for option in options_of_streams() {
         line(&mut text, option.help, option.name, &option_default(&option), true);
     }
+    heading(&mut text, "workload");
+    text.push_str(
+        "# {id} is the number of a row, {table} that of a table; other values are described, or kept from a result.\n\
+         # [workload.shop.values]\n# price = { random = [1, 999] }\n# [[workload.shop.transaction]]\n# name = \"buy\"\n# weight = 1\n\
+         # statements = [\n#   \"BEGIN\",\n\
+         #   { sql = \"SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE\", keep = [\"stock\"] },\n\
+         #   \"UPDATE sbtest{table} SET k = {stock + 1}, pad = {price} WHERE id = {id}\",\n#   \"COMMIT\",\n# ]\n\n",
+    );
     heading(&mut text, "vary");
     text.push_str(
         "# Several servers are compared without a word here. The names of levels are those of the keys' values.\n\

@@ -1,6 +1,7 @@
 //! What a user who writes a study relies on.
 
 use super::*;
+use proptest::prelude::*;
 
 const GOOD: &str = r#"
 title = "A good one"
@@ -165,4 +166,83 @@ fn the_reference_says_what_holds_without_it() {
         "[server.a]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 64\n";
     let silent = read(silent).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!(Study { text: String::new(), ..shown }, Study { text: String::new(), ..silent });
+}
+
+const SHOP: &str = r###"
+[server.a]
+product = "mariadb"
+[data]
+tables = 4
+[[stream]]
+workload = "shop"
+connections = 8
+random = "zipfian"
+[workload.shop.values]
+price = { random = [1, 999] }
+[[workload.shop.transaction]]
+name = "look"
+weight = 4
+statements = ["SELECT c FROM sbtest{table} WHERE id = {id}"]
+[[workload.shop.transaction]]
+name = "buy"
+statements = [
+  "BEGIN",
+  { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", keep = ["stock"] },
+  """
+UPDATE sbtest{table} SET k = {stock + 1}, c = {price} WHERE id = {id}""",
+  "COMMIT",
+]
+"###;
+
+#[test]
+fn a_workload_can_be_written_in_the_study() {
+    let study = read(SHOP).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let stream = &study.treatments[0].streams[0];
+    assert_eq!((stream.workload.name.as_str(), stream.workload.tables), ("shop", 4));
+    assert_eq!(stream.workload.transactions.len(), 2);
+    assert_eq!(study.treatments[0].data.generator, "sysbench");
+}
+
+#[test]
+fn mistakes_in_a_written_workload_are_pointed_at_within_its_statements() {
+    let wrong = SHOP
+        .replace("workload = \"shop\"", "workload = \"shopp\"")
+        .replace("{price}", "{prize}")
+        .replace("WHERE id = {id}\"", "WHERE id = {idd}\"")
+        .replace("weight", "wieght");
+    insta::assert_snapshot!(mistakes(&wrong));
+}
+
+#[test]
+fn what_the_reference_shows_as_a_comment_is_right_too() {
+    let shown = reference();
+    let (before, workload) = shown.split_once("# [workload.shop.values]").unwrap();
+    let (workload, after) = workload.split_once("\n\n").unwrap();
+    let workload = format!("[workload.shop.values]{}", workload.replace("\n# ", "\n").replace("\n#", "\n"));
+    let text = format!("{before}{workload}\n\n{after}")
+        .replace("workload = \"oltp_read_only\"", "workload = \"shop\"");
+    let text = text.replace("\n# \"", "\n\"").replace("\n# server = ", "\nserver = ");
+    let text = text.replace("workload\" = [\"oltp_read_only\"", "workload\" = [\"shop\"");
+    let study = read(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(study.factors.len(), 6);
+    assert_eq!(study.treatments.len(), 4 * 2 * 2 * 2 * 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever an editor or a cat on the keyboard makes of a study, there is a study or there are mistakes to show.
+    #[test]
+    fn no_text_is_too_broken_to_be_told_about(cuts in prop::collection::vec((0..3000_usize, 0..12_usize, "[\\]\\[{}=\"'.,# a-zä0-9\n\\\\-]{0,6}"), 1..4)) {
+        let mut text = GOOD.replace("[scale.quick]", &format!("[workload.shop.values]{}\n[scale.quick]", SHOP.split_once("[workload.shop.values]").map_or("", |(_, rest)| rest)));
+        for (at, length, put) in cuts {
+            let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            let (start, end) = (boundary(at % text.len().max(1)), boundary(at % text.len().max(1) + length));
+            text.replace_range(start..end.max(start), &put);
+        }
+        if let Err(mistakes) = read(&text) {
+            prop_assert!(mistakes.count() > 0);
+            prop_assert!(mistakes.to_string().contains("test.toml"));
+        }
+    }
 }
