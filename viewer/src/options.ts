@@ -87,6 +87,23 @@ function beside(context: Context, name: string, more: Option): Option {
   });
 }
 
+/** A logarithmic axis from just below the smallest value to just above the largest, with ticks at 1, 2, 5, 10 and so on. */
+export function logarithmic(values: (number | null | undefined)[]): Option {
+  const known = values.filter((value): value is number => typeof value === "number" && value > 0);
+  if (known.length === 0) return { type: "log" };
+  const steps: number[] = [];
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  for (let power = Math.floor(Math.log10(low)) - 1; power <= Math.ceil(Math.log10(high)) + 1; power++) {
+    for (const digit of [1, 2, 5]) steps.push(Number(`${digit}e${power}`));
+  }
+  const first = steps.findLastIndex((step) => step <= low);
+  const last = steps.findIndex((step) => step >= high && step > (steps[first] ?? 0));
+  let ticks = steps.slice(first, last + 1);
+  // Over many powers of ten the powers alone are enough.
+  if (ticks.length > 9) ticks = ticks.filter((step) => Number.isInteger(Math.round(Math.log10(step) * 1e9) / 1e9));
+  return { type: "log", min: steps[first], max: steps[last], ticks };
+}
+
 /** Connections double from rung to rung, so the axis is logarithmic, with a tick at each rung. */
 function rungs(context: Context, group: Group): Option {
   const first = group.connections[0] ?? 1;
@@ -99,6 +116,19 @@ function rungs(context: Context, group: Group): Option {
     max: last * 1.25,
     axisLabel: { ...label, customValues: group.connections },
     axisTick: { lineStyle: { color: context.theme.faint }, customValues: group.connections },
+  });
+}
+
+/** The vertical logarithmic axis of these values. */
+function besideLogarithmic(context: Context, name: string, values: (number | null | undefined)[], more: Option = {}): Option {
+  const { ticks, ...range } = logarithmic(values);
+  const { faint } = context.theme;
+  const label = { color: faint, fontSize: 12, hideOverlap: true, formatter: tick };
+  return beside(context, name, {
+    ...range,
+    axisLabel: ticks ? { ...label, customValues: ticks } : label,
+    axisTick: { lineStyle: { color: faint }, ...(ticks ? { customValues: ticks } : {}) },
+    ...more,
   });
 }
 
@@ -216,15 +246,16 @@ export function throughput(context: Context, group: Group): Option {
 /** A percentile of response time against connections. */
 export function latency(context: Context, group: Group, name: string): Option {
   const shared = base(context, group.series.map((series) => series.server));
+  const values = group.series
+    .flatMap((series) => series.points)
+    .map((index) => (index === null ? undefined : context.report.points[index]?.latency_ms[name]))
+    .flatMap((estimate) => [estimate?.value, estimate?.low, estimate?.high]);
   return {
     ...shared,
     tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, "ms") },
     grid: GRID,
     xAxis: rungs(context, group),
-    yAxis: beside(context, `${name} – ${word(context, "text", "unit_latency")}`, {
-      type: "log",
-      axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
-    }),
+    yAxis: besideLogarithmic(context, `${name} – ${word(context, "text", "unit_latency")}`, values),
     series: ladder(context, group, (point) => point.latency_ms[name]),
   };
 }
@@ -273,10 +304,11 @@ export function distribution(context: Context, group: Group, connections: number
       axisLabel: { color: context.theme.faint, fontSize: 12, formatter: label, customValues: ticks, hideOverlap: true },
       axisTick: { lineStyle: { color: context.theme.faint }, customValues: ticks },
     }),
-    yAxis: beside(context, word(context, "text", "unit_latency"), {
-      type: "log",
-      axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
-    }),
+    yAxis: besideLogarithmic(
+      context,
+      word(context, "text", "unit_latency"),
+      series.flatMap((one) => one.data.map(([, ms]) => ms)),
+    ),
     series,
   };
 }
@@ -352,13 +384,18 @@ export function timeline(context: Context, group: Group, connections: number): O
     tooltip: { ...(shared["tooltip"] as Option), formatter },
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     grid: [
-      { ...GRID, bottom: "54%" },
-      { ...GRID, top: "56%" },
+      { left: 58, right: 20, top: 64, bottom: "52%" },
+      { left: 58, right: 20, top: "58%", bottom: 44 },
     ],
     xAxis: [time(0, { axisLabel: { show: false }, axisTick: { show: false } }), time(1, {})],
     yAxis: [
       beside(context, word(context, "text", "unit_throughput"), { type: "value", min: 0, gridIndex: 0, splitNumber: 3, axisLabel: label }),
-      beside(context, word(context, "html", "p99_of_second"), { type: "log", gridIndex: 1, axisLabel: label }),
+      besideLogarithmic(
+        context,
+        word(context, "html", "p99_of_second"),
+        trials.flatMap((trial) => trial.seconds.p99_ms),
+        { gridIndex: 1 },
+      ),
     ],
     series: [...lines, shade(0), shade(1)],
   };

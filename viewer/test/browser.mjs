@@ -71,6 +71,7 @@ async function checkDesktop() {
     assert.ok(words.includes(rung.toLocaleString("en-US")), `the axis has a tick at ${rung}`);
   }
   await picture(page, "desktop");
+  if (pictures) await page.locator(".pair").first().screenshot({ path: join(pictures, "charts.png") });
 
   // The legend hides a server and shows it again.
   const before = await strokes(first, other);
@@ -115,6 +116,7 @@ async function checkSmallAndDark() {
   const widest = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(widest <= 390, `a phone need not scroll sideways: the page is ${widest} wide`);
   await picture(page, "phone");
+  if (pictures) await page.locator("main > section").nth(2).screenshot({ path: join(pictures, "phone-charts.png") });
   assert.deepEqual(heard.errors, []);
   await page.close();
 

@@ -16,6 +16,8 @@ const TEMPLATE: &str = include_str!("html/report.html");
 const STYLE: &str = include_str!("html/report.css");
 const VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
 
+const THIRD_PARTY: &str = include_str!("../../../../viewer/dist/THIRD-PARTY.txt");
+
 /// One group of points with its tables.
 #[derive(Serialize)]
 struct Section {
@@ -66,6 +68,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         interval_note => words.get("text", interval_note(document)),
         summary => summary(document, words),
         style => Value::from_safe_string(STYLE.to_owned()),
+        third_party => THIRD_PARTY,
         viewer => Value::from_safe_string(VIEWER.to_owned()),
         data => Value::from_safe_string(embedded(document)),
         viewer_words => Value::from_safe_string(embedded(words.table())),

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Tests of the viewer: units, then the sample report in a real Chromium. Needs Node.js 20.19 or newer, cargo and Chromium
+# (apt install chromium, or CHROMIUM=path). Screenshots go to the directory named as the first argument, if any.
+set -eu
+pictures=${1:-}
+case $pictures in "" | /*) ;; *) pictures=$PWD/$pictures ;; esac
+cd "$(dirname "$0")"
+[ -d node_modules/playwright-core ] && cmp -s package-lock.json node_modules/.prony-lock || {
+    npm ci --silent
+    cp package-lock.json node_modules/.prony-lock
+}
+npm run --silent test
+report=$(mktemp -d)
+trap 'rm -rf "$report"' EXIT
+cargo run --quiet --manifest-path ../Cargo.toml -p prony --example sample_report -- "$report/report.html"
+node test/browser.mjs "$report/report.html" ${pictures:+"$pictures"}

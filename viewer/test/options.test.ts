@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import type { Report } from "../src/document";
+import { trialsOf } from "../src/document";
+import { escape, number, percentile, tick } from "../src/format";
+import { type Context, distribution, latency, logarithmic, throughput, timeline } from "../src/options";
+import { theme } from "../src/theme";
+
+const point = (server: string, connections: number, value: number, half: number | null) => {
+  const estimate = { value, low: half && value - half, high: half && value + half };
+  return {
+    levels: { server, connections: String(connections), workload: "w" },
+    server,
+    connections,
+    trials: 3,
+    throughput: estimate,
+    latency_ms: { p95: estimate },
+    latency_curve: [[0, 1], [0.5, 2], [0.99, 9], [1, 12]] as [number, number][],
+    doubts: [],
+  };
+};
+
+const trial = (number: number, server: string, failure: string | null) => ({
+  number,
+  block: 0,
+  server,
+  connections: 4,
+  levels: { server, connections: "4", workload: "w" },
+  failure,
+  seconds: { second: [0, 1, 2], warm_up: 1, throughput: [5, 9, 10], p95_ms: [1, 2, 3], p99_ms: [2, null, 4], errors: [0, 0, 0] },
+});
+
+const report: Report = {
+  format: 1,
+  servers: [{ name: "a" }, { name: "<b>" }],
+  points: [point("a", 4, 100, 5), point("a", 16, 300, null), point("<b>", 4, 110, 6)],
+  groups: [
+    {
+      title: "w",
+      connections: [4, 16],
+      series: [
+        { server: "a", points: [0, 1] },
+        { server: "<b>", points: [2, null] },
+      ],
+    },
+  ],
+  trials: [trial(0, "a", null), trial(1, "<b>", null), trial(2, "a", "it fell over")],
+};
+const group = report.groups[0]!;
+const context: Context = { report, words: {}, theme: theme(false), width: 500 };
+const series = (option: Record<string, unknown>) => option["series"] as { name: string; type: string; data: unknown[] }[];
+
+describe("numbers", () => {
+  it("reads like the rest of the report", () => {
+    expect([1234.4, 123.4, 12.34, 1.234, 0.01234, NaN].map(number)).toEqual(["1,234", "123", "12.3", "1.23", "0.012", "–"]);
+    expect(tick(1024)).toBe("1,024");
+    expect(percentile(0.999)).toBe("99.9 %");
+  });
+  it("lets no name become markup", () => {
+    expect(escape('<b>&"')).toBe("&lt;b&gt;&amp;&quot;");
+  });
+});
+
+describe("a logarithmic axis", () => {
+  it("goes from just below to just above, by 1, 2, 5", () => {
+    expect(logarithmic([7, 300, null, 40])).toEqual({ type: "log", min: 5, max: 500, ticks: [5, 10, 20, 50, 100, 200, 500] });
+  });
+  it("has powers of ten alone over a wide range", () => {
+    expect(logarithmic([0.3, 90000])["ticks"]).toEqual([1, 10, 100, 1000, 10000, 100000]);
+  });
+  it("has some room for a single value", () => {
+    expect(logarithmic([2])).toMatchObject({ min: 2, max: 5 });
+  });
+});
+
+describe("charts over connections", () => {
+  it("have a line and error bars for each server, and a gap where there is no point", () => {
+    const [line, bars, other] = series(throughput(context, group));
+    expect(line?.data).toEqual([[4, 100, 95, 105], [16, 300, null, null]]);
+    expect(bars?.data).toEqual([[4, 100, 95, 105]]);
+    expect(other?.data[1]).toEqual([16, null, null, null]);
+  });
+  it("have a gap for a percentile that nobody estimated", () => {
+    expect(series(latency(context, group, "p99"))[0]?.data[0]).toEqual([4, null, null, null]);
+  });
+  it("escape names in tooltips", () => {
+    const { formatter } = throughput(context, group)["tooltip"] as { formatter: (hovered: unknown[]) => string };
+    const html = formatter([{ seriesType: "line", seriesName: "<b>", color: "red", value: [4, 110, 104, 116] }]);
+    expect(html).toContain("&lt;b&gt;");
+    expect(html).toContain("110 (104 – 116) /s");
+  });
+});
+
+describe("other charts", () => {
+  it("spread the tail of a distribution, and draw nothing where there is no point", () => {
+    expect(series(distribution(context, group, 4))[0]?.data).toEqual([[1, 1], [2, 2], [expect.closeTo(100), 9]]);
+    expect(series(distribution(context, group, 16))[1]?.data).toEqual([]);
+  });
+  it("show trials that ran, with gaps", () => {
+    expect(trialsOf(report, group, 4).map((one) => one.number)).toEqual([0, 1]);
+    const lines = series(timeline(context, group, 4)).filter((one) => one.name);
+    expect(lines.length).toBe(4);
+    expect(lines[1]?.data).toEqual([[1, 2], [2, null], [3, 4]]);
+  });
+});
