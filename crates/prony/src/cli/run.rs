@@ -40,7 +40,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let machine = Machine::of_this_host();
     let (id, done) = if options.resume {
-        resumed(&store, &plan)?
+        resumed(&mut store, &plan)?
     } else {
         (store.begin(&plan, &machine).map_err(|error| Failure::cannot_begin(chain(&error)))?, BTreeSet::new())
     };
@@ -89,7 +89,7 @@ fn read(options: &StudyOptions) -> Result<Plan, Failure> {
 }
 
 /// The last run of this study, if its plan is the same, and the trials that it has.
-fn resumed(store: &Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failure> {
+fn resumed(store: &mut Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failure> {
     let failed = |error: crate::store::Error| Failure::cannot_begin(chain(&error));
     let runs = store.list().map_err(failed)?;
     let last = runs.iter().filter(|run| run.name == plan.name).max_by_key(|run| run.id);
@@ -110,6 +110,7 @@ fn resumed(store: &Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failure> 
             last.id, plan.name
         )));
     }
+    store.resume(last.id).map_err(failed)?;
     Ok((last.id, done))
 }
 

@@ -97,13 +97,26 @@ impl Store {
         Ok(id)
     }
 
+    /// Goes on with run `id`, which was broken off: its trials may end from now on.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be written.
+    pub fn resume(&mut self, id: i64) -> Result<(), Error> {
+        let record = self.run(id)?;
+        self.write(|transaction| {
+            transaction.execute("UPDATE run SET finished = NULL WHERE id = ?", [id]).map(drop)
+        })?;
+        self.planned.insert(id, record.plan.trials);
+        Ok(())
+    }
+
     /// Keeps what an event of run `id` says. To be called before the event is shown to anyone.
     ///
     /// # Errors
     /// When it cannot be written; what was kept before is safe.
     ///
     /// # Panics
-    /// When a trial ends that is not in the plan of a run begun with this store: a mistake of the caller.
+    /// When a trial ends that is not in the plan of a run begun or resumed with this store: a mistake of the caller.
     pub fn record(&mut self, id: i64, event: &Event) -> Result<(), Error> {
         match event {
             Event::RunStarted { .. } | Event::ServerStarting { .. } | Event::DataLoading(_) => Ok(()),
@@ -254,7 +267,7 @@ impl Store {
 
     fn put_trial(&mut self, id: i64, number: u32, outcome: &TrialOutcome) -> Result<(), Error> {
         let planned = self.planned.get(&id).and_then(|trials| trials.iter().find(|t| t.number == number));
-        let trial = *planned.expect("trials end only in runs that this store began, as planned");
+        let trial = *planned.expect("trials end only in runs that this store began or resumed, as planned");
         // A trial that failed before its load began has not been told as started.
         let running = self.running.remove(&id).filter(|running| running.trial == number);
         let Running { started, samples, readings, .. } = running.unwrap_or_else(|| Running::begin(number));

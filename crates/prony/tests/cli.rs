@@ -1,0 +1,352 @@
+//! The command as its user meets it: results, messages, exit codes, and what it leaves behind.
+
+mod support {
+    pub(crate) mod server;
+}
+
+use load::null::NullServer;
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+use support::server::{mariadb, processes_of, url};
+
+/// Prony with a home of its own but for the cache of servers.
+fn prony(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command
+        .args(arguments)
+        .env("XDG_DATA_HOME", home.join("data"))
+        .env("XDG_STATE_HOME", home.join("state"))
+        .env_remove("PRONY_URL")
+        .env_remove("PRONY_PASSWORD")
+        .env_remove("PRONY_STORE")
+        .current_dir(home);
+    command
+}
+
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+fn output(home: &Path, arguments: &[&str]) -> Output {
+    prony(home, arguments).output().expect("prony starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// That the command fails before it begins, with one message that holds these words.
+fn refused(arguments: &[&str], words: &[&str]) -> String {
+    let home = home();
+    let output = output(home.path(), arguments);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{}", stdout(&output));
+    for word in words {
+        assert!(message.contains(word), "{arguments:?}: `{word}` is not in: {message}");
+    }
+    message
+}
+
+const STUDY: &str = r#"
+title = "Small"
+[server.a]
+product = "mariadb"
+version = "10.11"
+[server.b]
+product = "mariadb"
+version = "10.11"
+settings = { thread_handling = "pool-of-threads" }
+[data]
+rows = 2000
+[[stream]]
+workload = "oltp_point_select"
+[vary]
+server = ["a", "b"]
+"stream.connections" = [1, 4]
+[measure]
+warm_up = "100ms"
+interval = "500ms"
+repeats = 2
+"#;
+
+#[test]
+fn a_load_on_a_server_that_knows_nothing_but_the_protocol_yields_one_json_object() {
+    let server = NullServer::start(0).expect("a port");
+    let url = format!("mysql://user@{}/test", server.address());
+    let home = home();
+    let arguments = [
+        "load",
+        "oltp_point_select",
+        "--url",
+        &url,
+        "--connections",
+        "8",
+        "--duration",
+        "1s",
+        "--warm-up",
+        "0s",
+        "--json",
+    ];
+    let output = output(home.path(), &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let figures: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object");
+    let number =
+        |path: &str| figures.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}"));
+    assert_eq!(number("/statements_per_second"), number("/statements") / number("/interval_s"));
+    assert!(number("/transactions_per_second") > 100.0);
+    assert_eq!(number("/rows"), number("/statements"));
+    assert_eq!(number("/errors"), 0.0);
+    assert_eq!(number("/connections_opened"), 8.0);
+    for kind in ["response", "service"] {
+        let of = |name: &str| number(&format!("/latency/{kind}/{name}"));
+        assert!(of("p50_ms") > 0.0 && of("p50_ms") <= of("p95_ms") && of("p95_ms") <= of("p99_ms"));
+        assert!(
+            of("p99_ms") <= of("p99.9_ms") && of("p99.9_ms") <= of("max_ms") && of("mean_ms") < of("max_ms")
+        );
+    }
+    assert!(number("/client_cpu_s") > 0.0 && number("/client_memory_bytes_max") > 1e6);
+    assert!(server.statements() as f64 >= number("/statements"));
+}
+
+#[test]
+fn mistakes_on_the_command_line_name_the_right_word_and_never_the_password() {
+    refused(&["load", "oltp_pointselect", "--url", "mysql://u@127.0.0.1:1/d"], &["oltp_point_select"]);
+    refused(&["load", "oltp_point_select", "--tabels", "3"], &["--tables"]);
+    refused(
+        &["load", "oltp_point_select", "--rows", "many", "--url", "mysql://u@127.0.0.1:1/d"],
+        &["many", "whole number"],
+    );
+    refused(&["load", "oltp_point_select", "--duration", "soon"], &["soon", "10s"]);
+    refused(&["report", "--format", "pdf"], &["pdf", "html"]);
+    refused(&["run", "quikstart"], &["quickstart"]);
+    refused(&["report"], &["prony run quickstart"]);
+    let message = refused(
+        &["load", "oltp_point_select", "--url", "mysql://u:geheim@127.0.0.1:1/d"],
+        &["127.0.0.1:1", "u@"],
+    );
+    assert!(!message.contains("geheim"), "{message}");
+}
+
+#[test]
+fn a_server_that_refuses_is_quoted_once_with_what_to_do() {
+    let (_state, server) = mariadb(&[("max_connections", "20"), ("max_prepared_stmt_count", "30")]);
+    let good = url(server.target(), "prony");
+    let password = server.target().password.reveal();
+    let wrong = good.replace(password, "falsch");
+    let message =
+        refused(&["load", "oltp_point_select", "--url", &wrong, "-c", "16"], &["Access denied", "1045"]);
+    assert_eq!(message.matches("Access denied").count(), 1, "{message}");
+    assert!(!message.contains("falsch"));
+    let nowhere = url(server.target(), "nowhere");
+    refused(&["load", "oltp_point_select", "--url", &nowhere], &["nowhere", "1049"]);
+    refused(
+        &["load", "oltp_point_select", "--url", &good, "--tables", "3", "-c", "2"],
+        &["1146", "prony prepare oltp_point_select", "--tables 3"],
+    );
+    refused(
+        &["load", "oltp_point_select", "--url", &good, "-c", "200"],
+        &["max_connections", "20", "SET GLOBAL"],
+    );
+    refused(
+        &["load", "oltp_read_write", "--url", &good, "-c", "15"],
+        &["max_prepared_stmt_count", "30", "text"],
+    );
+}
+
+#[test]
+fn data_is_made_used_and_removed_and_foreign_tables_stay() {
+    let (_state, server) = mariadb(&[]);
+    let url = url(server.target(), "prony");
+    let home = home();
+    let ok = |arguments: &[&str]| {
+        let output = output(home.path(), arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    let flags = ["--url", &url, "--tables", "2", "--rows", "3000"];
+    let made = ok(&[&["prepare", "oltp_read_write"], &flags[..]].concat());
+    assert!(made.contains("2 tables with 6,000 rows"), "{made}");
+    let again = ok(&[&["prepare", "oltp_read_write", "--checksum"], &flags[..]].concat());
+    assert!(again.contains("complete already") && again.contains("checksum"), "{again}");
+    let load = [&["load", "oltp_read_write", "-c", "4", "-t", "1s", "--warm-up", "0", "--json"], &flags[..]]
+        .concat();
+    let figures: Value = serde_json::from_str(&ok(&load)).expect("JSON");
+    let count = |kind: &str| {
+        let kinds = figures["by_statement"].as_array().expect("kinds");
+        kinds
+            .iter()
+            .find(|each| each["name"] == kind)
+            .and_then(|each| each["count"].as_u64())
+            .unwrap_or_default()
+    };
+    let commits = count("commit");
+    assert!(commits > 0);
+    // 20 statements in a transaction; what was under way at the end makes the small difference
+    assert!(
+        count("point_selects").abs_diff(10 * commits) <= 10 * 8,
+        "{} for {commits}",
+        count("point_selects")
+    );
+    assert!(ok(&["cleanup", "--url", &url]).contains("sbtest1, sbtest2"));
+    let mut connection =
+        load::client::Connection::open(server.target(), Duration::from_secs(5)).expect("a login");
+    connection.query("CREATE TABLE sbtest1 (id INT PRIMARY KEY)").expect("a table");
+    let refused = output(home.path(), &[&["prepare", "oltp_read_write"], &flags[..]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("not made by Prony"), "{}", stderr(&refused));
+    assert!(ok(&["cleanup", "--url", &url]).contains("left alone"));
+    connection.query("SELECT * FROM sbtest1").expect("it is still there");
+}
+
+/// Starts a run of the small study in a process group of its own and waits until a trial has finished.
+fn begun_run(home: &Path) -> std::process::Child {
+    fs::write(home.join("small.toml"), STUDY).expect("written");
+    let mut command = prony(home, &["run", "small.toml"]);
+    let mut child =
+        command.stderr(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().expect("prony starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let begun = Instant::now();
+    let seen = lines.by_ref().map_while(Result::ok).find(|line| line.contains("1/8"));
+    assert!(seen.is_some(), "a trial ends within {:?}", begun.elapsed());
+    // the pipe is read on, so that Prony is not ended by a closed one
+    std::thread::spawn(move || lines.for_each(drop));
+    assert!(!processes_of(home).is_empty(), "servers run");
+    child
+}
+
+fn wait_until_gone(home: &Path) {
+    let begun = Instant::now();
+    while !processes_of(home).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", processes_of(home));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_no_server_and_goes_on_where_it_was() {
+    let home = home();
+    let mut child = begun_run(home.path());
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    wait_until_gone(home.path());
+    let resumed = output(home.path(), &["run", "small.toml", "--resume"]);
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("have finished before"), "{}", stderr(&resumed));
+    let left: Vec<_> =
+        fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let json = stdout(&output(home.path(), &["report", "--format", "json"]));
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json.contains("oltp_point_select") && report.is_object());
+    let again = output(home.path(), &["run", "small.toml", "--resume"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("complete"), "{}", stderr(&again));
+    every_report_comes_from_the_store_alone(home.path());
+}
+
+fn every_report_comes_from_the_store_alone(home: &Path) {
+    for (format, words) in [
+        ("terminal", "Small"),
+        ("markdown", "| "),
+        ("csv", "throughput"),
+        ("html", "</html>"),
+        ("json", "\"format\""),
+    ] {
+        let output = output(home, &["report", "--format", format]);
+        assert!(output.status.success(), "{format}: {}", stderr(&output));
+        assert!(stdout(&output).contains(words), "{format} has no {words}");
+    }
+    let runs = stdout(&output(home, &["list", "runs"]));
+    assert!(runs.contains("small") && runs.contains("8 of 8") && runs.contains("complete"), "{runs}");
+}
+
+#[test]
+fn an_interrupted_run_ends_cleanly_and_keeps_what_has_finished() {
+    let home = home();
+    let mut child = begun_run(home.path());
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
+    let status = child.wait().expect("ended");
+    assert_eq!(status.code(), Some(130));
+    wait_until_gone(home.path());
+    let left: Vec<_> =
+        fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let csv = stdout(&output(home.path(), &["report", "--format", "csv"]));
+    assert!(csv.lines().count() >= 2, "{csv}");
+}
+
+#[test]
+fn a_server_that_will_not_start_shows_its_last_words_and_a_wrong_study_its_lines() {
+    let home = home();
+    let run = |text: &str| {
+        fs::write(home.path().join("wrong.toml"), text).expect("written");
+        let output = output(home.path(), &["run", "wrong.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let message = run(&STUDY.replace("thread_handling = \"pool-of-threads\"", "no_such_setting = 1"));
+    assert!(message.contains("no_such_setting"), "{message}");
+    let message = run(&STUDY.replace("interval", "intervall").replace("rows = 2000", "rows = \"x\""));
+    assert!(
+        message.contains("intervall") && message.contains("interval") && message.contains("rows"),
+        "{message}"
+    );
+    assert!(message.contains("wrong.toml:"), "{message}");
+    wait_until_gone(home.path());
+}
+
+#[test]
+fn a_study_on_a_running_server_leaves_it_running() {
+    let (_state, server) = mariadb(&[]);
+    let home = home();
+    let target = server.target();
+    let plain = url(target, "prony").replace(&format!(":{}", target.password.reveal()), "");
+    let study = format!(
+        "title = \"There\"\n[server.there]\nurl = \"{plain}\"\n[data]\nrows = 1000\n[[stream]]\nworkload = \"oltp_read_only\"\n\
+         connections = 2\n[measure]\nwarm_up = \"0s\"\ninterval = \"500ms\"\nrepeats = 1\n"
+    );
+    fs::write(home.path().join("there.toml"), study).expect("written");
+    let run = prony(home.path(), &["run", "there.toml"])
+        .env("PRONY_PASSWORD", target.password.reveal())
+        .output()
+        .expect("prony starts");
+    assert!(run.status.success(), "{}", stderr(&run));
+    load::client::Connection::open(target, Duration::from_secs(5)).expect("it still runs");
+    let store = fs::read(home.path().join("data/prony/prony.sqlite")).expect("the store");
+    let password = target.password.reveal().as_bytes();
+    assert!(!store.windows(password.len()).any(|bytes| bytes == password), "the password is not stored");
+}
+
+#[test]
+fn help_completions_and_manual_pages_cover_every_command() {
+    let home = home();
+    let help = stdout(&output(home.path(), &["--help"]));
+    for command in ["run", "plan", "load", "prepare", "cleanup", "report", "list", "completions", "man"] {
+        assert!(help.contains(command));
+        let own = output(home.path(), &[command, "--help"]);
+        assert!(own.status.success() && stdout(&own).contains("Example"), "{command} has examples");
+    }
+    assert!(stdout(&output(home.path(), &["completions", "bash"])).contains("_prony"));
+    assert!(stdout(&output(home.path(), &["man"])).contains(".TH prony"));
+    let pages = home.path().join("man");
+    assert!(output(home.path(), &["man", "--directory", &pages.to_string_lossy()]).status.success());
+    assert!(fs::read_to_string(pages.join("prony-load.1")).expect("a page").contains("table"));
+    for listed in ["studies", "workloads", "servers", "runs"] {
+        assert!(output(home.path(), &["list", listed]).status.success());
+        let json = stdout(&output(home.path(), &["list", listed, "--json"]));
+        serde_json::from_str::<Value>(&json).expect("JSON");
+    }
+}
