@@ -642,20 +642,23 @@ fn commands_beside_queries() {
                 }
             }
         }
-        let mut connection = server.open();
-        connection.query("SET @kept = 1").expect("variable");
-        connection.change_user("prony_other", "sécret-1", Some(SCHEMA)).expect("change of user");
-        let answer = connection.query("SELECT CURRENT_USER(), @kept, DATABASE()").expect("who am I");
-        assert!(answer.rows()[0][0].as_deref().is_some_and(|user| user.starts_with("prony_other@")));
-        assert_eq!(answer.rows()[0][1..], [None, Some(SCHEMA.to_owned())]);
-        let mut select = prepare(&mut connection, "SELECT ?");
-        assert_eq!(execute(&mut connection, &mut select, &[Value::Int(5)]).1.0, [["Int(5)"]]);
-        assert_eq!(
-            connection.change_user("prony_other", "wrong", None).expect_err("refused").code(),
-            Some(1045)
-        );
+        for compress in [false, true] {
+            check_change_of_user(server.open_with(|wanted| wanted.compress = compress));
+        }
         drop_account(&mut root, "prony_other");
     }
+}
+
+/// Logs in anew as `prony_other`.
+fn check_change_of_user(mut connection: Connection) {
+    connection.query("SET @kept = 1").expect("variable");
+    connection.change_user("prony_other", "sécret-1", Some(SCHEMA)).expect("change of user");
+    let answer = connection.query("SELECT CURRENT_USER(), @kept, DATABASE()").expect("who am I");
+    assert!(answer.rows()[0][0].as_deref().is_some_and(|user| user.starts_with("prony_other@")));
+    assert_eq!(answer.rows()[0][1..], [None, Some(SCHEMA.to_owned())]);
+    let mut select = prepare(&mut connection, "SELECT ?");
+    assert_eq!(execute(&mut connection, &mut select, &[Value::Int(5)]).1.0, [["Int(5)"]]);
+    assert_eq!(connection.change_user("prony_other", "wrong", None).expect_err("refused").code(), Some(1045));
 }
 
 #[test]

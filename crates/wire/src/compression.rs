@@ -2,7 +2,6 @@
 //! length, 1 byte of sequence number, 3 bytes of length before compression (0: it is not compressed), and the data.
 
 use crate::{
-    client::Progress,
     error::{Error, malformed},
     packet::PAYLOAD_MAX,
 };
@@ -59,24 +58,24 @@ impl Compression {
         }
     }
 
-    /// Takes what has arrived and lets `read` have what was in it.
-    pub(crate) fn receive(
+    /// Takes what has arrived and lets `read` have what was in it, until that has an outcome.
+    pub(crate) fn receive<T>(
         &mut self,
         input: &[u8],
-        mut read: impl FnMut(&[u8]) -> Result<(usize, Progress), Error>,
-    ) -> Result<(usize, Progress), Error> {
+        mut read: impl FnMut(&[u8]) -> Result<(usize, Option<T>), Error>,
+    ) -> Result<(usize, Option<T>), Error> {
         let mut at = 0;
         loop {
             if !self.plain.is_empty() {
-                let (read_bytes, progress) = read(&self.plain)?;
+                let (read_bytes, outcome) = read(&self.plain)?;
                 self.plain.drain(..read_bytes);
-                if progress != Progress::NeedMore {
+                if outcome.is_some() {
                     self.plain.shrink_to(KEPT);
-                    return Ok((at, progress));
+                    return Ok((at, outcome));
                 }
             }
             if !self.take_packet(input, &mut at)? {
-                return Ok((at, Progress::NeedMore));
+                return Ok((at, None));
             }
             self.unpack()?;
         }
@@ -163,9 +162,9 @@ mod tests {
     fn unwrap(bytes: &[u8], step: usize) -> Result<Vec<u8>, Error> {
         let (mut compression, mut plain) = (Compression::default(), Vec::new());
         for piece in bytes.chunks(step) {
-            let (used, _) = compression.receive(piece, |read| {
+            let (used, _) = compression.receive::<()>(piece, |read| {
                 plain.extend_from_slice(read);
-                Ok((read.len(), Progress::NeedMore))
+                Ok((read.len(), None))
             })?;
             assert_eq!(used, piece.len());
         }

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     auth::{Exchange, Plugin},
+    compression::Compression,
     constants::{capability, command},
     error::{Error, malformed},
     packet::{self, put_nul_text},
@@ -15,9 +16,6 @@ use std::sync::Arc;
 pub(super) fn begin(session: &Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Handshake, Error> {
     if !session.is_idle() {
         return Err(Error::OutOfTurn("a command was sent before the reply to the last one was complete"));
-    }
-    if session.capabilities & capability::COMPRESS != 0 {
-        return Err(Error::OutOfTurn("a compressed connection cannot change its user"));
     }
     let (channel, flags) = (session.channel, session.capabilities);
     let plugin = Plugin::Native;
@@ -37,8 +35,13 @@ pub(super) fn begin(session: &Session, options: Arc<Options>, out: &mut Vec<u8>)
         put_attributes(out, &long_enough(&options));
     }
     let sequence = packet::end(out, start, 0);
+    let compression = (flags & capability::COMPRESS != 0).then(|| {
+        let mut compression = Box::new(Compression::default());
+        compression.wrap(out, start, true);
+        compression
+    });
     let greeting = Greeting::remembered(session.version.clone(), session.thread, flags, session.nonce);
-    Ok(Handshake::resume(options, channel, sequence, greeting, Some(exchange)))
+    Ok(Handshake::resume(options, channel, sequence, greeting, exchange, compression))
 }
 
 /// MySQL 5.6 and 5.7 check the length of the attributes at a wrong place, where they find the character set's number

@@ -3,6 +3,7 @@
 use super::{BUFFER_MIN, Options, Session, TlsWish, Transport};
 use crate::{
     auth::{Channel, Exchange, NONCE, Plugin},
+    compression::Compression,
     constants::capability,
     error::{Error, ServerError, malformed},
     packet::{self, HEADER, Reader, put_lenenc, put_lenenc_bytes, put_nul_text},
@@ -23,6 +24,8 @@ pub struct Handshake {
     channel: Channel,
     sequence: u8,
     state: State,
+    /// Only where the login is a change of user: a first login is never compressed.
+    compression: Option<Box<Compression>>,
 }
 
 /// What the caller has to do next.
@@ -64,7 +67,7 @@ impl Handshake {
             Transport::Tcp => Channel::Plain,
             Transport::Unix => Channel::Local,
         };
-        Self { options, channel, sequence: 0, state: State::Greeting }
+        Self { options, channel, sequence: 0, state: State::Greeting, compression: None }
     }
 
     /// Another account, and with it a fresh session in place of `session`, on a connection that is logged in. `out`
@@ -83,6 +86,26 @@ impl Handshake {
             self.channel = Channel::Tls;
             self.respond(greeting, output)?;
         }
+        let Some(mut compression) = self.compression.take() else { return self.packets(input, output, true) };
+        let start = output.len();
+        let (used, step) = compression.receive(input, |plain| {
+            let (used, step) = self.packets(plain, output, false)?;
+            Ok((used, (!matches!(step, Step::NeedMore)).then_some(step)))
+        })?;
+        if output.len() > start {
+            compression.wrap(output, start, false);
+        }
+        self.compression = Some(compression);
+        Ok((used, step.unwrap_or(Step::NeedMore)))
+    }
+
+    /// `numbered`: packet numbers are checked; inside compressed packets those of the outer ones count.
+    fn packets(
+        &mut self,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        numbered: bool,
+    ) -> Result<(usize, Step), Error> {
         let mut consumed = 0;
         while let Some((length, sequence)) = packet::header(&input[consumed..]) {
             if length + HEADER > BUFFER_MIN {
@@ -90,7 +113,7 @@ impl Handshake {
                 return Err(Error::TooLarge { what: "a packet of the login", seen, limit });
             }
             let Some(payload) = input.get(consumed + HEADER..consumed + HEADER + length) else { break };
-            if sequence != self.sequence {
+            if numbered && sequence != self.sequence {
                 return Err(Error::Sequence { expected: self.sequence, seen: sequence });
             }
             self.sequence = sequence.wrapping_add(1);
@@ -259,9 +282,10 @@ impl Handshake {
         channel: Channel,
         sequence: u8,
         greeting: Greeting,
-        exchange: Option<Exchange>,
+        exchange: Exchange,
+        compression: Option<Box<Compression>>,
     ) -> Self {
-        Self { options, channel, sequence, state: State::Auth(greeting, exchange) }
+        Self { options, channel, sequence, state: State::Auth(greeting, Some(exchange)), compression }
     }
 }
 

@@ -263,7 +263,13 @@ impl Session {
     pub fn receive_with<S: Sink>(&mut self, input: &[u8], sink: &mut S) -> Result<(usize, Progress), Error> {
         match &mut self.compression {
             None => self.machine.receive(input, sink),
-            Some(compression) => compression.receive(input, |plain| self.machine.receive(plain, sink)),
+            Some(compression) => {
+                let (used, outcome) = compression.receive(input, |plain| {
+                    let (used, progress) = self.machine.receive(plain, sink)?;
+                    Ok((used, (progress != Progress::NeedMore).then_some(progress)))
+                })?;
+                Ok((used, outcome.unwrap_or(Progress::NeedMore)))
+            }
         }
     }
 
