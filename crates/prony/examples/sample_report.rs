@@ -1,14 +1,14 @@
 //! Writes the HTML report (or another format) of a made-up run: `cargo run --example sample_report -- FILE [FORMAT]`.
 //! The browser test opens it; anyone who changes the page looks at it.
 
-#[path = "../tests/support/findings.rs"]
-#[expect(unreachable_pub, reason = "shared with test programs")]
-mod findings;
 #[path = "../tests/support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared with test programs, which need more of it")]
 mod synthetic;
 
-use prony::report::{Format, Options, render};
+use prony::{
+    analyse::analyse,
+    report::{Format, Options, render},
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -17,6 +17,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let width = arguments.next().map_or(Ok(100), |width| width.parse())?;
     let record = synthetic::record();
     let options = Options { width, ..Options::default() };
-    std::fs::write(file, render(&record, &findings::findings(&record), format, &options)?)?;
+    std::fs::write(file, render(&record, &analyse(&record), format, &options)?)?;
     Ok(())
 }

@@ -271,11 +271,14 @@ fn comparison(comparison: &analyse::Comparison) -> Comparison {
 /// Points in groups of one table each, in the plan's order; servers in the study's order.
 fn groups(record: &RunRecord, points: &[Point]) -> Vec<Group> {
     let follows_server = levels_that_follow_the_server(points);
+    // Whatever its name in the study, a factor that is the number of connections of every point is the ladder.
+    let is_ladder = |factor: &str| {
+        points.iter().all(|point| point.levels.get(factor) == Some(&point.connections.to_string()))
+    };
     let common = |point: &Point| -> BTreeMap<String, String> {
         let mut levels = point.levels.clone();
-        levels.retain(|factor, _| {
-            !matches!(factor.as_str(), "server" | "connections") && !follows_server.contains(factor)
-        });
+        levels
+            .retain(|factor, _| factor != "server" && !is_ladder(factor) && !follows_server.contains(factor));
         levels
     };
     let mut order: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();

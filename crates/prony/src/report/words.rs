@@ -13,6 +13,9 @@ pub enum Language {
     English,
 }
 
+/// Points that a sentence names; of more it gives the number. The tables mark them all.
+const NAMED_MAX: usize = 4;
+
 /// Sections, and in each the templates by key.
 pub(super) type Table = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -69,24 +72,7 @@ impl Words {
     #[must_use]
     pub fn finding(self, finding: &Finding, all: &Findings) -> Sentence {
         match finding {
-            Finding::Advantage { levels, server, base, metric, connections, ratio, at } => {
-                let key = if metric == "throughput" { "advantage_throughput" } else { "advantage_latency" };
-                let text = self.fill(
-                    "sentence",
-                    key,
-                    &[
-                        ("server", server),
-                        ("base", base),
-                        ("stretch", &self.stretch(*connections)),
-                        ("metric", &self.metric(metric)),
-                        ("at", &number::count(u64::from(*at))),
-                        ("ratio", &number::ratio(ratio.value)),
-                        ("percent", &number::percent(ratio.value * 100.0)),
-                        ("interval", &self.interval(ratio)),
-                    ],
-                );
-                Sentence::about(levels, text)
-            }
+            Finding::Advantage { levels, .. } => Sentence::about(levels, self.advantage(finding)),
             Finding::NoDifference { levels, servers, metric, resolution } => {
                 let known = resolution.is_finite() && *resolution < 1.0;
                 let key = if known { "no_difference" } else { "no_difference_unknown" };
@@ -123,9 +109,35 @@ impl Words {
         }
     }
 
+    fn advantage(self, finding: &Finding) -> String {
+        let Finding::Advantage { server, base, metric, connections, ratio, at, .. } = finding else {
+            return String::new();
+        };
+        let key = match (metric == "throughput", connections.0 == connections.1) {
+            (true, false) => "advantage_throughput",
+            (true, true) => "advantage_throughput_one",
+            (false, false) => "advantage_latency",
+            (false, true) => "advantage_latency_one",
+        };
+        let interval =
+            if metric == "throughput" { self.interval(ratio) } else { self.interval_percent(ratio) };
+        let places = [
+            ("server", &**server),
+            ("base", base),
+            ("stretch", &self.stretch(*connections)),
+            ("metric", &self.metric(metric)),
+            ("at", &number::count(u64::from(*at))),
+            ("ratio", &number::ratio(ratio.value)),
+            ("percent", &number::percent(ratio.value * 100.0)),
+            ("interval", &interval),
+        ];
+        self.fill("sentence", key, &places)
+    }
+
     fn doubtful(self, points: &[usize], reason: &str, all: &Findings) -> Sentence {
-        let names: Vec<String> = points
+        let mut names: Vec<String> = points
             .iter()
+            .take(NAMED_MAX)
             .filter_map(|&point| all.points.get(point))
             .map(|point| {
                 let stretch = self.stretch((point.connections, point.connections));
@@ -135,6 +147,10 @@ impl Words {
                 if about.is_empty() { place } else { format!("{about}: {place}") }
             })
             .collect();
+        if points.len() > NAMED_MAX {
+            let more = (points.len() - NAMED_MAX).to_string();
+            names.push(self.fill("sentence", "more", &[("count", &more)]));
+        }
         let text = self.fill(
             "sentence",
             "doubtful",
@@ -149,13 +165,19 @@ impl Words {
         self.fill("sentence", key, &[("first", &first), ("last", &last)])
     }
 
-    fn interval(self, estimate: &stats::Estimate) -> String {
-        match (estimate.low, estimate.high) {
-            (Some(low), Some(high)) => self.fill(
-                "sentence",
-                "interval",
-                &[("low", &number::ratio(low)), ("high", &number::ratio(high))],
-            ),
+    fn interval(self, ratio: &stats::Estimate) -> String {
+        self.interval_with(ratio, "interval", number::ratio)
+    }
+
+    fn interval_percent(self, ratio: &stats::Estimate) -> String {
+        self.interval_with(ratio, "interval_percent", |value| number::percent(value * 100.0))
+    }
+
+    fn interval_with(self, ratio: &stats::Estimate, key: &str, text: impl Fn(f64) -> String) -> String {
+        match (ratio.low, ratio.high) {
+            (Some(low), Some(high)) => {
+                self.fill("sentence", key, &[("low", &text(low)), ("high", &text(high))])
+            }
             _ => self.get("sentence", "no_interval").to_owned(),
         }
     }
