@@ -17,12 +17,16 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// A MariaDB of the test's own; the directory is its state.
 fn server() -> (tempfile::TempDir, Server) {
+    server_of("mariadb", "10.11")
+}
+
+fn server_of(product: &str, version: &str) -> (tempfile::TempDir, Server) {
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let plan = ServerPlan {
         name: "tested".to_owned(),
-        source: ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
+        source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         settings: [("innodb_flush_log_at_trx_commit".to_owned(), "0".to_owned())].into(),
     };
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");
@@ -192,4 +196,34 @@ fn layouts_are_those_of_sysbench_and_mistakes_are_explained() {
     let message = said(&Target { database: Some("absent".to_owned()), ..poor }, &plan(1, 10));
     assert!(message.contains("absent"), "{message}");
     server.stop().unwrap();
+}
+
+#[test]
+#[ignore = "long: fetches several servers once"]
+fn data_sets_are_the_same_on_every_server() {
+    let plan = plan(2, 12_345);
+    let mut sums = Vec::new();
+    for (product, version, method) in [
+        ("mysql", "5.5", Method::ManyRows),
+        ("mysql", "5.6", Method::ManyRows),
+        ("mysql", "5.7", Method::ManyRows),
+        ("mysql", "8.0", Method::ManyRows),
+        ("mariadb", "10.1", Method::ManyRows),
+        ("mariadb", "10.2", Method::Bulk),
+        ("mariadb", "11.4", Method::Bulk),
+    ] {
+        let (_state, server) = server_of(product, version);
+        for engine in ["InnoDB", "MyISAM"] {
+            let target = target(&server, &format!("data_{engine}"));
+            let plan = DataPlan { engine: Some(engine.to_owned()), ..plan.clone() };
+            let report = prepare(&target, &plan, 3).unwrap();
+            assert_eq!((report.rows_loaded, report.method), (24_690, Some(method)), "{product} {version}");
+            assert_eq!(prepare(&target, &plan, 3).unwrap().tables_kept, 2, "{product} {version}");
+            let sum = checksum(&target, &plan);
+            assert!(sum.is_right(), "{product} {version} {engine}: {sum:?}");
+            sums.push(sum.found);
+        }
+        server.stop().unwrap();
+    }
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
 }

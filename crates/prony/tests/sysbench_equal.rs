@@ -1,5 +1,6 @@
 //! Prony's workloads and data beside sysbench's own, on one server: what the server was asked, word for word, as its
 //! general log has it. Skipped where sysbench is not installed.
+#![expect(clippy::print_stdout, reason = "a skipped test says that it was skipped")]
 
 use load::{
     client::Connection,
