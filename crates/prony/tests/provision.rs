@@ -111,6 +111,7 @@ fn nobody_but_pronys_account_gets_in_and_the_socket_works_too() {
 fn a_setting_that_the_server_does_not_know_is_named_with_its_own_words() {
     let state = tempfile::tempdir().unwrap();
     let error = bring_up(state.path(), &mariadb(&[("innodb_bufer_pool_size", "1G")])).unwrap_err();
+    assert!(error.to_string().contains("did you mean innodb_buffer_pool_size?"), "{error}");
     let Error::UnknownSetting { setting, log, .. } = &error else { panic!("{error}") };
     assert_eq!(setting, "innodb_bufer_pool_size");
     assert!(log.contains("[ERROR]"), "{log}");

@@ -42,8 +42,10 @@ pub enum Error {
     Spawn { program: PathBuf, source: io::Error },
     #[error("{server} cannot make its system tables ({reason}); its last words:\n{log}")]
     Initialise { server: String, reason: String, log: String },
-    #[error("{server} does not know the setting {setting}: correct it in the study. Its last words:\n{log}")]
-    UnknownSetting { server: String, setting: String, log: String },
+    #[error(
+        "{server} does not know the setting {setting}: correct it in the study{suggestion}. Its last words:\n{log}"
+    )]
+    UnknownSetting { server: String, setting: String, suggestion: Box<str>, log: String },
     #[error("{server} ended while it was starting ({status}); its last words:\n{log}")]
     Died { server: String, status: String, log: String },
     #[error("{server} does not answer after {} s; its last words:\n{log}", after.as_secs())]

@@ -1,8 +1,12 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Places, account, files::write_private, initialise, log, remains, settings::OptionFile,
-    software::Software, space, trampoline,
+    Error, Places, account,
+    files::write_private,
+    initialise, log, remains,
+    settings::{self, OptionFile},
+    software::Software,
+    space, trampoline,
 };
 use load::spec::{Address, Secret, Target, Tls};
 use rustix::process::{Pid, Signal, kill_process};
@@ -280,7 +284,12 @@ fn greets(port: u16) -> io::Result<bool> {
 fn died(software: &Software, status: String, log: &Path) -> Error {
     let (server, text) = (software.to_string(), log::last_lines(log));
     match log::unknown_setting(log) {
-        Some(setting) => Error::UnknownSetting { server, setting, log: text },
+        Some(setting) => {
+            let nearest = settings::nearest(&software.settings(), &setting);
+            let suggestion =
+                nearest.map_or_else(String::new, |name| format!("; did you mean {name}?")).into_boxed_str();
+            Error::UnknownSetting { server, setting, suggestion, log: text }
+        }
         None => Error::Died { server, status, log: text },
     }
 }

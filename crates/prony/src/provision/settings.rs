@@ -101,6 +101,17 @@ pub(super) fn plain_name(name: &str) -> String {
     plain.strip_prefix("loose_").map(str::to_owned).unwrap_or(plain)
 }
 
+/// The one of `known` that `name` was probably meant to be.
+pub(super) fn nearest(known: &[String], name: &str) -> Option<String> {
+    /// Share of a name that may be mistyped.
+    const DISTANCE_MAX: f64 = 0.3;
+    let name = plain_name(name);
+    let distance = |other: &String| strsim::damerau_levenshtein(other, &name);
+    let nearest = known.iter().map(|other| plain_name(other)).min_by_key(distance)?;
+    let close = (distance(&nearest) as f64) <= DISTANCE_MAX * name.len() as f64;
+    close.then_some(nearest)
+}
+
 /// A value as an option file takes it: plain where nothing in it has a meaning there.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+=@%".contains(c);
@@ -129,6 +140,13 @@ mod tests {
             format_settings(&settings("init_connect", "SET a='#'")).unwrap(),
             "init_connect = \"SET a='#'\"\n"
         );
+    }
+
+    #[test]
+    fn a_mistyped_setting_is_recognised() {
+        let known = ["max-connections".to_owned(), "max-connect-errors".to_owned(), "port".to_owned()];
+        assert_eq!(nearest(&known, "max_conections").as_deref(), Some("max_connections"));
+        assert_eq!(nearest(&known, "query_cache_size"), None);
     }
 
     #[test]

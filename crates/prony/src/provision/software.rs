@@ -94,6 +94,24 @@ impl Software {
         self.product == "mariadb"
     }
 
+    /// The names of all its settings, from its own help text; empty if it does not say them.
+    pub(super) fn settings(&self) -> Vec<String> {
+        let mut command = Command::new(&self.program);
+        command.args(["--no-defaults", "--verbose", "--help"]).stdin(Stdio::null());
+        if rustix::process::geteuid().is_root() {
+            command.arg("--user=root");
+        }
+        if let Some(path) = libraries::joined(&self.library_path) {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        let help = command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let help = help.unwrap_or_default();
+        // At its end is a table of names and values.
+        let table = help.lines().skip_while(|line| !line.starts_with("Variables (")).skip(1);
+        let names = table.filter_map(|line| line.split_whitespace().next());
+        names.filter(|name| name.len() > 1 && !name.starts_with('-')).map(str::to_owned).collect()
+    }
+
     /// A command that starts it through the trampoline with the option file `options` and no other.
     pub(super) fn command(&self, launcher: &Path, options: &Path) -> Command {
         let mut command = trampoline::command(launcher, &self.program, libraries::joined(&self.library_path));
