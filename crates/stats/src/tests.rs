@@ -55,9 +55,11 @@ enum Noise {
     Wild,
     /// Equal, but with heavy tails (Student's t with 4 degrees of freedom).
     Heavy,
+    /// Three of four rungs are quiet, the fourth five times as noisy.
+    Two,
 }
 
-const NOISES: [Noise; 4] = [Noise::Equal, Noise::Rising, Noise::Wild, Noise::Heavy];
+const NOISES: [Noise; 5] = [Noise::Equal, Noise::Rising, Noise::Wild, Noise::Heavy, Noise::Two];
 
 /// Logarithms of ratios: `rungs` groups of `repeats`, the true ratio being 1.
 fn ladder(noise: Noise, rungs: usize, repeats: usize, random: &mut Random) -> Vec<Vec<f64>> {
@@ -65,6 +67,8 @@ fn ladder(noise: Noise, rungs: usize, repeats: usize, random: &mut Random) -> Ve
         .map(|rung| {
             let deviation = match noise {
                 Noise::Equal | Noise::Heavy => 0.03,
+                Noise::Two if rung % 4 == 3 => 0.1,
+                Noise::Two => 0.02,
                 Noise::Rising => 0.01 * 10_f64.powf(rung as f64 / (rungs - 1) as f64),
                 Noise::Wild => 0.03 * (0.7 * random.normal()).exp(),
             };

@@ -3,6 +3,7 @@
 use super::{
     EQUAL_WITHIN, Finding, LEVEL, Verdict,
     compare::Compared,
+    doubt,
     point::{Measured, Metric},
 };
 use crate::store::RunRecord;
@@ -201,20 +202,13 @@ fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     Some(spread.p_value(one.logs[&Metric::Throughput] - other.logs[&Metric::Throughput], 1))
 }
 
-/// Points with the same doubt together.
+/// Points with the same doubt together, the numbers in it as ranges.
 fn doubtful(measured: &[Measured]) -> Vec<Finding> {
-    let mut reasons: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (index, one) in measured.iter().enumerate() {
-        for doubt in &one.point.doubts {
-            match reasons.iter_mut().find(|(reason, _)| reason == doubt) {
-                Some((_, points)) => points.push(index),
-                None => reasons.push((doubt, vec![index])),
-            }
-        }
-    }
-    reasons.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
-    reasons
-        .into_iter()
-        .map(|(reason, points)| Finding::Doubtful { points, reason: reason.to_owned() })
-        .collect()
+    let told = measured
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| one.point.doubts.iter().map(move |doubt| (index, doubt.as_str())));
+    let mut doubts = doubt::merge(told);
+    doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.about.len()));
+    doubts.into_iter().map(|doubt| Finding::Doubtful { points: doubt.about, reason: doubt.text }).collect()
 }

@@ -12,6 +12,7 @@
 
 mod compare;
 mod conclude;
+mod doubt;
 mod point;
 
 use crate::store::RunRecord;

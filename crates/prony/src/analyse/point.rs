@@ -1,6 +1,6 @@
 //! Trials of one treatment become a point.
 
-use super::{LEVEL, Point};
+use super::{LEVEL, Point, doubt};
 use crate::{
     plan::Treatment,
     run::TrialOutcome,
@@ -11,10 +11,7 @@ use load::{
     sample::{End, Phase, StreamOutcome, Tally},
 };
 use stats::{Estimate, Spread};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 /// What is estimated of each treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -288,16 +285,10 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// What the trials themselves said, and what their numbers say together; each once.
 fn doubts(treatment: &Treatment, sorted: &Sorted<'_>) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let mut doubts = Vec::new();
     let told = sorted.used.iter().flat_map(|(_, _, doubts)| doubts.iter().cloned());
     let checked = sorted.used.iter().filter_map(|(_, outcome, _)| littles_law(treatment, outcome));
-    for doubt in told.chain(checked) {
-        if seen.insert(doubt.clone()) {
-            doubts.push(doubt);
-        }
-    }
-    doubts
+    let all: Vec<String> = told.chain(checked).collect();
+    doubt::merge(all.iter().map(|text| ((), text.as_str()))).into_iter().map(|doubt| doubt.text).collect()
 }
 
 /// Share of the connections' time that may be missing before it is remarked.

@@ -18,9 +18,9 @@ use rand_xoshiro::{
 };
 use std::time::Duration;
 
-/// The quickstart's shape.
+/// The quickstart's shape, with a ladder of its own.
 fn plan(set: &[&str]) -> Plan {
-    let set = set.iter().map(|text| (*text).to_owned()).collect();
+    let set = ["connections=[8, 64, 256, 1024]"].iter().chain(set).map(|text| (*text).to_owned()).collect();
     let study = study::open("quickstart", &Adjustments { set, scale: None });
     Plan::from_study(&study.unwrap_or_else(|error| panic!("{error}")))
 }
