@@ -48,6 +48,16 @@ async function picture(page, name) {
 const strokes = (chart, colour) =>
   chart.evaluate((place, wanted) => place.querySelectorAll(`path[stroke="${wanted}"]`).length, colour);
 
+/** Waits until a question has the wanted answer: how long drawing takes depends on the machine. */
+async function eventually(question, isWanted, message) {
+  let answer;
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await new Promise((done) => setTimeout(done, 50))) {
+    answer = await question();
+    if (isWanted(answer)) return;
+  }
+  assert.fail(`${message}; at last there was ${answer}`);
+}
+
 const report = JSON.parse(
   /<script type="application\/json" id="prony-report">(.*?)<\/script>/s.exec(readFileSync(page_file, "utf8"))[1],
 );
@@ -76,13 +86,13 @@ async function checkDesktop() {
   // The legend hides a server and shows it again.
   const before = await strokes(first, other);
   const entry = first.locator("text", { hasText: report.servers[1].name }).first();
+  const drawn_in_other = () => strokes(first, other);
   await entry.click();
-  await page.waitForTimeout(50);
-  assert.equal(await strokes(first, other), 0, "a click on the legend hides a server, error bars too");
+  await eventually(drawn_in_other, (count) => count === 0, "a click on the legend hides a server, error bars too");
   await entry.click();
+  // Under the pointer a series is drawn stronger, in another shade.
   await page.mouse.move(5, 5);
-  await page.waitForTimeout(200);
-  assert.equal(await strokes(first, other), before, "another click shows it again");
+  await eventually(drawn_in_other, (count) => count === before, "another click shows it again");
 
   // The tooltip tells the numbers of the rung, with their intervals.
   const box = await first.boundingBox();
@@ -101,8 +111,8 @@ async function checkDesktop() {
   const drawn = await spread.locator("svg").innerHTML();
   await spread.locator("select").focus();
   await page.keyboard.press("ArrowUp");
-  await page.waitForTimeout(50);
-  assert.notEqual(await spread.locator("svg").innerHTML(), drawn, "another rung has another distribution");
+  const now = () => spread.locator("svg").innerHTML();
+  await eventually(now, (markup) => markup !== drawn, "another rung has another distribution");
 
   for (const summary of await page.locator("details > summary").all()) await summary.click();
   await picture(page, "desktop-open");
