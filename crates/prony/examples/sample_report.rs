@@ -1,4 +1,4 @@
-//! Writes the HTML report (or another format) of a made-up run: `cargo run --example sample_report -- FILE [FORMAT]`.
+//! Writes the HTML report (or another format) of a made-up run: `cargo run --example sample_report -- FILE [FORMAT [WIDTH [LANGUAGE]]]`.
 //! The browser test opens it; anyone who changes the page looks at it.
 
 #[path = "../tests/support/synthetic.rs"]
@@ -15,8 +15,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = arguments.next().ok_or("name the file to write")?;
     let format: Format = arguments.next().as_deref().unwrap_or("html").parse()?;
     let width = arguments.next().map_or(Ok(100), |width| width.parse())?;
+    let language = arguments.next().as_deref().unwrap_or("en").parse()?;
     let record = synthetic::record();
-    let options = Options { width, ..Options::default() };
+    let options = Options { width, language, ..Options::default() };
     std::fs::write(file, render(&record, &analyse(&record), format, &options)?)?;
     Ok(())
 }

@@ -30,6 +30,23 @@ fn report_as(format: Format, options: &Options) -> String {
     render(&RUN.0, &RUN.1, format, options).unwrap()
 }
 
+#[test]
+fn a_report_in_chinese_is_chinese() {
+    let options = Options { language: "zh_CN.UTF-8".parse().unwrap(), width: 80, ..Options::default() };
+    let text = report_as(Format::Terminal, &options);
+    assert!(
+        text.contains("oltp_read_only: 在 256 到 1,024 个连接之间，pool 的吞吐量高于 threads；"),
+        "{text}"
+    );
+    for line in text.lines() {
+        let columns = line.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum::<usize>();
+        assert!(columns <= 80, "{columns}: {line}");
+    }
+    let page = report_as(Format::Html, &options);
+    assert!(page.contains("<html lang=\"zh-CN\">") && page.contains("如何阅读"));
+    assert!("de".parse::<prony::report::Language>().is_err());
+}
+
 fn is_wide(character: char) -> bool {
     character > '\u{2e7f}'
 }

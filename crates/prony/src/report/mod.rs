@@ -79,6 +79,9 @@ pub enum Error {
     /// There is no such format.
     #[error("there is no report format '{0}'; there are terminal, html, markdown, json and csv")]
     UnknownFormat(String),
+    /// There is no such language.
+    #[error("there are no reports in '{0}'; there are en and zh")]
+    UnknownLanguage(String),
     /// The page could not be made: a mistake in Prony's own template.
     #[error("the HTML report could not be made: {0}; this is a mistake in Prony, please report it")]
     Template(#[from] minijinja::Error),

@@ -155,20 +155,44 @@ fn bold(text: &str, options: &Options) -> String {
 
 /// Adds text in lines of at most `width`; lines after the first begin with `indent`.
 fn put_wrapped(into: &mut String, text: &str, indent: &str, width: usize) {
-    let mut line = String::new();
     // Where a line must not break, as between a number and its sign, stands a space that does not break.
     let text = text.replace(" %", PER_CENT).replace('\n', " ");
+    let (mut line, mut is_empty) = (String::new(), true);
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        if !line.trim().is_empty() && width_of(&line) + 1 + width_of(word) > width {
-            let _ = writeln!(into, "{line}");
-            line = indent.to_owned();
-        } else if !line.trim().is_empty() {
-            line.push(' ');
+        // Chinese has no spaces and may break after any character.
+        for (number, piece) in pieces(word).into_iter().enumerate() {
+            let gap = if number == 0 && !is_empty { " " } else { "" };
+            if !is_empty && width_of(&line) + gap.len() + width_of(piece) > width {
+                let _ = writeln!(into, "{line}");
+                (line, is_empty) = (format!("{indent}{piece}"), false);
+            } else {
+                line.push_str(gap);
+                line.push_str(piece);
+                is_empty = false;
+            }
         }
-        line.push_str(word);
     }
     let _ = writeln!(into, "{line}");
     *into = into.replace('\u{a0}', " ");
+}
+
+/// A word in pieces that a line may break between: wide characters, each with the punctuation behind it.
+fn pieces(word: &str) -> Vec<&str> {
+    let is_stop = |c: char| "，。；：、）”？！".contains(c);
+    let mut pieces = Vec::new();
+    let mut begin = 0;
+    let mut before = None;
+    for (at, character) in word.char_indices() {
+        let wide = |c: char| width_of(c.encode_utf8(&mut [0; 4])) == 2;
+        let may_break = before.is_some_and(|before| (wide(character) || wide(before)) && before != '（');
+        if may_break && !is_stop(character) {
+            pieces.push(&word[begin..at]);
+            begin = at;
+        }
+        before = Some(character);
+    }
+    pieces.push(&word[begin..]);
+    pieces
 }
 
 /// Columns that a text takes on a terminal: escape sequences none, wide characters (Chinese, Japanese, Korean) two.

@@ -11,6 +11,21 @@ pub enum Language {
     /// English.
     #[default]
     English,
+    /// Chinese, simplified.
+    Chinese,
+}
+
+impl std::str::FromStr for Language {
+    type Err = super::Error;
+
+    /// Takes `en` and `zh`, with or without a region (`zh_CN.UTF-8`).
+    fn from_str(code: &str) -> Result<Self, Self::Err> {
+        match code.split(['-', '_', '.']).next().unwrap_or_default() {
+            "en" => Ok(Self::English),
+            "zh" => Ok(Self::Chinese),
+            _ => Err(super::Error::UnknownLanguage(code.to_owned())),
+        }
+    }
 }
 
 /// Points that a sentence names; of more it gives the number. The tables mark them all.
@@ -20,6 +35,8 @@ const NAMED_MAX: usize = 4;
 pub(super) type Table = BTreeMap<String, BTreeMap<String, String>>;
 
 static ENGLISH: LazyLock<Table> = LazyLock::new(|| read(include_str!("words/en.toml")));
+
+static CHINESE: LazyLock<Table> = LazyLock::new(|| read(include_str!("words/zh.toml")));
 
 fn read(text: &str) -> Table {
     toml::from_str(text).expect("the tables of words are tested")
@@ -38,14 +55,16 @@ impl Words {
     pub fn of(language: Language) -> Self {
         match language {
             Language::English => Self { table: &ENGLISH, language },
+            Language::Chinese => Self { table: &CHINESE, language },
         }
     }
 
-    /// Code of the language for HTML and JSON: `en`.
+    /// Code of the language for HTML and JSON: `en`, `zh-CN`.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self.language {
             Language::English => "en",
+            Language::Chinese => "zh-CN",
         }
     }
 
@@ -228,4 +247,28 @@ fn capitalised(text: &str) -> String {
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{}{end}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn places(text: &str) -> BTreeSet<&str> {
+        text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).collect()
+    }
+
+    #[test]
+    fn every_language_says_the_same() {
+        let keys = |table: &'static Table| -> Vec<(&String, &String)> {
+            table.iter().flat_map(|(section, texts)| texts.keys().map(move |key| (section, key))).collect()
+        };
+        assert_eq!(keys(&ENGLISH), keys(&CHINESE));
+        for (section, key) in keys(&ENGLISH) {
+            let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
+            // English says "1 trial" where Chinese gives the number.
+            let is_same = places(english) == places(chinese) || key == "failed_one";
+            assert!(is_same, "{section}.{key} has other places: {chinese}");
+        }
+    }
 }
