@@ -11,7 +11,8 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for target in client_reads server_reads; do
   echo "fuzzing $target for $seconds s"
-  if ! cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1 >"$log" 2>&1; then
+  mkdir -p "fuzz/corpus/$target"
+  if ! cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1 >"$log" 2>&1; then
     tail -n 60 "$log" >&2
     exit 1
   fi

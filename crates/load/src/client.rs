@@ -504,6 +504,7 @@ fn connect_any(
         address: address.to_string(),
         source: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
     };
+    let name = address.to_string();
     for address in found {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -514,7 +515,11 @@ fn connect_any(
                 socket.set_nodelay(true)?;
                 return Ok(socket);
             }
-            Err(source) => failure = Error::Connect { address: address.to_string(), source },
+            Err(source) => {
+                let tried = address.to_string();
+                let address = if tried == name { tried } else { format!("{name} ({tried})") };
+                failure = Error::Connect { address, source };
+            }
         }
     }
     Err(failure)
@@ -590,5 +595,35 @@ impl Write for Stream {
             Self::Plain(socket) => socket.flush(),
             Self::Tls(stream) => stream.flush(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_addresses_of_a_name_are_tried_in_turn() {
+        let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+        let open = listening.local_addr().unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let name = Address::Tcp { host: "two.example".into(), port: 1 };
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let socket = connect_any(&name, [closed, open].into_iter(), deadline).unwrap();
+        assert_eq!(socket.peer_addr().unwrap(), open);
+        let error = connect_any(&name, [closed].into_iter(), deadline).unwrap_err();
+        assert!(
+            matches!(&error, Error::Connect { address, .. } if address.starts_with("two.example:1 (127.0.0.1:")),
+            "{error}"
+        );
+        assert!(matches!(connect_any(&name, [].into_iter(), deadline), Err(Error::Address { .. })));
+    }
+
+    #[test]
+    fn the_file_name_is_read_from_the_statement() {
+        assert_eq!(local_file_name("LOAD DATA LOCAL INFILE 'a b' INTO TABLE t"), "a b");
+        assert_eq!(local_file_name("load data concurrent local infile \"x\" into table t (c)"), "x");
+        assert_eq!(local_file_name("SELECT 'INFILE'"), "");
     }
 }

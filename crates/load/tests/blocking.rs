@@ -87,7 +87,11 @@ impl Certificates {
 
 /// Listens, and gives each connection to `serve` in a thread of its own.
 fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listen_at("127.0.0.1:0", serve)
+}
+
+fn listen_at(place: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind(place).expect("a free port");
     let address = listener.local_addr().expect("address");
     let serve = Arc::new(serve);
     thread::spawn(move || {
@@ -152,7 +156,7 @@ fn answer(stream: &mut (impl Read + Write), server: &mut wire::server::Connectio
 
 fn target(address: SocketAddr, tls: Tls) -> Target {
     Target {
-        address: Address::Tcp { host: "127.0.0.1".into(), port: address.port() },
+        address: Address::Tcp { host: address.ip().to_string(), port: address.port() },
         user: "somebody".into(),
         password: Secret::new("secret"),
         database: None,
@@ -225,6 +229,14 @@ fn preferred_goes_on_without_tls_where_it_fails_and_the_others_say_why() {
     assert!(!open(address, Tls { mode: TlsMode::Preferred, ..Tls::default() }).expect("without"));
     let error = open(address, Tls { mode: TlsMode::Required, ..Tls::default() }).expect_err("no TLS");
     assert!(error.to_string().contains("yaSSL"), "{error}");
+}
+
+#[test]
+fn ipv6_works() {
+    let config = certificates("::1").config(false);
+    let address = listen_at("[::1]:0", move |stream| serve(stream, &config));
+    assert!(!open(address, Tls::default()).expect("IPv6"));
+    assert!(open(address, Tls { mode: TlsMode::Required, ..Tls::default() }).expect("IPv6 and TLS"));
 }
 
 #[test]
