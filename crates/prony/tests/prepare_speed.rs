@@ -1,0 +1,110 @@
+//! How fast data sets are loaded, beside sysbench's `prepare` on the same server. Meaningful in a release build only:
+//! `cargo test --release -p prony --test prepare_speed -- --ignored --nocapture`.
+#![expect(clippy::print_stdout, reason = "a measurement is shown")]
+
+use load::spec::{Address, Target};
+use prony::{
+    dataset,
+    plan::{DataPlan, ServerPlan, ServerSource},
+    provision::{Places, Provisioner},
+    workload::{self, Options},
+};
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
+
+const ROUNDS: usize = 5;
+const THREADS: u32 = 2;
+
+/// Time of `prony prepare` in `database`.
+fn prony(target: &Target, database: &str, tables: u32, rows: u64) -> Duration {
+    let options = Options { tables, table_size: rows, ..Options::default() };
+    let plan = DataPlan { seed: 1, ..workload::data("oltp_read_write", &options).expect("good options") };
+    let target = Target { database: Some(database.to_owned()), ..target.clone() };
+    dataset::cleanup(&target, None).expect("cleaned up");
+    let report = dataset::prepare(&target, &plan, THREADS, &mut |_| (), &AtomicBool::new(false));
+    let report = report.expect("prepared");
+    assert_eq!(report.rows_loaded, u64::from(tables) * rows);
+    dataset::cleanup(&target, None).expect("cleaned up");
+    report.took
+}
+
+/// Time of `sysbench prepare` in `database`; `None`: it is not installed.
+fn sysbench(target: &Target, database: &str, tables: u32, rows: u64) -> Option<Duration> {
+    let Address::Tcp { host, port } = &target.address else { panic!("a provisioned server listens on TCP") };
+    let run = |command: &str| {
+        let mut sysbench = Command::new("sysbench");
+        sysbench
+            .arg("oltp_read_write")
+            .arg(format!("--mysql-host={host}"))
+            .arg(format!("--mysql-port={port}"))
+            .arg(format!("--mysql-user={}", target.user))
+            .arg(format!("--mysql-password={}", target.password.reveal()))
+            .arg(format!("--mysql-db={database}"))
+            .args([format!("--tables={tables}"), format!("--table-size={rows}")])
+            .args([format!("--threads={THREADS}"), "--rand-type=uniform".to_owned(), command.to_owned()]);
+        let started = Instant::now();
+        let status = sysbench.stdout(Stdio::null()).status().ok()?;
+        assert!(status.success());
+        Some(started.elapsed())
+    };
+    let took = run("prepare")?;
+    run("cleanup")?;
+    Some(took)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+#[ignore = "long: two minutes, and it needs sysbench, a release build and a quiet machine"]
+fn loading_is_faster_than_sysbench_by_half() {
+    if cfg!(debug_assertions) {
+        println!("skipped: a debug build makes rows too slowly to be compared");
+        return;
+    }
+    let (product, version) = (std::env::var("PRODUCT"), std::env::var("VERSION"));
+    let state = tempfile::tempdir().expect("a directory");
+    let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
+    let settings = [
+        ("innodb_buffer_pool_size", "1G"),
+        ("innodb_flush_log_at_trx_commit", "2"),
+        ("innodb_log_file_size", "512M"),
+    ];
+    let plan = ServerPlan {
+        name: "tested".to_owned(),
+        source: ServerSource::Product {
+            product: product.unwrap_or("mariadb".to_owned()),
+            version: Some(version.unwrap_or("10.11".to_owned())),
+        },
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+    };
+    let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
+    let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");
+    let target = server.target().clone();
+    let database = target.database.clone().expect("a provisioned server has a schema");
+    for (tables, rows, least) in [(4, 250_000, 1.5), (1, 1_000_000, 2.0)] {
+        let mut ratios = Vec::new();
+        for round in 1..=ROUNDS {
+            let Some(theirs) = sysbench(&target, &database, tables, rows) else {
+                println!("skipped: sysbench is not installed (apt-get install sysbench)");
+                return;
+            };
+            let ours = prony(&target, &database, tables, rows);
+            let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
+            println!(
+                "{tables} x {rows}, round {round}: sysbench {theirs:.2?}, prony {ours:.2?}, ratio {ratio:.2}"
+            );
+            ratios.push(ratio);
+        }
+        let ratio = median(ratios);
+        println!("{tables} x {rows}: median ratio {ratio:.2}");
+        assert!(ratio >= least, "{tables} x {rows}: {ratio:.2} times sysbench's rate, {least} are wanted");
+    }
+    server.stop().expect("stopped");
+}
