@@ -1,6 +1,5 @@
 //! How fast data sets are loaded, beside sysbench's `prepare` on the same server. Meaningful in a release build only:
 //! `cargo test --release -p prony --test prepare_speed -- --ignored --nocapture`.
-#![expect(clippy::print_stdout, reason = "a measurement is shown")]
 
 use load::spec::{Address, Target};
 use prony::{
