@@ -195,7 +195,7 @@ fn other_files_are_refused_and_left_as_they_are() {
 
     fs::write(&path, "This is a letter, not a database. ".repeat(100)).unwrap();
     let error = Store::open(&path).unwrap_err();
-    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    assert!(matches!(error, Error::Foreign { .. }), "{error}");
 
     fs::remove_file(&path).unwrap();
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE accounts (id)").unwrap();

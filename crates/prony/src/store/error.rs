@@ -8,34 +8,34 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// No directory for the user's data can be found.
     #[error(
-        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with --store"
+        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with --output"
     )]
     NoHome,
     /// The directory of the store cannot be made.
-    #[error("cannot make the directory {}: {source}; make it, or name another file with --store", path.display())]
+    #[error("cannot make the directory {}: {cause}; make it, or name another file with --output", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file cannot be opened or created.
-    #[error("cannot open the store {}: {reason}; check that you may read and write it, or name another file with --store", path.display())]
+    #[error("cannot open the store {}: {reason}; check that you may read and write it, or name another file with --output", path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// Why.
         reason: String,
     },
-    /// The file is an SQLite file of something else.
-    #[error("{} is a database of another application, not a store of Prony; name another file with --store", path.display())]
+    /// The file is none of Prony's: no SQLite file, or one of another application.
+    #[error("{} is not a store of Prony, or its beginning is damaged; name another file with --output", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// A newer Prony has written the file.
     #[error(
-        "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote it or a newer one, or name another file with --store", path.display()
+        "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote it or a newer one, or name another file with --output", path.display()
     )]
     Newer {
         /// The file.
@@ -64,7 +64,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Another process holds the file for too long.
-    #[error("the store {} has been in use by another process for {seconds} s; wait for it, or name another file with --store", path.display())]
+    #[error("the store {} has been in use by another process for {seconds} s; wait for it, or name another file with --output", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -80,12 +80,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// Anything else that SQLite says.
-    #[error("the store {} cannot be used: {source}", path.display())]
+    #[error("the store {} cannot be used: {cause}", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
         /// SQLite's own words.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
 }
 
@@ -96,16 +96,15 @@ impl Error {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Damaged { path, what: source.to_string() }
-            }
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
+            Some(ErrorCode::NotADatabase) => Self::Foreign { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Self::Busy { path, seconds: super::schema::BUSY_TIMEOUT.as_secs() }
             }
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::Open { path, reason: source.to_string() }
             }
-            _ => Self::Sqlite { path, source },
+            _ => Self::Sqlite { path, cause: source },
         }
     }
 }

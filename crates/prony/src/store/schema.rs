@@ -71,7 +71,7 @@ pub fn default_path() -> Result<PathBuf, Error> {
 pub(super) fn open(path: &Path) -> Result<Connection, Error> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         fs::create_dir_all(directory)
-            .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+            .map_err(|cause| Error::Directory { path: directory.to_owned(), cause })?;
     }
     let fault = |source| Error::from_sqlite(path, source);
     let mut connection = Connection::open(path).map_err(fault)?;
