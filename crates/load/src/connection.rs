@@ -94,7 +94,7 @@ pub(crate) struct Connection {
     pub(crate) kept: bool,
     /// Texts of `slots`.
     pub(crate) arena: Vec<u8>,
-    /// Rows that wait to be sent by [`Action::BulkRow`].
+    /// Rows that wait to be sent by [`crate::program::Action::BulkRow`].
     pub(crate) bulk: Vec<u8>,
     /// Statement ids, by statement and table.
     pub(crate) prepared: Box<[Prepared]>,
