@@ -37,8 +37,7 @@ fuzz: tools ## Attack the protocol parser from both sides, 60 s each
 	scripts/fuzz.sh 60
 
 bench: tools ## Compare the load engine with sysbench on the same server, as ratios
-	$(CARGO) build --release
-	scripts/bench.sh
+	$(CARGO) bench -p prony --bench peers
 
 viewer: ## Rebuild the report's viewer (needs Node.js; its result is committed)
 	scripts/viewer.sh build

@@ -42,6 +42,13 @@ pub(super) enum Command {
     Report(ReportOptions),
     /// List runs, studies, workloads or servers
     List(ListOptions),
+    /// A server without a database, for measuring the load engine itself
+    #[command(hide = true)]
+    NullServer {
+        /// Port on 127.0.0.1
+        #[arg(long, value_name = "PORT")]
+        port: u16,
+    },
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  prony completions bash > ~/.local/share/bash-completion/completions/prony"

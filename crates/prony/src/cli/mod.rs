@@ -18,6 +18,7 @@ mod run;
 pub use arguments::Arguments;
 pub use failure::Failure;
 
+use ::load::null::NullServer;
 use arguments::Command;
 use clap::Parser as _;
 use std::process::ExitCode;
@@ -52,6 +53,9 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Cleanup(options) => prepare::cleanup(&options),
         Command::Report(options) => report::report(&options),
         Command::List(options) => list::list(&options),
+        Command::NullServer { port } => NullServer::start(port)
+            .and_then(NullServer::join)
+            .map_err(|error| Failure::cannot_begin(format!("null server on port {port}: {error}"))),
         Command::Completions { shell } => list::completions(shell),
         Command::Man { directory } => list::manual(directory.as_deref()),
     }
