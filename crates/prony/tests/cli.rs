@@ -243,7 +243,7 @@ fn a_killed_run_leaves_no_server_and_goes_on_where_it_was() {
     wait_until_gone(home.path());
     let resumed = output(home.path(), &["run", "small.toml", "--resume"]);
     assert!(resumed.status.success(), "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("have finished before"), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("that have finished before"), "{}", stderr(&resumed));
     let left: Vec<_> =
         fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().flatten().collect();
     assert!(left.is_empty(), "{left:?}");

@@ -6,7 +6,7 @@ use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Puts database servers on a dynamometer: says what to compare in one file, brings the servers up, offers the load,
 /// and reports what can be said with which certainty.
@@ -83,9 +83,20 @@ pub(super) struct StudyOptions {
 
 #[derive(Debug, Args)]
 pub(super) struct StoreOptions {
-    /// The store: an SQLite file [default: prony.sqlite in the user's data directory]
-    #[arg(long, value_name = "FILE", env = "PRONY_STORE")]
+    /// Where results are kept: an SQLite file (FILE.sqlite), or a directory that gets prony.sqlite and the reports
+    /// [default: prony.sqlite in the user's data directory]
+    #[arg(long, value_name = "PATH", env = "PRONY_STORE")]
     pub(super) output: Option<PathBuf>,
+}
+
+impl StoreOptions {
+    /// The directory that is named, if it is one: what exists as such, or has no extension of a database.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        let path = self.output.as_deref()?;
+        let is_database =
+            path.extension().is_some_and(|end| ["sqlite", "sqlite3", "db"].iter().any(|each| end == *each));
+        (path.is_dir() || !(is_database || path.is_file())).then_some(path)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -102,7 +113,7 @@ pub(super) struct RunOptions {
     /// Go on with this study's last run, doing only the trials that are missing
     #[arg(long)]
     pub(super) resume: bool,
-    /// Where to write the HTML report [default: prony-STUDY-RUN.html in this directory]
+    /// Where to write the HTML report [default: prony-STUDY-RUN.html in this directory, or that of --output]
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
     /// Print the findings as JSON instead of tables

@@ -48,9 +48,9 @@ pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
         kept => format!("; {kept} of {} tables were complete already", done.tables),
     };
     println!(
-        "{}: {} tables with {} rows; {} loaded in {seconds:.1} s ({} rows/s){kept}",
+        "{}: {} with {} rows; {} loaded in {seconds:.1} s ({} rows/s){kept}",
         target::shown(&target),
-        done.tables,
+        number::counted(u64::from(done.tables), "table"),
         number::count(done.rows),
         number::count(done.rows_loaded),
         number::count(rate as u64)

@@ -38,9 +38,10 @@ pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
 /// The store that is meant.
 pub(super) fn open_store(options: &StoreOptions) -> Result<Store, Failure> {
     let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
-    let path = match &options.output {
-        Some(path) => path.clone(),
-        None => store::default_path().map_err(failed)?,
+    let path = match (options.directory(), &options.output) {
+        (Some(directory), _) => directory.join("prony.sqlite"),
+        (None, Some(file)) => file.clone(),
+        (None, None) => store::default_path().map_err(failed)?,
     };
     Store::open(&path).map_err(failed)
 }

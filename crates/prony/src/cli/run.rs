@@ -11,7 +11,7 @@ use crate::{
     analyse,
     plan::{self, Plan},
     provision::Provisioner,
-    report::Format,
+    report::{Format, number},
     run,
     store::Store,
     study::{self, Adjustments},
@@ -119,13 +119,13 @@ fn announce(plan: &Plan, id: i64, done: &BTreeSet<u32>, store: &Store) {
     let cost = plan::estimate(plan);
     eprintln!("{}", plan.title);
     eprintln!(
-        "run {id}: {} trials, about {:.0} s; kept in {}",
-        plan.trials.len() - done.len(),
+        "run {id}: {}, about {:.0} s; kept in {}",
+        number::counted((plan.trials.len() - done.len()) as u64, "trial"),
         cost.time.as_secs_f64() * (plan.trials.len() - done.len()) as f64 / plan.trials.len().max(1) as f64,
         store.path().display()
     );
     if !done.is_empty() {
-        eprintln!("{} trials have finished before and are not repeated", done.len());
+        eprintln!("not repeated: {} that have finished before", number::counted(done.len() as u64, "trial"));
     }
 }
 
@@ -139,6 +139,12 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
         options.report.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{}-{id}.html", plan.name)));
     report::write(&path, &report::rendered(&record, &findings, Format::Html, &terminal_options())?)?;
     eprintln!("\nreport: {}", absolute(&path).display());
+    let failed =
+        record.trials.iter().filter(|trial| matches!(trial.outcome, run::TrialOutcome::Failed(_))).count();
+    if failed > 0 {
+        let words = format!("{failed} of {} trials failed; the report says why", record.trials.len());
+        return Err(Failure::failed(words));
+    }
     Ok(())
 }
 

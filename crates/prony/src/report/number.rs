@@ -1,5 +1,10 @@
 //! Numbers as people read them: as many digits as mean something, thousands apart.
 
+/// `1 trial`, `12 trials`: a count with its noun, regular plurals only.
+pub(crate) fn counted(value: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// A whole number: `1,234`.
 pub(crate) fn count(value: u64) -> String {
     grouped(&value.to_string())
