@@ -1,7 +1,7 @@
 //! What can be typed. Every option is defined once, here or in the table of workload options.
 
 use super::flags::{DurationFlag, ServerFlags, WorkloadFlags};
-use crate::report::Format;
+use crate::report::{Format, Language};
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -113,6 +113,9 @@ pub(super) struct RunOptions {
     /// Go on with this study's last run, doing only the trials that are missing
     #[arg(long)]
     pub(super) resume: bool,
+    /// Language of the report: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    pub(super) language: Language,
     /// Where to write the HTML report [default: prony-STUDY-RUN.html in this directory, or that of --output]
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
@@ -233,6 +236,9 @@ pub(super) struct ReportOptions {
     /// What to make
     #[arg(long, default_value = "terminal", value_parser = formats())]
     pub(super) format: Format,
+    /// Language: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    pub(super) language: Language,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub(super) write: Option<PathBuf>,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     analyse::{self, Findings},
-    report::{self, Format, Options},
+    report::{self, Format, Language, Options},
     store::{self, RunRecord, Store},
 };
 use std::{io, io::Write as _, path::Path};
@@ -27,7 +27,10 @@ pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
     };
     let record = store.run(id).map_err(failed)?;
     let findings = analyse::analyse(&record);
-    let look = if options.write.is_some() { Options::default() } else { terminal_options() };
+    let look = match options.write {
+        Some(_) => Options { language: options.language, ..Options::default() },
+        None => terminal_options(options.language),
+    };
     let text = rendered(&record, &findings, options.format, &look)?;
     match &options.write {
         Some(path) => write(path, &text),
@@ -47,9 +50,9 @@ pub(super) fn open_store(options: &StoreOptions) -> Result<Store, Failure> {
 }
 
 /// How text for this terminal is to look.
-pub(super) fn terminal_options() -> Options {
+pub(super) fn terminal_options(language: Language) -> Options {
     let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
-    Options { width, colour: colour(&io::stdout()), ..Options::default() }
+    Options { language, width, colour: colour(&io::stdout()) }
 }
 
 pub(super) fn rendered(

@@ -133,11 +133,12 @@ fn announce(plan: &Plan, id: i64, done: &BTreeSet<u32>, store: &Store) {
 fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(), Failure> {
     let record = store.run(id).map_err(|error| Failure::failed(chain(&error)))?;
     let findings = analyse::analyse(&record);
+    let look = terminal_options(options.language);
     let format = if options.json { Format::Json } else { Format::Terminal };
-    println!("{}", report::rendered(&record, &findings, format, &terminal_options())?.trim_end());
+    println!("{}", report::rendered(&record, &findings, format, &look)?.trim_end());
     let path =
         options.report.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{}-{id}.html", plan.name)));
-    report::write(&path, &report::rendered(&record, &findings, Format::Html, &terminal_options())?)?;
+    report::write(&path, &report::rendered(&record, &findings, Format::Html, &look)?)?;
     eprintln!("\nreport: {}", absolute(&path).display());
     let failed =
         record.trials.iter().filter(|trial| matches!(trial.outcome, run::TrialOutcome::Failed(_))).count();
