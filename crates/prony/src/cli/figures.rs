@@ -1,6 +1,5 @@
 //! What `prony load` prints: as text for people, as one JSON object for programs.
 
-use crate::plan::StreamPlan;
 use load::{
     Histogram, Outcome,
     sample::{End, Tally},
@@ -149,7 +148,7 @@ struct Spread {
 /// Version, address and seed: what the outcome itself does not know.
 pub(super) struct Circumstances<'a> {
     pub(super) server: String,
-    pub(super) stream: &'a StreamPlan,
+    pub(super) stream: &'a load::spec::Stream,
     pub(super) seed: u64,
     pub(super) doubts: Vec<String>,
 }

@@ -8,7 +8,6 @@ use super::{
     progress::LoadProgress,
 };
 use crate::{
-    plan::StreamPlan,
     provision::{self, Wants, target},
     run, workload,
 };
@@ -30,13 +29,7 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     }
     let spec = Spec {
         target: target.clone(),
-        streams: vec![Stream {
-            name: stream.name.clone(),
-            workload: stream.workload.clone(),
-            connections: stream.connections,
-            arrival: stream.arrival,
-            protocol: stream.protocol,
-        }],
+        streams: vec![stream.clone()],
         warm_up: options.warm_up.0,
         interval: options.duration.0,
         seed: options.seed,
@@ -71,14 +64,14 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     }
 }
 
-fn stream(options: &LoadOptions) -> Result<StreamPlan, Failure> {
+fn stream(options: &LoadOptions) -> Result<Stream, Failure> {
     let workload = workload::builtin(&options.workload, &options.workload_options.options()?)
         .map_err(Failure::cannot_begin)?;
     let protocol = match options.protocol {
         ProtocolFlag::Prepared => Protocol::Prepared,
         ProtocolFlag::Text => Protocol::Text,
     };
-    Ok(StreamPlan {
+    Ok(Stream {
         name: "main".to_owned(),
         workload,
         connections: options.connections,
@@ -88,7 +81,7 @@ fn stream(options: &LoadOptions) -> Result<StreamPlan, Failure> {
 }
 
 /// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load.
-fn check(target: &Target, stream: &StreamPlan) -> Result<Vec<String>, Failure> {
+fn check(target: &Target, stream: &Stream) -> Result<Vec<String>, Failure> {
     let mut connection = provision::log_in(target).map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let prepared = run::statements_prepared(&stream.workload, stream.protocol);
     let wants = Wants {

@@ -123,6 +123,7 @@ impl RunProgress {
                 ));
                 self.data_begun = Instant::now();
             }
+            Event::Remark { server, text } => self.line(&format!("{}: remark: {text}", self.server(*server))),
             Event::DataLoading(progress) => {
                 let words =
                     loading(progress.rows, progress.rows_total, progress.rows, self.data_begun.elapsed());

@@ -6,13 +6,12 @@ mod estimate;
 mod order;
 mod text;
 
-pub use crate::study::{
-    DataSet as DataPlan, Factor, Server as ServerPlan, ServerSource, Stream as StreamPlan,
-};
+pub use crate::study::{DataSet as DataPlan, Factor, Server as ServerPlan, ServerSource};
 pub use estimate::{Estimate, estimate};
 pub use text::render;
 
 use crate::study::Study;
+use load::spec::Stream;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -62,7 +61,7 @@ pub struct Treatment {
     /// Index in [`Plan::data_sets`].
     pub data: usize,
     /// Streams that run together.
-    pub streams: Vec<StreamPlan>,
+    pub streams: Vec<Stream>,
 }
 
 /// One execution of a treatment.

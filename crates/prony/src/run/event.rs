@@ -30,6 +30,13 @@ pub enum Event {
         /// What it really is.
         description: Box<ServerDescription>,
     },
+    /// Something that does not stop the run but may disturb it, in words with the remedy.
+    Remark {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// What.
+        text: String,
+    },
     /// Data is being loaded into a server.
     DataLoading(DataProgress),
     /// The data set is complete and verified.

@@ -174,10 +174,14 @@ impl Run<'_, '_> {
         let description = server.describe(&server_plan.name, &mut connection).map_err(control)?;
         self.servers[index] = Some(Up { server, data: None, spoilt: false });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
+        let mut remarks = BTreeSet::new();
         for &each in treatments {
             let wants = trial::wants(&plan.treatments[each], &target);
-            provision::preflight(&mut connection, &wants)
-                .map_err(|source| Error::Limit { name: name(), source })?;
+            let limits = provision::preflight(&mut connection, &wants);
+            remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
+        }
+        for text in remarks {
+            self.tell(&Event::Remark { server: index, text })?;
         }
         self.have_data(index, first)
     }

@@ -9,7 +9,7 @@ use crate::{
 use load::{
     Spec, Stop,
     sample::End,
-    spec::{Address, Protocol, Step, Stream, Target},
+    spec::{Address, Protocol, Step, Target},
 };
 use std::{collections::BTreeSet, sync::mpsc, time::Instant};
 
@@ -67,16 +67,9 @@ pub(super) fn carry_out(
 }
 
 fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
-    let streams = plan.treatments[trial.treatment].streams.iter().map(|stream| Stream {
-        name: stream.name.clone(),
-        workload: stream.workload.clone(),
-        connections: stream.connections,
-        arrival: stream.arrival,
-        protocol: stream.protocol,
-    });
     Spec {
         target: target.clone(),
-        streams: streams.collect(),
+        streams: plan.treatments[trial.treatment].streams.clone(),
         warm_up: plan.warm_up,
         interval: plan.interval,
         seed: trial.seed,

@@ -119,7 +119,10 @@ impl Store {
     /// When a trial ends that is not in the plan of a run begun or resumed with this store: a mistake of the caller.
     pub fn record(&mut self, id: i64, event: &Event) -> Result<(), Error> {
         match event {
-            Event::RunStarted { .. } | Event::ServerStarting { .. } | Event::DataLoading(_) => Ok(()),
+            Event::RunStarted { .. }
+            | Event::ServerStarting { .. }
+            | Event::Remark { .. }
+            | Event::DataLoading(_) => Ok(()),
             Event::ServerReady { server, description } => {
                 self.put_server(id, *server, "description", codec::pack(description))
             }

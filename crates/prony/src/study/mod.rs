@@ -22,7 +22,7 @@ pub use builtin::{Builtin, Error, builtin, open};
 pub use mistake::Mistakes;
 pub use schema::{reference, schema};
 
-use load::spec::{Arrival, Distribution, Protocol, Workload};
+use load::spec::{Distribution, Stream};
 use mistake::{Collector, Source};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -126,21 +126,6 @@ pub struct DataSet {
     /// How the values of `k` are distributed over 1 to `rows`.
     #[serde(default)]
     pub k: Distribution,
-}
-
-/// One stream of a treatment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stream {
-    /// Its name; `main` where the study has only one.
-    pub name: String,
-    /// What it does, complete: the engine's own description.
-    pub workload: Workload,
-    /// Number of connections.
-    pub connections: u32,
-    /// When transactions start.
-    pub arrival: Arrival,
-    /// Prepared or text.
-    pub protocol: Protocol,
 }
 
 /// What the command line adds to a study's file.

@@ -1,7 +1,7 @@
 //! The parts of a treatment, read from the tree: a server, a data set, the streams.
 
 use super::{
-    DataSet, Server, ServerSource, Stream,
+    DataSet, Server, ServerSource,
     keys::{DATA, SERVER, STREAM},
     mistake::{Collector, Place},
     read::{Values, check},
@@ -9,7 +9,7 @@ use super::{
     written,
 };
 use crate::workload::{self, OptionKind, Options};
-use load::spec::{Arrival, Protocol};
+use load::spec::{Arrival, Protocol, Stream};
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// Settings that Prony itself must choose, so that servers neither meet nor outlive their run.

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use load::{
     Histogram,
     sample::{ClientUsage, End, ErrorCount, Outcome, Phase, Sample, StreamOutcome, Tally},
-    spec::{Arrival, Protocol, Statement, Step, Transaction, Workload},
+    spec::{Arrival, Protocol, Statement, Step, Stream, Transaction, Workload},
 };
 use prony::{
-    plan::{DataPlan, Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, StreamPlan, Treatment, Trial},
+    plan::{DataPlan, Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
     provision::ServerDescription,
     run::{Event, TrialOutcome},
     telemetry::{Machine, Reading},
@@ -123,7 +123,7 @@ fn server_plan(name: &str, handling: &str) -> ServerPlan {
     }
 }
 
-fn stream(workload: &str, connections: u32) -> StreamPlan {
+fn stream(workload: &str, connections: u32) -> Stream {
     let statement = |kind: &str| {
         Step::Statement(Statement {
             kind: kind.to_owned(),
@@ -133,7 +133,7 @@ fn stream(workload: &str, connections: u32) -> StreamPlan {
             expect: load::spec::Expect::Anything,
         })
     };
-    StreamPlan {
+    Stream {
         name: "main".to_owned(),
         workload: Workload {
             name: workload.to_owned(),
@@ -267,7 +267,7 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     events.push(Event::TrialFinished { trial: number, outcome });
 }
 
-fn sample(stream: &StreamPlan, second: u32, rate: f64, dice: &mut Dice) -> Sample {
+fn sample(stream: &Stream, second: u32, rate: f64, dice: &mut Dice) -> Sample {
     let kinds = kinds(&stream.workload.name);
     let mean_ns = f64::from(stream.connections) / rate * 1e9;
     let mut transactions = Tally::new("transactions");
@@ -342,7 +342,7 @@ fn reading(second: u32, dice: &mut Dice) -> Reading {
     }
 }
 
-fn empty_outcome(stream: &StreamPlan) -> Outcome {
+fn empty_outcome(stream: &Stream) -> Outcome {
     let mut connect = Histogram::new();
     connect.record_ns(812_000);
     Outcome {
