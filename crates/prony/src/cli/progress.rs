@@ -114,13 +114,10 @@ impl RunProgress {
                 self.bar.set_message(format!("{}: {step}", self.server(*server)));
             }
             Event::ServerReady { server, description } => {
-                self.line(&format!(
-                    "{}: {} {}, {}",
-                    self.server(*server),
-                    description.product,
-                    description.version,
-                    description.origin
-                ));
+                // what comes after the colon is the catalogue's remark: for the report
+                let origin = description.origin.split(": ").next().unwrap_or_default();
+                let name = self.server(*server);
+                self.line(&format!("{name}: {} {}, {origin}", description.product, description.version));
                 self.data_begun = Instant::now();
             }
             Event::Remark { server, text } => self.line(&format!("{}: remark: {text}", self.server(*server))),
