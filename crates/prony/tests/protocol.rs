@@ -6,7 +6,10 @@
 
 use load::{
     client::{Answer, Connection, Error, options},
-    spec::{Address, Secret, Target, Tls, TlsMode},
+    spec::{
+        Address, Arrival, Distribution, Draw, Expect, Operand, Piece, Protocol, Secret, Step, Stream, Target,
+        Tls, TlsMode, Transaction, Workload,
+    },
 };
 use prony::{
     plan::{ServerPlan, ServerSource},
@@ -136,6 +139,7 @@ const QUICK: &[fn(&Server)] = &[
     commands_beside_queries,
     addresses_of_every_kind,
     both_sides_agree_on_what_both_can_do,
+    the_load_engine_runs_in_every_connection_mode,
 ];
 
 /// What takes longer.
@@ -350,6 +354,90 @@ fn tls_modes_do_what_they_say(server: &Server) {
         Err(error) => {
             server.skipped(&format!("no TLS: {error}"));
             assert!(!mode(TlsMode::Preferred, None).expect("goes on without").is_encrypted());
+        }
+    }
+}
+
+/// A transaction that reads all rows of a table and changes one of them.
+fn engine_workload() -> Workload {
+    let step = |kind: &str, pieces, expect| {
+        let (kind, keep) = (kind.to_owned(), Vec::new());
+        Step::Statement(load::spec::Statement { kind, pieces, text_only: false, keep, expect })
+    };
+    let plain = |kind, sql: &str, expect| step(kind, vec![Piece::Sql(sql.to_owned())], expect);
+    let write = vec![
+        Piece::Sql("UPDATE engine SET t = ".to_owned()),
+        Piece::Parameter(Operand::Draw(Draw::Pattern("#####@@@@@'\\".to_owned()))),
+        Piece::Sql(" WHERE id = ".to_owned()),
+        Piece::Parameter(Operand::Draw(Draw::Integer {
+            min: 1,
+            max: 3,
+            distribution: Distribution::Uniform,
+        })),
+    ];
+    let steps = vec![
+        plain("begin", "BEGIN", Expect::Anything),
+        plain("read", "SELECT id, t FROM engine", Expect::Row),
+        step("write", write, Expect::Change),
+        plain("commit", "COMMIT", Expect::Anything),
+    ];
+    let transactions = vec![Transaction { name: "all".to_owned(), weight: 1.0, steps }];
+    Workload { name: "all".to_owned(), tables: 1, transactions }
+}
+
+fn the_load_engine_runs_in_every_connection_mode(server: &Server) {
+    let mut connection = server.open();
+    for sql in [
+        "DROP TABLE IF EXISTS engine",
+        "CREATE TABLE engine (id INT PRIMARY KEY, t VARCHAR(60)) ENGINE=InnoDB",
+        "INSERT INTO engine VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+    ] {
+        connection.query(sql).expect("a table with three rows");
+    }
+    let mut modes =
+        vec![("plain", server.target.clone()), ("compressed", server.with(|target| target.compress = true))];
+    let tls = Tls { mode: TlsMode::Required, ..Tls::default() };
+    let encrypted = server.with(|target| target.tls = tls);
+    if Connection::open(&encrypted, PATIENCE).is_ok() {
+        modes.push(("TLS and compressed", Target { compress: true, ..encrypted.clone() }));
+        modes.push(("TLS", encrypted));
+    } else {
+        server.skipped("no TLS for the engine");
+    }
+    modes.push(("preferred TLS", server.with(|target| target.tls.mode = TlsMode::Preferred)));
+    if let Some(path) = socket(server) {
+        modes.push(("socket", server.with(|target| target.address = Address::Unix(path.into()))));
+    }
+    for (mode, target) in modes {
+        for protocol in [Protocol::Prepared, Protocol::Text] {
+            let stream = Stream {
+                name: "main".to_owned(),
+                workload: engine_workload(),
+                connections: 4,
+                arrival: Arrival::Closed,
+                protocol,
+            };
+            let spec = load::Spec {
+                target: target.clone(),
+                streams: vec![stream],
+                warm_up: Duration::ZERO,
+                interval: Duration::from_millis(250),
+                seed: 5,
+                workers: Some(2),
+            };
+            let outcome = load::run(&spec, &load::Stop::default(), &mut |_| ()).expect(mode);
+            let stream = &outcome.streams[0];
+            assert_eq!(outcome.end, load::sample::End::Completed, "{mode}, {protocol:?}");
+            let passing = [1205, 1213, 1020]; // what concurrent writers may meet
+            assert!(
+                stream.errors.iter().all(|error| passing.contains(&error.code)),
+                "{mode}: {:?}",
+                stream.errors
+            );
+            assert!(stream.transactions.count > 0, "{mode}, {protocol:?}");
+            assert_eq!(stream.statements[1].rows, 3 * stream.statements[1].count, "{mode}, {protocol:?}");
+            assert_eq!(stream.statements[2].unchanged, 0, "{mode}, {protocol:?}");
+            assert_eq!(stream.connections_opened, 4, "{mode}, {protocol:?}");
         }
     }
 }
