@@ -24,6 +24,7 @@ test: tools ## All quick tests, a real server included
 
 test-long: tools ## The long tests too: every server version, simulations, bigger data sets
 	$(CARGO) test --workspace -- --include-ignored
+	$(CARGO) test --release -p prony --test prepare_speed -- --ignored --nocapture
 	scripts/fuzz.sh 60
 
 lint: tools ## Formatting, clippy, rustdoc, licences of dependencies, committed generated files
