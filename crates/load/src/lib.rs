@@ -26,6 +26,6 @@ mod worker;
 
 pub use engine::{Error, Progress, Stop, run};
 pub use histogram::Histogram;
-pub use program::Error as ProgramError;
+pub use program::{Error as ProgramError, statements_prepared};
 pub use sample::{Outcome, Sample};
 pub use spec::Spec;

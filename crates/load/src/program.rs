@@ -166,6 +166,17 @@ pub(crate) struct Drawer<'a> {
     pub(crate) connection: u32,
 }
 
+/// Most statements that one connection of a workload prepares: each different one once, and once for each table where its
+/// text depends on that. For checks of a server's limits before a load.
+///
+/// # Errors
+/// If the workload cannot be run.
+pub fn statements_prepared(workload: &Workload, protocol: Protocol) -> Result<u64, Error> {
+    let program = Program::new(workload, protocol, 1)?;
+    let prepared = program.statements.iter().filter(|sentence| sentence.prepared);
+    Ok(prepared.map(|sentence| sentence.table.map_or(1, |_| u64::from(program.tables))).sum())
+}
+
 impl Program {
     /// Compiles a workload for a stream of `connections` connections.
     pub(crate) fn new(workload: &Workload, protocol: Protocol, connections: u32) -> Result<Self, Error> {
@@ -406,5 +417,33 @@ impl Compiler {
         }
         self.kinds.push(name.to_owned());
         self.kinds.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Operand, Transaction};
+
+    #[test]
+    fn prepared_statements_are_counted_as_the_engine_prepares_them() {
+        let statement = |pieces, text_only| {
+            let (kind, keep) = ("any".to_owned(), Vec::new());
+            Step::Statement(Statement { kind, pieces, text_only, keep, expect: Expect::Anything })
+        };
+        let sql = |text: &str| Piece::Sql(text.to_owned());
+        let id = || Operand::Draw(Draw::Connection);
+        let steps = vec![
+            statement(vec![sql("BEGIN")], false),
+            statement(vec![sql("SELECT 'Table(1)'")], false), // a text that only looks like one with a table
+            statement(vec![sql("SELECT c FROM t"), Piece::Table(0), Piece::Parameter(id())], false),
+            statement(vec![sql("SELECT c FROM t"), Piece::Table(0), Piece::Parameter(id())], false),
+            statement(vec![sql("SELECT "), Piece::Inline(id())], false),
+            statement(vec![sql("COMMIT")], true),
+        ];
+        let transactions = vec![Transaction { name: "all".to_owned(), weight: 1.0, steps }];
+        let workload = Workload { name: "all".to_owned(), tables: 8, transactions };
+        assert_eq!(statements_prepared(&workload, Protocol::Prepared), Ok(2 + 8));
+        assert_eq!(statements_prepared(&workload, Protocol::Text), Ok(0));
     }
 }

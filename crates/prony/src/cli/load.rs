@@ -8,13 +8,13 @@ use super::{
     progress::LoadProgress,
 };
 use crate::{
-    provision::{self, Wants, target},
+    provision::{self, target},
     run, workload,
 };
 use load::{
     Spec,
     sample::End,
-    spec::{Address, Arrival, Protocol, Stream, Target},
+    spec::{Arrival, Protocol, Stream, Target},
 };
 
 /// "Table doesn't exist".
@@ -83,12 +83,7 @@ fn stream(options: &LoadOptions) -> Result<Stream, Failure> {
 /// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load.
 fn check(target: &Target, stream: &Stream) -> Result<Vec<String>, Failure> {
     let mut connection = provision::log_in(target).map_err(|error| Failure::cannot_begin(chain(&error)))?;
-    let prepared = run::statements_prepared(&stream.workload, stream.protocol);
-    let wants = Wants {
-        connections: stream.connections,
-        prepared_statements: u64::from(stream.connections) * prepared,
-        tcp: matches!(target.address, Address::Tcp { .. }),
-    };
+    let wants = run::wants(std::slice::from_ref(stream), target);
     provision::preflight(&mut connection, &wants).map_err(|error| Failure::cannot_begin(chain(&error)))
 }
 

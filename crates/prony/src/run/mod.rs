@@ -9,7 +9,7 @@ mod trial;
 
 pub use doubt::doubts;
 pub use event::{DataProgress, Event, TrialOutcome};
-pub use trial::statements_prepared;
+pub use trial::wants;
 
 use crate::{
     dataset,
@@ -176,7 +176,7 @@ impl Run<'_, '_> {
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
-            let wants = trial::wants(&plan.treatments[each], &target);
+            let wants = wants(&plan.treatments[each].streams, &target);
             let limits = provision::preflight(&mut connection, &wants);
             remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
         }

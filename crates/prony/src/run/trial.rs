@@ -2,16 +2,17 @@
 
 use super::{Error, Event, Reader, TrialOutcome, doubts};
 use crate::{
-    plan::{Plan, Treatment, Trial},
+    plan::{Plan, Trial},
     provision::Wants,
     telemetry::{Reading, Sampler},
 };
 use load::{
     Spec, Stop,
     sample::End,
-    spec::{Address, Protocol, Step, Target},
+    spec::{Address, Stream, Target},
+    statements_prepared,
 };
-use std::{collections::BTreeSet, sync::mpsc, time::Instant};
+use std::{sync::mpsc, time::Instant};
 
 /// Runs one trial and tells of it.
 pub(super) fn carry_out(
@@ -77,33 +78,17 @@ fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
     }
 }
 
-/// What a treatment needs of server and machine.
-pub(super) fn wants(treatment: &Treatment, target: &Target) -> Wants {
-    let connections = treatment.streams.iter().map(|stream| stream.connections).sum();
-    let prepared = treatment
-        .streams
-        .iter()
-        .map(|stream| u64::from(stream.connections) * statements_prepared(&stream.workload, stream.protocol));
+/// What these streams together need of server and machine.
+#[must_use]
+pub fn wants(streams: &[Stream], target: &Target) -> Wants {
+    // a workload that cannot be run needs nothing: the load itself says why
+    let of_connection = |stream: &Stream| statements_prepared(&stream.workload, stream.protocol).unwrap_or(0);
     Wants {
-        connections,
-        prepared_statements: prepared.sum(),
+        connections: streams.iter().map(|stream| stream.connections).sum(),
+        prepared_statements: streams
+            .iter()
+            .map(|stream| u64::from(stream.connections) * of_connection(stream))
+            .sum(),
         tcp: matches!(target.address, Address::Tcp { .. }),
     }
-}
-
-/// Most statements that one connection of a workload prepares: each different one once for each table.
-#[must_use]
-pub fn statements_prepared(workload: &load::spec::Workload, protocol: Protocol) -> u64 {
-    if protocol == Protocol::Text {
-        return 0;
-    }
-    let steps = workload.transactions.iter().flat_map(|transaction| &transaction.steps);
-    let different: BTreeSet<String> = steps
-        .filter_map(|step| match step {
-            Step::Statement(statement) if !statement.text_only => Some(format!("{:?}", statement.pieces)),
-            _ => None,
-        })
-        .collect();
-    let of_tables = different.iter().filter(|pieces| pieces.contains("Table(")).count() as u64;
-    (different.len() as u64 - of_tables) + of_tables * u64::from(workload.tables)
 }
