@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
         now_ns: u64,
     ) {
         self.tally.batch.streams[stream].errors += 1;
-        if self.tally.phase == Phase::Measure && self.tally.started() {
+        if self.tally.is_measuring() {
             let at = Duration::from_nanos(now_ns.saturating_sub(self.tally.start_ns()));
             self.errors[stream].add(code, state, message, at);
         }
@@ -129,6 +129,13 @@ impl Timeline {
     pub(crate) fn start(&mut self, start_ns: u64) {
         self.start_ns = Some(start_ns);
         self.end_ns = start_ns + self.seconds.end_ns(0);
+    }
+
+    /// Whether what is counted now belongs to the measurement interval: neither to the warm-up nor to what is waited for
+    /// after the end.
+    #[inline]
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.started() && self.phase == Phase::Measure && !self.over
     }
 
     pub(crate) fn started(&self) -> bool {

@@ -4,7 +4,6 @@ use crate::{
     bench::Bench,
     connection::{Connection, Loss, Prepared, Stage},
     program::{Action, Drawer, Drawn, Input, Part, Program, Sentence},
-    sample::Phase,
     spec::{Expect, SlotIndex},
 };
 use std::io::Write as _;
@@ -75,7 +74,7 @@ impl Connection {
         let tally = &mut bench.tally.batch.streams[self.stream].transactions[self.routine];
         tally.count += 1;
         tally.service.record_ns(now_ns - began_ns);
-        if bench.tally.phase == Phase::Measure && !bench.tally.over {
+        if bench.tally.is_measuring() {
             self.finished += 1;
         }
     }
@@ -354,7 +353,7 @@ impl Connection {
         if self.status & status::IN_TRANSACTION == 0 {
             return self.after_failure(bench);
         }
-        bench.rolled_back[self.stream] += 1;
+        bench.rolled_back[self.stream] += u64::from(bench.tally.is_measuring());
         bench.out.clear();
         let session = self.session.as_mut().ok_or(Loss::Closed)?;
         session.query(b"ROLLBACK", &mut bench.out)?;

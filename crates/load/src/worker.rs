@@ -9,7 +9,6 @@ use crate::{
     io::{self, Usage},
     program::Program,
     record::ErrorBook,
-    sample::Phase,
 };
 use rustix::{
     event::{Timespec, epoll},
@@ -134,7 +133,7 @@ impl<'a> Worker<'a> {
         {
             self.start(poll, start_ns);
         }
-        if self.measuring() && self.usage_at_start.is_none() {
+        if self.bench.tally.is_measuring() && self.usage_at_start.is_none() {
             self.usage_at_start = Some(io::thread_usage());
         }
         if let Some(message) = self.bench.hopeless.take() {
@@ -146,10 +145,6 @@ impl<'a> Worker<'a> {
             self.note_in_flight(now_ns);
             self.bench.stopping = true;
         }
-    }
-
-    fn measuring(&self) -> bool {
-        self.bench.tally.started() && self.bench.tally.phase == Phase::Measure
     }
 
     fn start(&mut self, poll: &OwnedFd, start_ns: u64) {
