@@ -30,16 +30,17 @@ impl Connection {
         self.step = 0;
         self.began_ns = None;
         self.arena.clear();
-        self.advance(bench)
+        let now_ns = bench.now_ns();
+        self.advance(now_ns, bench)
     }
 
     /// Goes on with the current transaction until something must be waited for.
-    fn advance(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+    /// `now_ns` is when the last reply came: a transaction ends with the reply to its last statement, in the same second.
+    fn advance(&mut self, mut now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
         let programs = bench.programs;
         let program = &programs[self.stream];
         loop {
             let Some(action) = program.transactions[self.routine].steps.get(self.step) else {
-                let now_ns = bench.now_ns();
                 self.end_transaction(bench, now_ns);
                 if bench.is_over() {
                     return self.rest(bench);
@@ -59,6 +60,7 @@ impl Connection {
                 Action::BulkRow { kind, head, row, limit_bytes } => {
                     self.began_ns.get_or_insert_with(|| bench.now_ns());
                     self.add_row(program, head, row, bench);
+                    now_ns = bench.now_ns(); // most of these transactions end without a reply
                     if self.bulk.len() >= *limit_bytes {
                         return self.send_bulk(*kind, bench);
                     }
@@ -298,7 +300,7 @@ impl Connection {
             return self.on_failure(now_ns, bench);
         }
         self.status = reply.status;
-        self.advance(bench)
+        self.advance(now_ns, bench)
     }
 
     /// Counts a reply to a statement of `kind`.
