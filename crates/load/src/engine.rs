@@ -5,11 +5,10 @@ use crate::{
     bench::{Login, Timeline},
     client,
     connection::Connection,
-    histogram::Histogram,
     io,
     program::{self, Program},
     record::{Batch, ErrorBook, Seconds, StreamBatch},
-    sample::{ClientUsage, End, Outcome, Phase, Sample, StreamOutcome},
+    sample::{ClientUsage, Connects, End, Outcome, Phase, Sample, StreamOutcome},
     spec::{Address, Spec, Target, TlsMode},
     tls::Connector,
     transport::Peer,
@@ -480,6 +479,7 @@ impl<'a> Gatherer<'a> {
                 transactions: stream.all_transactions(),
                 statements: stream.statements.clone(),
                 errors: stream.errors,
+                schedule: None,
             })));
         }
     }
@@ -497,6 +497,7 @@ impl<'a> Gatherer<'a> {
             cpu_system: self.usage_at_end.system.saturating_sub(self.usage_at_start.system),
             workers: reports.iter().map(|report| report.usage.user + report.usage.system).collect(),
             memory_bytes_max: io::memory_bytes_max(),
+            ..ClientUsage::default()
         };
         Outcome { streams, client, interval: self.measured, end, server_version }
     }
@@ -508,11 +509,11 @@ fn stream_outcome(
     total: StreamBatch,
     reports: &[Report],
 ) -> StreamOutcome {
-    let mut connect = Histogram::new();
+    let mut opening = Connects::default();
     let mut errors = ErrorBook::default();
     let mut transactions_by_connection = vec![0; stream.connections as usize];
     for report in reports {
-        connect.merge(&report.connect[index]);
+        opening.total.merge(&report.connect[index]);
         errors.merge(&report.errors[index]);
         for (_, number, count) in report.finished.iter().filter(|(of, _, _)| *of == index) {
             transactions_by_connection[*number as usize] = *count;
@@ -522,7 +523,7 @@ fn stream_outcome(
         name: stream.name.clone(),
         connections: stream.connections,
         connections_opened: reports.iter().map(|report| report.opened[index]).sum(),
-        connect,
+        opening,
         transactions: total.all_transactions(),
         by_transaction: total.transactions,
         statements: total.statements,
@@ -535,5 +536,6 @@ fn stream_outcome(
             .map(|report| report.in_flight[index].age_max)
             .max()
             .unwrap_or_default(),
+        ..StreamOutcome::default()
     }
 }

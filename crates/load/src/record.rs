@@ -81,11 +81,13 @@ impl StreamBatch {
 }
 
 fn clear(tally: &mut Tally) {
-    let Tally { name: _, count, errors, rows, affected, not_found, unchanged, service, response } = tally;
+    let Tally { name: _, count, errors, rows, affected, not_found, unchanged, cut_short, service, response } =
+        tally;
     if *count != 0 {
         service.clear();
     }
     (*count, *errors, *rows, *affected, *not_found, *unchanged) = (0, 0, 0, 0, 0, 0);
+    *cut_short = 0;
     if let Some(response) = response {
         response.clear();
     }

@@ -31,6 +31,56 @@ pub struct Sample {
     pub statements: Vec<Tally>,
     /// Errors of this second, all codes together.
     pub errors: u64,
+    /// What became due; `None` where the arrival has no schedule.
+    #[serde(default)]
+    pub schedule: Option<Schedule>,
+}
+
+/// What became of the starts of a schedule: [`crate::spec::Arrival::Paced`] and [`crate::spec::Arrival::Open`].
+///
+/// Over a whole interval, `backlog + offered = started + skipped + never_sent`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Due before, and not yet started when the second (or interval) began.
+    pub backlog: u64,
+    /// Became due.
+    pub offered: u64,
+    /// Were started.
+    pub started: u64,
+    /// Of `started`: more than [`LATE`] after they were due.
+    pub late: u64,
+    /// Given up because they were later than the arrival's `lateness_max`.
+    pub skipped: u64,
+    /// Due, and still not started at the end.
+    pub never_sent: u64,
+    /// Of `started`: from due to the first byte sent.
+    pub delay: Histogram,
+}
+
+/// A start is late when it comes more than this after it was due: well above what a timer and a busy processor cost.
+pub const LATE: Duration = Duration::from_millis(1);
+
+impl Schedule {
+    /// Adds the same time of another worker.
+    pub fn merge_beside(&mut self, other: &Self) {
+        self.backlog += other.backlog;
+        self.never_sent += other.never_sent;
+        self.merge_counts(other);
+    }
+
+    /// Adds the time that follows.
+    pub fn merge_after(&mut self, other: &Self) {
+        self.never_sent = other.never_sent;
+        self.merge_counts(other);
+    }
+
+    fn merge_counts(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.started += other.started;
+        self.late += other.late;
+        self.skipped += other.skipped;
+        self.delay.merge(&other.delay);
+    }
 }
 
 /// Counts and latency of one kind of work.
@@ -50,6 +100,9 @@ pub struct Tally {
     pub not_found: u64,
     /// Replies without an affected row where [`crate::spec::Expect::Change`] was expected.
     pub unchanged: u64,
+    /// Of `errors`: those that came after rows of the same result.
+    #[serde(default)]
+    pub cut_short: u64,
     /// From the actual send of the first byte to the last byte of the reply.
     pub service: Histogram,
     /// From the intended start to the last byte of the reply; `None` where the arrival makes it the same as `service`.
@@ -77,6 +130,7 @@ impl Tally {
         self.affected += other.affected;
         self.not_found += other.not_found;
         self.unchanged += other.unchanged;
+        self.cut_short += other.cut_short;
         if let Some(theirs) = &other.response {
             let service = &self.service;
             self.response.get_or_insert_with(|| service.clone()).merge(theirs);
@@ -115,16 +169,36 @@ pub enum End {
 }
 
 /// What one stream did.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct StreamOutcome {
     /// [`crate::spec::Stream::name`].
     pub name: String,
-    /// Connections asked for.
+    /// Connections asked for that work.
     pub connections: u32,
+    /// Connections asked for that only stay open.
+    #[serde(default)]
+    pub idle: u32,
     /// Connections that logged in, since the beginning; reconnects count again.
     pub connections_opened: u64,
-    /// Time to open a connection, TCP and login together.
-    pub connect: Histogram,
+    /// How they were opened before the load began.
+    #[serde(default)]
+    pub opening: Connects,
+    /// How they were opened in the measurement interval: by the connection mode, or because they were lost.
+    #[serde(default)]
+    pub reconnecting: Connects,
+    /// When it was active within the interval, since the load began (warm-up included): from, until. Rates of the stream
+    /// are over this time.
+    #[serde(default)]
+    pub active: (Duration, Duration),
+    /// Whether it reached its [`crate::spec::Stream::limit`]; `None`: it has none.
+    #[serde(default)]
+    pub limit_reached: Option<bool>,
+    /// What became of the schedule; `None` where the arrival has none.
+    #[serde(default)]
+    pub schedule: Option<Schedule>,
+    /// Times without success after something had failed, in order.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
     /// All transactions together, named `transactions`.
     pub transactions: Tally,
     /// The same, one entry for each transaction of the mix.
@@ -141,6 +215,59 @@ pub struct StreamOutcome {
     pub in_flight_at_end: u32,
     /// Age of the oldest of them, from its start.
     pub in_flight_age_max: Duration,
+}
+
+impl StreamOutcome {
+    /// How long the stream was active within the interval; `interval` is [`Outcome::interval`].
+    #[must_use]
+    pub fn active_time(&self, interval: Duration) -> Duration {
+        let (from, until) = self.active;
+        // records of the first version have no such times: their streams were active all the time
+        if until.is_zero() { interval } else { until.saturating_sub(from) }
+    }
+}
+
+/// How connections were opened. All times are of connections that logged in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Connects {
+    /// Logged in.
+    pub opened: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// From the beginning to the end of the login.
+    pub total: Histogram,
+    /// Of that, until TCP (or the Unix socket) was connected.
+    pub tcp: Histogram,
+    /// Of that, the TLS handshake; empty without TLS.
+    pub tls: Histogram,
+    /// Of that, the rest: greeting and authentication.
+    pub login: Histogram,
+    /// From the first statement sent after the login to its reply.
+    pub first_reply: Histogram,
+}
+
+impl Connects {
+    /// Adds those of another worker or time.
+    pub fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.failed += other.failed;
+        self.total.merge(&other.total);
+        self.tcp.merge(&other.tcp);
+        self.tls.merge(&other.tls);
+        self.login.merge(&other.login);
+        self.first_reply.merge(&other.first_reply);
+    }
+}
+
+/// A time in which a stream had no success, from its first failure on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The first failure, since the load began.
+    pub from: Duration,
+    /// The first success after it, or the end of the load.
+    pub until: Duration,
+    /// Whether there was a success after it.
+    pub recovered: bool,
 }
 
 /// How often an error came.
@@ -171,4 +298,11 @@ pub struct ClientUsage {
     pub workers: Vec<Duration>,
     /// Peak resident memory of the process, bytes.
     pub memory_bytes_max: u64,
+    /// The engine's own part of a start's delay: from when a transaction was due and had a connection to when it was sent.
+    /// Only of arrivals that wait for a time: think time, paced, open loop.
+    #[serde(default)]
+    pub send_delay: Histogram,
+    /// How long a socket that the kernel had reported as readable waited for its turn.
+    #[serde(default)]
+    pub queueing: Histogram,
 }

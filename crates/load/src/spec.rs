@@ -1,7 +1,7 @@
 //! What is asked of the engine: the target, the streams and their workloads, how long. Plain values; nothing here acts.
 
 use serde::{Deserialize, Serialize};
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 
 /// One load: which server, which streams, for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,12 +13,67 @@ pub struct Spec {
     pub streams: Vec<Stream>,
     /// Load before the measurement; its samples are marked [`crate::sample::Phase::WarmUp`].
     pub warm_up: Duration,
-    /// The measurement interval.
+    /// The measurement interval. Where streams have a [`Stream::limit`] it is the longest: the load ends as soon as all
+    /// of them have reached theirs.
     pub interval: Duration,
     /// Seed of everything random: connection `n` of stream `s` draws the same numbers on any thread.
     pub seed: u64,
     /// Worker threads; `None` lets the engine choose.
     pub workers: Option<u32>,
+    /// Source addresses to connect from, in turn: each gives as many ports as the kernel's port range has. Empty: the
+    /// kernel chooses.
+    #[serde(default)]
+    pub sources: Vec<IpAddr>,
+    /// Connections opened in a second before the load begins; `None`: as fast as the server takes them.
+    #[serde(default)]
+    pub open_rate: Option<f64>,
+    /// How long opening one connection may take, from the first packet to the end of the login.
+    #[serde(default = "connect_timeout")]
+    pub connect_timeout: Duration,
+    /// How long a reply may take before its connection is given up (error 2013) and opened anew; `None`: any time.
+    #[serde(default)]
+    pub reply_timeout: Option<Duration>,
+    /// How the workers are scheduled.
+    #[serde(default)]
+    pub scheduling: Scheduling,
+}
+
+/// Default of [`Spec::connect_timeout`].
+fn connect_timeout() -> Duration {
+    Duration::from_secs(10)
+}
+
+impl Spec {
+    /// A load with the default for everything else.
+    #[must_use]
+    pub fn new(target: Target, streams: Vec<Stream>, warm_up: Duration, interval: Duration) -> Self {
+        Self {
+            target,
+            streams,
+            warm_up,
+            interval,
+            seed: 0,
+            workers: None,
+            sources: Vec::new(),
+            open_rate: None,
+            connect_timeout: connect_timeout(),
+            reply_timeout: None,
+            scheduling: Scheduling::default(),
+        }
+    }
+}
+
+/// Scheduling policy of the worker threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// [`Scheduling::Batch`] where all streams are closed loops, [`Scheduling::Normal`] where one has a schedule to keep.
+    #[default]
+    Auto,
+    /// SCHED_BATCH: a worker that wakes up does not preempt the server thread that answers.
+    Batch,
+    /// SCHED_OTHER: a worker that wakes up may preempt whoever runs.
+    Normal,
 }
 
 /// How to reach a server and log in.
@@ -126,21 +181,187 @@ pub struct Stream {
     pub name: String,
     /// What the connections do.
     pub workload: Workload,
-    /// Number of connections, 1 or more.
+    /// Number of connections that work, 1 or more.
     pub connections: u32,
+    /// Connections that are opened as well and do nothing: they are numbered after the others.
+    #[serde(default)]
+    pub idle: u32,
     /// When the next transaction starts.
     pub arrival: Arrival,
+    /// How long a connection is kept.
+    #[serde(default)]
+    pub connect: ConnectionMode,
     /// Whether statements are prepared on the server.
     pub protocol: Protocol,
+    /// When it begins.
+    #[serde(default)]
+    pub begin: Begin,
+    /// What ends it before the interval is over.
+    #[serde(default)]
+    pub limit: Option<Limit>,
+}
+
+impl Stream {
+    /// A closed loop of prepared statements over lasting connections.
+    #[must_use]
+    pub fn new(name: impl Into<String>, workload: Workload, connections: u32) -> Self {
+        Self {
+            name: name.into(),
+            workload,
+            connections,
+            idle: 0,
+            arrival: Arrival::Closed,
+            connect: ConnectionMode::Long,
+            protocol: Protocol::Prepared,
+            begin: Begin::Together,
+            limit: None,
+        }
+    }
 }
 
 /// When a connection starts its next transaction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
     /// As soon as the last one has ended.
     #[default]
     Closed,
+    /// A pause after the last one has ended.
+    Think(Think),
+    /// Each connection one transaction every so often, at times fixed beforehand; the connections' times are spread
+    /// evenly. A connection that is late goes on at once until it has caught up.
+    Paced {
+        /// From one intended start to the next, on each connection.
+        every: Duration,
+        /// A start that is later than this is skipped; `None`: none is.
+        #[serde(default)]
+        lateness_max: Option<Duration>,
+    },
+    /// At a rate, at times fixed beforehand, whoever is free: what finds no free connection waits for one.
+    Open {
+        /// Starts in a second, all connections together.
+        rate: Rate,
+        /// How the starts lie in time.
+        #[serde(default)]
+        gaps: Gaps,
+        /// A start that is later than this is skipped; `None`: none is.
+        #[serde(default)]
+        lateness_max: Option<Duration>,
+    },
+}
+
+impl Arrival {
+    /// Whether starts have times that are fixed beforehand.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        matches!(self, Self::Paced { .. } | Self::Open { .. })
+    }
+}
+
+/// How long a connection pauses between two transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Think {
+    /// Always the same.
+    Fixed(Duration),
+    /// Exponentially distributed with this mean.
+    Exponential(Duration),
+}
+
+/// How the starts of an open loop lie in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gaps {
+    /// Evenly.
+    Constant,
+    /// As independent customers come: a Poisson process.
+    #[default]
+    Poisson,
+}
+
+/// A rate of starts in a second that may change with time; time counts from the stream's begin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rate {
+    /// Always this.
+    Constant(f64),
+    /// One after the other; the last one lasts.
+    Steps(Vec<RateStep>),
+    /// Changes evenly, then stays.
+    Ramp {
+        /// At the begin.
+        from: f64,
+        /// At the end.
+        to: f64,
+        /// How long it takes.
+        over: Duration,
+    },
+    /// Up and down: `mean + amplitude * sin(2 pi t / period)`.
+    Sine {
+        /// In the middle.
+        mean: f64,
+        /// At most this much more and less; not above `mean`.
+        amplitude: f64,
+        /// From one top to the next.
+        period: Duration,
+    },
+    /// `peak` for the first `length` of each `every`, otherwise `base`.
+    Burst {
+        /// Between bursts.
+        base: f64,
+        /// In a burst.
+        peak: f64,
+        /// How long a burst lasts.
+        length: Duration,
+        /// From the begin of one burst to that of the next.
+        every: Duration,
+    },
+}
+
+/// A rate and how long it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// Starts in a second.
+    pub rate: f64,
+    /// How long.
+    pub lasts: Duration,
+}
+
+/// How long a connection is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionMode {
+    /// For the whole load.
+    #[default]
+    Long,
+    /// For so many transactions, 1 or more; then it is closed and a new one opened.
+    Transactions(u32),
+    /// For one statement. What a transaction keeps in the session (BEGIN, temporary tables) is lost in between.
+    Statement,
+}
+
+/// When a stream begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Begin {
+    /// With the load; a stream with a [`Stream::limit`] when the warm-up is over, as its limit counts what is measured.
+    #[default]
+    Together,
+    /// This long after the warm-up was over.
+    After(Duration),
+    /// When the stream of this name, which must have a [`Stream::limit`], has reached it.
+    WhenDone(String),
+}
+
+/// What ends a stream before the interval is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// So many transactions have been started, exactly.
+    Transactions(u64),
+    /// So many rows, received and affected together, or just above.
+    Rows(u64),
 }
 
 /// Text or prepared statements.

@@ -5,8 +5,8 @@ use load::{
     null::{self, Answer, Asked, NullServer},
     sample::{End, Phase},
     spec::{
-        Address, Arrival, Draw, Expect, Operand, Piece, Protocol, Secret, Statement, Step, Stream, Target,
-        Tls, Transaction, Workload,
+        Address, Draw, Expect, Operand, Piece, Protocol, Secret, Statement, Step, Stream, Target, Tls,
+        Transaction, Workload,
     },
 };
 use std::{
@@ -30,27 +30,16 @@ fn select() -> Workload {
 
 fn spec(server: &NullServer, workload: Workload, connections: u32, interval: Duration) -> Spec {
     let address = server.address();
-    Spec {
-        target: Target {
-            address: Address::Tcp { host: address.ip().to_string(), port: address.port() },
-            user: "test".to_owned(),
-            password: Secret::default(),
-            database: None,
-            tls: Tls::default(),
-            compress: false,
-        },
-        streams: vec![Stream {
-            name: "main".to_owned(),
-            workload,
-            connections,
-            arrival: Arrival::Closed,
-            protocol: Protocol::Prepared,
-        }],
-        warm_up: Duration::ZERO,
-        interval,
-        seed: 1,
-        workers: None,
-    }
+    let target = Target {
+        address: Address::Tcp { host: address.ip().to_string(), port: address.port() },
+        user: "test".to_owned(),
+        password: Secret::default(),
+        database: None,
+        tls: Tls::default(),
+        compress: false,
+    };
+    let streams = vec![Stream::new("main", workload, connections)];
+    Spec { seed: 1, ..Spec::new(target, streams, Duration::ZERO, interval) }
 }
 
 fn run(spec: &Spec) -> Outcome {

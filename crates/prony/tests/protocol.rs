@@ -7,8 +7,8 @@
 use load::{
     client::{Answer, Connection, Error, options},
     spec::{
-        Address, Arrival, Distribution, Draw, Expect, Operand, Piece, Protocol, Secret, Step, Stream, Target,
-        Tls, TlsMode, Transaction, Workload,
+        Address, Distribution, Draw, Expect, Operand, Piece, Protocol, Secret, Step, Stream, Target, Tls,
+        TlsMode, Transaction, Workload,
     },
 };
 use prony::{
@@ -410,20 +410,12 @@ fn the_load_engine_runs_in_every_connection_mode(server: &Server) {
     }
     for (mode, target) in modes {
         for protocol in [Protocol::Prepared, Protocol::Text] {
-            let stream = Stream {
-                name: "main".to_owned(),
-                workload: engine_workload(),
-                connections: 4,
-                arrival: Arrival::Closed,
-                protocol,
-            };
+            let stream = Stream { protocol, ..Stream::new("main", engine_workload(), 4) };
+            let interval = Duration::from_millis(250);
             let spec = load::Spec {
-                target: target.clone(),
-                streams: vec![stream],
-                warm_up: Duration::ZERO,
-                interval: Duration::from_millis(250),
                 seed: 5,
                 workers: Some(2),
+                ..load::Spec::new(target.clone(), vec![stream], Duration::ZERO, interval)
             };
             let outcome = load::run(&spec, &load::Stop::default(), &mut |_| ()).expect(mode);
             let stream = &outcome.streams[0];

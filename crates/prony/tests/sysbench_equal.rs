@@ -4,7 +4,7 @@
 
 use load::{
     client::Connection,
-    spec::{Address, Arrival, Protocol, Spec, Stream, Target},
+    spec::{Address, Spec, Stream, Target},
 };
 use prony::{
     dataset,
@@ -82,19 +82,11 @@ impl Bench {
 
     fn prony(&self, database: &str, name: &str, options: &Options, interval: Duration) {
         let workload = workload::builtin(name, options).expect("good options");
+        let streams = vec![Stream::new("main", workload, 1)];
         let spec = Spec {
-            target: self.target(database),
-            streams: vec![Stream {
-                name: "main".to_owned(),
-                workload,
-                connections: 1,
-                arrival: Arrival::Closed,
-                protocol: Protocol::Prepared,
-            }],
-            warm_up: Duration::ZERO,
-            interval,
             seed: 1,
             workers: Some(1),
+            ..Spec::new(self.target(database), streams, Duration::ZERO, interval)
         };
         load::run(&spec, &load::Stop::default(), &mut |_| ()).expect("a load");
     }

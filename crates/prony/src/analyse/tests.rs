@@ -45,7 +45,6 @@ fn outcome(connections: u32, per_second: f64) -> Outcome {
         name: "main".to_owned(),
         connections,
         connections_opened: u64::from(connections),
-        connect: Histogram::new(),
         transactions: tally("transactions", per_second, mean_ms),
         by_transaction: Vec::new(),
         statements: vec![tally("point_selects", per_second * 10.0, mean_ms / 10.0)],
@@ -54,6 +53,7 @@ fn outcome(connections: u32, per_second: f64) -> Outcome {
         transactions_by_connection: Vec::new(),
         in_flight_at_end: connections,
         in_flight_age_max: Duration::ZERO,
+        ..StreamOutcome::default()
     };
     Outcome {
         streams: vec![stream],
@@ -207,6 +207,7 @@ fn one_trial_gets_an_interval_from_within_and_no_verdict() {
                     transactions: stream.transactions,
                     statements: stream.statements,
                     errors: 0,
+                    schedule: None,
                 }
             })
             .collect();

@@ -198,7 +198,7 @@ impl Figures {
             errors_by_code: stream.errors.iter().map(ErrorFigure::new).collect(),
             rolled_back: stream.rolled_back,
             connections_opened: stream.connections_opened,
-            connect: LatencyFigures::of(&stream.connect),
+            connect: LatencyFigures::of(&stream.opening.total),
             connections_idle: of_connection.iter().filter(|&&count| count == 0).count() as u64,
             transactions_of_connection: Spread {
                 min: of_connection.iter().copied().min().unwrap_or(0),

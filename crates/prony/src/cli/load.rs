@@ -14,7 +14,7 @@ use crate::{
 use load::{
     Spec,
     sample::End,
-    spec::{Arrival, Protocol, Stream, Target},
+    spec::{Protocol, Stream, Target},
 };
 
 /// "Table doesn't exist".
@@ -27,13 +27,11 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     for remark in check(&target, &stream)? {
         eprintln!("remark: {remark}");
     }
+    let streams = vec![stream.clone()];
     let spec = Spec {
-        target: target.clone(),
-        streams: vec![stream.clone()],
-        warm_up: options.warm_up.0,
-        interval: options.duration.0,
         seed: options.seed,
         workers: options.workers,
+        ..Spec::new(target.clone(), streams, options.warm_up.0, options.duration.0)
     };
     let stop = interrupt::stop_on_signals();
     let mut progress = LoadProgress::new(options.warm_up.0 + options.duration.0);
@@ -71,13 +69,7 @@ fn stream(options: &LoadOptions) -> Result<Stream, Failure> {
         ProtocolFlag::Prepared => Protocol::Prepared,
         ProtocolFlag::Text => Protocol::Text,
     };
-    Ok(Stream {
-        name: "main".to_owned(),
-        workload,
-        connections: options.connections,
-        arrival: Arrival::Closed,
-        protocol,
-    })
+    Ok(Stream { protocol, ..Stream::new("main", workload, options.connections) })
 }
 
 /// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load.

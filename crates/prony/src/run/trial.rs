@@ -68,14 +68,8 @@ pub(super) fn carry_out(
 }
 
 fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
-    Spec {
-        target: target.clone(),
-        streams: plan.treatments[trial.treatment].streams.clone(),
-        warm_up: plan.warm_up,
-        interval: plan.interval,
-        seed: trial.seed,
-        workers: None,
-    }
+    let streams = plan.treatments[trial.treatment].streams.clone();
+    Spec { seed: trial.seed, ..Spec::new(target.clone(), streams, plan.warm_up, plan.interval) }
 }
 
 /// What these streams together need of server and machine.

@@ -8,7 +8,7 @@
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use load::{
     Histogram,
-    sample::{Phase, Sample, Tally},
+    sample::{Phase, Sample, Schedule, Tally},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -48,6 +48,9 @@ struct Second {
     errors: u64,
     transactions: Counts,
     statements: Vec<Counts>,
+    /// With its histogram, rounded: most loads have none.
+    #[serde(default)]
+    schedule: Option<Schedule>,
 }
 
 /// One tally without its histograms.
@@ -60,6 +63,8 @@ struct Counts {
     affected: u64,
     not_found: u64,
     unchanged: u64,
+    #[serde(default)]
+    cut_short: u64,
     /// Whether the response time has a histogram of its own.
     response: bool,
 }
@@ -127,6 +132,7 @@ impl Second {
             errors: sample.errors,
             transactions: Counts::of(&sample.transactions),
             statements: sample.statements.iter().map(Counts::of).collect(),
+            schedule: sample.schedule.as_ref().map(|of| Schedule { delay: of.delay.coarse(), ..of.clone() }),
         }
     }
 
@@ -149,6 +155,7 @@ impl Second {
                 .into_iter()
                 .map(|counts| counts.with_histograms(own))
                 .collect::<Result<_, _>>()?,
+            schedule: self.schedule,
         })
     }
 }
@@ -163,6 +170,7 @@ impl Counts {
             affected: tally.affected,
             not_found: tally.not_found,
             unchanged: tally.unchanged,
+            cut_short: tally.cut_short,
             response: tally.response.is_some(),
         }
     }
@@ -179,6 +187,7 @@ impl Counts {
             affected: self.affected,
             not_found: self.not_found,
             unchanged: self.unchanged,
+            cut_short: self.cut_short,
             service,
             response,
         })

@@ -9,7 +9,7 @@ use super::{
     written,
 };
 use crate::workload::{self, OptionKind, Options};
-use load::spec::{Arrival, Protocol, Stream};
+use load::spec::{Protocol, Stream};
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// Settings that Prony itself must choose, so that servers neither meet nor outlive their run.
@@ -253,17 +253,11 @@ fn stream(
     if let Some(generator) = &data.generator {
         data_set.generator.clone_from(generator);
     }
-    let stream = Stream {
-        name: values.text("name").unwrap_or_default(),
-        workload,
-        connections: u32::try_from(values.count("connections")).unwrap_or(u32::MAX),
-        arrival: Arrival::Closed,
-        protocol: if values.text("protocol").as_deref() == Some("text") {
-            Protocol::Text
-        } else {
-            Protocol::Prepared
-        },
-    };
+    let connections = u32::try_from(values.count("connections")).unwrap_or(u32::MAX);
+    let protocol =
+        if values.text("protocol").as_deref() == Some("text") { Protocol::Text } else { Protocol::Prepared };
+    let name = values.text("name").unwrap_or_default();
+    let stream = Stream { protocol, ..Stream::new(name, workload, connections) };
     Some((stream, data_set))
 }
 

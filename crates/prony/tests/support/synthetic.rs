@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use load::{
     Histogram,
-    sample::{ClientUsage, End, ErrorCount, Outcome, Phase, Sample, StreamOutcome, Tally},
-    spec::{Arrival, Protocol, Statement, Step, Stream, Transaction, Workload},
+    sample::{ClientUsage, Connects, End, ErrorCount, Outcome, Phase, Sample, StreamOutcome, Tally},
+    spec::{Statement, Step, Stream, Transaction, Workload},
 };
 use prony::{
     plan::{DataPlan, Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
@@ -133,21 +133,13 @@ fn stream(workload: &str, connections: u32) -> Stream {
             expect: load::spec::Expect::Anything,
         })
     };
-    Stream {
-        name: "main".to_owned(),
-        workload: Workload {
-            name: workload.to_owned(),
-            tables: 1,
-            transactions: vec![Transaction {
-                name: workload.to_owned(),
-                weight: 1.0,
-                steps: kinds(workload).iter().map(|kind| statement(kind)).collect(),
-            }],
-        },
-        connections,
-        arrival: Arrival::Closed,
-        protocol: Protocol::Prepared,
-    }
+    let transaction = Transaction {
+        name: workload.to_owned(),
+        weight: 1.0,
+        steps: kinds(workload).iter().map(|kind| statement(kind)).collect(),
+    };
+    let workload = Workload { name: workload.to_owned(), tables: 1, transactions: vec![transaction] };
+    Stream::new("main", workload, connections)
 }
 
 fn kinds(workload: &str) -> &'static [&'static str] {
@@ -295,6 +287,7 @@ fn sample(stream: &Stream, second: u32, rate: f64, dice: &mut Dice) -> Sample {
         errors: transactions.errors,
         transactions,
         statements,
+        schedule: None,
     }
 }
 
@@ -350,7 +343,11 @@ fn empty_outcome(stream: &Stream) -> Outcome {
             name: "main".to_owned(),
             connections: stream.connections,
             connections_opened: u64::from(stream.connections),
-            connect,
+            opening: Connects {
+                opened: u64::from(stream.connections),
+                total: connect,
+                ..Connects::default()
+            },
             transactions: Tally::new("transactions"),
             by_transaction: vec![Tally::new(&stream.workload.name)],
             statements: kinds(&stream.workload.name).iter().map(|kind| Tally::new(kind)).collect(),
@@ -359,12 +356,14 @@ fn empty_outcome(stream: &Stream) -> Outcome {
             transactions_by_connection: Vec::new(),
             in_flight_at_end: stream.connections,
             in_flight_age_max: Duration::from_millis(3),
+            ..StreamOutcome::default()
         }],
         client: ClientUsage {
             cpu_user: Duration::from_millis(1800),
             cpu_system: Duration::from_millis(1400),
             workers: vec![Duration::from_millis(3150)],
             memory_bytes_max: 48 << 20,
+            ..ClientUsage::default()
         },
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
         end: End::Completed,
