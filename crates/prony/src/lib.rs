@@ -3,6 +3,7 @@
 //! module uses the types above it and knows nothing below.
 
 pub mod analyse;
+pub mod arrival;
 pub mod cli;
 pub mod dataset;
 pub mod plan;

@@ -8,8 +8,9 @@ use std::{
 
 /// Modules of the crate `prony` and those of its modules that each may use. Data flows down.
 const MODULES: &[(&str, &[&str])] = &[
+    ("arrival", &[]),
     ("workload", &["plan", "study"]),
-    ("study", &["workload"]),
+    ("study", &["workload", "arrival"]),
     ("plan", &["study"]),
     ("provision", &["plan"]),
     ("dataset", &["plan"]),
@@ -17,10 +18,11 @@ const MODULES: &[(&str, &[&str])] = &[
     ("run", &["plan", "provision", "dataset", "telemetry", "workload"]),
     ("store", &["plan", "run", "provision", "telemetry"]),
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
-    ("report", &["store", "analyse", "plan", "run", "telemetry", "provision"]),
+    ("report", &["store", "analyse", "plan", "run", "telemetry", "provision", "arrival"]),
     (
         "cli",
         &[
+            "arrival",
             "workload",
             "study",
             "plan",

@@ -2,6 +2,7 @@
 
 use super::failure::{Failure, chain};
 use crate::{
+    arrival,
     provision::target,
     workload::{OptionInfo, OptionKind, Options},
 };
@@ -14,15 +15,10 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 pub(super) struct DurationFlag(pub(super) Duration);
 
 impl FromStr for DurationFlag {
-    type Err = String;
+    type Err = arrival::Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wanted = || format!("`{text}` is not a time: write 10s, 500ms or 2m");
-        if let Ok(seconds) = text.parse::<f64>() {
-            return Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| wanted());
-        }
-        let signed: jiff::SignedDuration = text.parse().map_err(|_| wanted())?;
-        Duration::try_from(signed).map(Self).map_err(|_| wanted())
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        arrival::duration(text).map(Self)
     }
 }
 
@@ -123,18 +119,6 @@ impl FromArgMatches for WorkloadFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read_as_people_write_them() {
-        let read = |text: &str| text.parse::<DurationFlag>().map(|flag| flag.0);
-        assert_eq!(read("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(read("0"), Ok(Duration::ZERO));
-        assert_eq!(read("0s"), Ok(Duration::ZERO));
-        assert_eq!(read("1.5"), Ok(Duration::from_millis(1500)));
-        assert_eq!(read("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(read("1m 30s"), Ok(Duration::from_secs(90)));
-        assert!(read("soon").is_err() && read("-1s").is_err() && read("-1").is_err());
-    }
 
     #[test]
     fn every_workload_option_is_a_flag_under_all_its_names() {

@@ -1,0 +1,422 @@
+//! How arrivals, think times and connection modes are written, the same on the command line and in a study. Text to the
+//! engine's values and back; it knows neither who asks nor what is done with them.
+//!
+//! | a rate | starts in a second |
+//! |---|---|
+//! | `1000` | always 1000 |
+//! | `1000:10s, 2000:10s, 500` | 1000 for 10 s, 2000 for 10 s, then 500 |
+//! | `100..5000 over 60s` | evenly from 100 to 5000, then 5000 |
+//! | `1000 +- 500 every 60s` | a sine around 1000, at most 500 more and less |
+//! | `100 burst 5000 for 2s every 10s` | 100, and 5000 in the first 2 s of each 10 s |
+
+use load::spec::{Arrival, ConnectionMode, Gaps, Rate, RateStep, Think};
+use std::time::Duration;
+
+/// A text that says nothing, or parts that do not go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Not a time.
+    #[error("`{0}` is not a time: write 10s, 500ms or 2m")]
+    Duration(String),
+    /// Not a rate.
+    #[error("`{text}` is not a rate: {reason}")]
+    Rate {
+        /// What was written.
+        text: String,
+        /// What is wrong, or what would be right.
+        reason: &'static str,
+    },
+    /// Not a kind of gaps.
+    #[error("`{0}` says nothing about gaps: write poisson or constant")]
+    Gaps(String),
+    /// Not a think time.
+    #[error("`{0}` is not a think time: write 5ms (always) or exp:5ms (exponential with this mean)")]
+    Think(String),
+    /// Not a connection mode.
+    #[error(
+        "`{0}` does not say when to connect anew: write never, transaction, statement, or a number of transactions"
+    )]
+    ConnectionMode(String),
+    /// Two parts that exclude each other.
+    #[error("`{0}` and `{1}` exclude each other: a load has one kind of arrival")]
+    Conflict(&'static str, &'static str),
+    /// A part that says something about another one, which is missing.
+    #[error("`{0}` needs `{1}`")]
+    Missing(&'static str, &'static str),
+    /// A pace of 0.
+    #[error("`pace` must be above 0; without it each transaction follows the last at once")]
+    NoPace,
+}
+
+/// What was said about arrivals, each part by itself; [`Parts::arrival`] puts them together. The names of the fields are
+/// those of the flags and of the study's keys.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parts {
+    /// Open loop at this rate.
+    pub rate: Option<Rate>,
+    /// How the starts of an open loop lie in time.
+    pub gaps: Option<Gaps>,
+    /// Each connection one transaction every so often.
+    pub pace: Option<Duration>,
+    /// A pause after each transaction.
+    pub think: Option<Think>,
+    /// A start that is later than this is skipped.
+    pub lateness_max: Option<Duration>,
+}
+
+impl Parts {
+    /// The arrival that the parts make together.
+    ///
+    /// # Errors
+    /// Where two exclude each other, or one says something about another that is missing.
+    pub fn arrival(self) -> Result<Arrival, Error> {
+        let Self { rate, gaps, pace, think, lateness_max } = self;
+        let kinds = [("rate", rate.is_some()), ("pace", pace.is_some()), ("think", think.is_some())];
+        let mut given = kinds.iter().filter(|(_, given)| *given).map(|(name, _)| *name);
+        if let (Some(first), Some(second)) = (given.next(), given.next()) {
+            return Err(Error::Conflict(first, second));
+        }
+        if gaps.is_some() && rate.is_none() {
+            return Err(Error::Missing("gaps", "rate"));
+        }
+        if lateness_max.is_some() && rate.is_none() && pace.is_none() {
+            return Err(Error::Missing("lateness_max", "rate` or `pace"));
+        }
+        Ok(match (rate, pace, think) {
+            (Some(rate), ..) => Arrival::Open { rate, gaps: gaps.unwrap_or_default(), lateness_max },
+            (_, Some(every), _) if every.is_zero() => return Err(Error::NoPace),
+            (_, Some(every), _) => Arrival::Paced { every, lateness_max },
+            (.., Some(think)) => Arrival::Think(think),
+            (None, None, None) => Arrival::Closed,
+        })
+    }
+}
+
+/// A time as people write it: `10s`, `500ms`, `100us`, `1m 30s`; a bare number is seconds.
+///
+/// # Errors
+/// Where the text is something else, or negative.
+pub fn duration(text: &str) -> Result<Duration, Error> {
+    let wanted = || Error::Duration(text.to_owned());
+    if let Ok(seconds) = text.trim().parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| wanted());
+    }
+    let signed: jiff::SignedDuration = text.trim().parse().map_err(|_| wanted())?;
+    Duration::try_from(signed).map_err(|_| wanted())
+}
+
+/// A rate in one of the forms above.
+///
+/// # Errors
+/// Where the text has none of these forms, a rate is negative or never above 0, a time is 0, an amplitude is larger than
+/// the mean or a burst longer than its period.
+pub fn rate(text: &str) -> Result<Rate, Error> {
+    let wrong = |reason| Error::Rate { text: text.to_owned(), reason };
+    let rate = parse_rate(text).ok_or_else(|| wrong(FORMS))?;
+    let zero = Duration::ZERO;
+    match &rate {
+        Rate::Sine { mean, amplitude, .. } if amplitude > mean => {
+            return Err(wrong(
+                "a rate cannot fall below 0, so what comes after +- is at most what is before it",
+            ));
+        }
+        Rate::Burst { length, every, .. } if length > every => {
+            return Err(wrong("a burst cannot last longer than from its begin to that of the next"));
+        }
+        Rate::Steps(steps) if steps.iter().any(|step| step.lasts == zero) => {
+            return Err(wrong("each step must last some time"));
+        }
+        Rate::Ramp { over: time, .. } | Rate::Sine { period: time, .. } | Rate::Burst { every: time, .. }
+            if *time == zero =>
+        {
+            return Err(wrong("the time must be above 0"));
+        }
+        _ => {}
+    }
+    if peak(&rate) > 0.0 { Ok(rate) } else { Err(wrong("nothing would ever start")) }
+}
+
+/// What is said where a rate has no known form.
+const FORMS: &str = "write 1000, or 1000:10s,2000:10s (steps), 100..5000 over 60s (ramp), 1000 +- 500 every 60s (sine), \
+                     100 burst 5000 for 2s every 10s";
+
+fn parse_rate(text: &str) -> Option<Rate> {
+    if let Some((from, rest)) = text.split_once("..") {
+        let (to, over) = rest.split_once(" over ")?;
+        return Some(Rate::Ramp { from: number(from)?, to: number(to)?, over: duration(over).ok()? });
+    }
+    if let Some((base, rest)) = text.split_once(" burst ") {
+        let (peak, rest) = rest.split_once(" for ")?;
+        let (length, every) = rest.split_once(" every ")?;
+        let (length, every) = (duration(length).ok()?, duration(every).ok()?);
+        return Some(Rate::Burst { base: number(base)?, peak: number(peak)?, length, every });
+    }
+    if let Some((mean, rest)) = text.split_once("+-").or_else(|| text.split_once('±')) {
+        let (amplitude, period) = rest.split_once(" every ")?;
+        let period = duration(period).ok()?;
+        return Some(Rate::Sine { mean: number(mean)?, amplitude: number(amplitude)?, period });
+    }
+    if text.contains([':', ',']) {
+        return parse_steps(text);
+    }
+    number(text).map(Rate::Constant)
+}
+
+/// Only the last step may go without a time: it lasts in any case.
+fn parse_steps(text: &str) -> Option<Rate> {
+    let written: Vec<&str> = text.split(',').collect();
+    let last = written.len() - 1;
+    let step = |(index, written): (usize, &&str)| {
+        Some(match written.split_once(':') {
+            Some((rate, lasts)) => RateStep { rate: number(rate)?, lasts: duration(lasts).ok()? },
+            None if index == last => RateStep { rate: number(written)?, lasts: LAST },
+            None => return None,
+        })
+    };
+    written.iter().enumerate().map(step).collect::<Option<_>>().map(Rate::Steps)
+}
+
+/// Written for a last step without a time; it lasts to the end whatever stands here.
+const LAST: Duration = Duration::from_secs(1);
+
+/// A number of starts in a second, 0 or more; `_` between digits and `/s` behind them are allowed.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let digits = text.strip_suffix("/s").unwrap_or(text).trim().replace('_', "");
+    digits.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0)
+}
+
+/// The highest rate that it ever reaches, starts in a second.
+#[must_use]
+pub fn peak(rate: &Rate) -> f64 {
+    match rate {
+        Rate::Constant(rate) => *rate,
+        Rate::Steps(steps) => steps.iter().map(|step| step.rate).fold(0.0, f64::max),
+        Rate::Ramp { from, to, .. } => from.max(*to),
+        Rate::Sine { mean, amplitude, .. } => mean + amplitude,
+        Rate::Burst { base, peak, .. } => base.max(*peak),
+    }
+}
+
+/// `poisson` or `constant`.
+///
+/// # Errors
+/// For any other word.
+pub fn gaps(text: &str) -> Result<Gaps, Error> {
+    match text.trim() {
+        "poisson" => Ok(Gaps::Poisson),
+        "constant" => Ok(Gaps::Constant),
+        _ => Err(Error::Gaps(text.to_owned())),
+    }
+}
+
+/// `5ms`, or `exp:5ms` for an exponential distribution with this mean.
+///
+/// # Errors
+/// Where the text is something else.
+pub fn think(text: &str) -> Result<Think, Error> {
+    let (kind, time): (fn(Duration) -> Think, _) = match text.trim().split_once(':') {
+        None => (Think::Fixed, text),
+        Some(("exp" | "exponential", time)) => (Think::Exponential, time),
+        Some(_) => return Err(Error::Think(text.to_owned())),
+    };
+    duration(time).map(kind).map_err(|_| Error::Think(text.to_owned()))
+}
+
+/// When a new connection takes the place of the old one: `never`, after each `transaction` or `statement`, or after a
+/// number of transactions (0: never).
+///
+/// # Errors
+/// Where the text is something else.
+pub fn connection_mode(text: &str) -> Result<ConnectionMode, Error> {
+    match text.trim() {
+        "never" | "0" => Ok(ConnectionMode::Long),
+        "transaction" => Ok(ConnectionMode::Transactions(1)),
+        "statement" => Ok(ConnectionMode::Statement),
+        number => number
+            .parse()
+            .map(ConnectionMode::Transactions)
+            .map_err(|_| Error::ConnectionMode(text.to_owned())),
+    }
+}
+
+/// An arrival in words, for results and reports: `open loop at 1000/s, poisson gaps`.
+#[must_use]
+pub fn describe(arrival: &Arrival) -> String {
+    let skipping = |lateness_max: &Option<Duration>| {
+        lateness_max.map_or_else(String::new, |limit| format!(", skipped when {} late", time(limit)))
+    };
+    match arrival {
+        Arrival::Closed => "closed loop".to_owned(),
+        Arrival::Think(Think::Fixed(pause)) => format!("closed loop, {} think time", time(*pause)),
+        Arrival::Think(Think::Exponential(mean)) => {
+            format!("closed loop, exponential think time of {}", time(*mean))
+        }
+        Arrival::Paced { every, lateness_max } => {
+            format!("each connection one every {}{}", time(*every), skipping(lateness_max))
+        }
+        Arrival::Open { rate, gaps, lateness_max } => {
+            let gaps = if *gaps == Gaps::Poisson { "poisson" } else { "constant" };
+            format!("open loop at {}, {gaps} gaps{}", write_rate(rate), skipping(lateness_max))
+        }
+    }
+}
+
+/// A connection mode as [`connection_mode`] reads it.
+#[must_use]
+pub fn write_connection_mode(mode: ConnectionMode) -> String {
+    match mode {
+        ConnectionMode::Long => "never".to_owned(),
+        ConnectionMode::Transactions(1) => "transaction".to_owned(),
+        ConnectionMode::Transactions(count) => count.to_string(),
+        ConnectionMode::Statement => "statement".to_owned(),
+    }
+}
+
+/// A rate as [`rate`] reads it.
+#[must_use]
+pub fn write_rate(rate: &Rate) -> String {
+    match rate {
+        Rate::Constant(rate) => format!("{rate}/s"),
+        Rate::Steps(steps) => {
+            let steps = steps.iter().map(|step| format!("{}:{}", step.rate, time(step.lasts)));
+            steps.collect::<Vec<_>>().join(",")
+        }
+        Rate::Ramp { from, to, over } => format!("{from}..{to} over {}", time(*over)),
+        Rate::Sine { mean, amplitude, period } => format!("{mean} +- {amplitude} every {}", time(*period)),
+        Rate::Burst { base, peak, length, every } => {
+            format!("{base} burst {peak} for {} every {}", time(*length), time(*every))
+        }
+    }
+}
+
+/// A time in its largest unit that keeps it whole, as [`duration`] reads it.
+#[must_use]
+pub fn time(time: Duration) -> String {
+    let ns = time.as_nanos();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let (size, unit) = units.into_iter().find(|(size, _)| ns.is_multiple_of(*size)).unwrap_or((1, "ns"));
+    format!("{}{unit}", ns / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn every_form_of_a_rate_is_read_and_written_back() {
+        let step = |rate, lasts| RateStep { rate, lasts: seconds(lasts) };
+        let (mean, amplitude, period) = (1000.0, 500.0, seconds(60));
+        for (text, expected) in [
+            ("1000", Rate::Constant(1000.0)),
+            (" 12.5/s ", Rate::Constant(12.5)),
+            ("1_000", Rate::Constant(1000.0)),
+            ("1000:10s,2000:1m", Rate::Steps(vec![step(1000.0, 10), step(2000.0, 60)])),
+            ("0:10s, 500", Rate::Steps(vec![step(0.0, 10), step(500.0, 1)])),
+            ("100..5000 over 60s", Rate::Ramp { from: 100.0, to: 5000.0, over: seconds(60) }),
+            ("5000/s .. 100/s over 1m", Rate::Ramp { from: 5000.0, to: 100.0, over: seconds(60) }),
+            ("1000 +- 500 every 60s", Rate::Sine { mean, amplitude, period }),
+            ("1000±500 every 60s", Rate::Sine { mean, amplitude, period }),
+            (
+                "100 burst 5000 for 2s every 10s",
+                Rate::Burst { base: 100.0, peak: 5000.0, length: seconds(2), every: seconds(10) },
+            ),
+        ] {
+            let read = rate(text).expect(text);
+            assert_eq!(read, expected, "{text}");
+            assert_eq!(rate(&write_rate(&read)), Ok(read));
+        }
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused_with_the_right_form() {
+        for (text, word) in [
+            ("fast", "1000:10s,2000:10s"),
+            ("-5", "ramp"),
+            ("0", "nothing would ever start"),
+            ("0:10s,0", "nothing would ever start"),
+            ("1000,2000:10s", "1000:10s"),
+            ("100..200", "100..5000 over 60s"),
+            ("100..200 over soon", "100..5000 over 60s"),
+            ("100..200 over 0s", "above 0"),
+            ("500 +- 501 every 1s", "below 0"),
+            ("1 burst 2 for 3s every 2s", "longer"),
+            ("10:0s,20:1s", "last some time"),
+            ("inf", "sine"),
+        ] {
+            let message = rate(text).expect_err(text).to_string();
+            assert!(message.contains(word) && message.contains(text), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn parts_make_one_arrival_or_say_which_of_them_do_not_go_together() {
+        let rate = Some(Rate::Constant(10.0));
+        let pace = Some(Duration::from_millis(10));
+        let think = Some(Think::Fixed(seconds(1)));
+        let of = |parts: Parts| parts.arrival();
+        let none = Parts::default();
+        assert_eq!(of(none.clone()), Ok(Arrival::Closed));
+        assert!(matches!(
+            of(Parts { rate: rate.clone(), gaps: Some(Gaps::Constant), ..none.clone() }),
+            Ok(Arrival::Open { gaps: Gaps::Constant, lateness_max: None, .. })
+        ));
+        assert!(matches!(
+            of(Parts { pace, lateness_max: pace, ..none.clone() }),
+            Ok(Arrival::Paced { lateness_max: Some(_), .. })
+        ));
+        assert_eq!(of(Parts { think, ..none.clone() }), Ok(Arrival::Think(Think::Fixed(seconds(1)))));
+        assert_eq!(of(Parts { rate, pace, ..none.clone() }), Err(Error::Conflict("rate", "pace")));
+        assert_eq!(of(Parts { pace, think, ..none.clone() }), Err(Error::Conflict("pace", "think")));
+        let gaps = Some(Gaps::Poisson);
+        assert_eq!(of(Parts { gaps, pace, ..none.clone() }), Err(Error::Missing("gaps", "rate")));
+        let message = of(Parts { think, lateness_max: pace, ..none.clone() }).expect_err("no").to_string();
+        assert_eq!(message, "`lateness_max` needs `rate` or `pace`");
+        assert_eq!(of(Parts { pace: Some(Duration::ZERO), ..none }), Err(Error::NoPace));
+    }
+
+    #[test]
+    fn think_times_and_connection_modes() {
+        assert_eq!(think("5ms"), Ok(Think::Fixed(Duration::from_millis(5))));
+        assert_eq!(think("exp:1.5"), Ok(Think::Exponential(Duration::from_millis(1500))));
+        assert!(think("uniform:5ms").is_err() && think("exp:").is_err());
+        for (text, mode) in [
+            ("never", ConnectionMode::Long),
+            ("transaction", ConnectionMode::Transactions(1)),
+            ("25", ConnectionMode::Transactions(25)),
+            ("statement", ConnectionMode::Statement),
+        ] {
+            assert_eq!(connection_mode(text), Ok(mode));
+            assert_eq!(write_connection_mode(mode), text);
+        }
+        assert_eq!(connection_mode("0"), Ok(ConnectionMode::Long));
+        assert!(connection_mode("often").is_err() && connection_mode("-1").is_err());
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let read = |text: &str| duration(text).ok();
+        assert_eq!(read("10s"), Some(seconds(10)));
+        assert_eq!(read("0"), Some(Duration::ZERO));
+        assert_eq!(read("1.5"), Some(Duration::from_millis(1500)));
+        assert_eq!(read("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(read("100us"), Some(Duration::from_micros(100)));
+        assert_eq!(read("1m 30s"), Some(seconds(90)));
+        assert!(read("soon").is_none() && read("-1s").is_none() && read("-1").is_none());
+        assert_eq!([time(seconds(90)), time(Duration::from_micros(1500))], ["90s", "1500us"]);
+    }
+
+    #[test]
+    fn arrivals_are_described_in_words() {
+        let open = Parts { rate: rate("100..200 over 1s").ok(), ..Parts::default() }.arrival().expect("open");
+        assert_eq!(describe(&open), "open loop at 100..200 over 1s, poisson gaps");
+        let every = Duration::from_millis(10);
+        let paced = Arrival::Paced { every, lateness_max: Some(seconds(1)) };
+        assert_eq!(describe(&paced), "each connection one every 10ms, skipped when 1s late");
+    }
+}
