@@ -3,7 +3,7 @@
 use super::{LEVEL, Point, doubt};
 use crate::{
     plan::Treatment,
-    run::TrialOutcome,
+    run::{Doubt, TrialOutcome},
     store::{RunRecord, TrialRecord},
 };
 use load::{
@@ -96,7 +96,7 @@ pub(super) struct Measured {
 /// Trials of a treatment that count, and why the others do not.
 struct Sorted<'a> {
     treatment: usize,
-    used: Vec<(&'a TrialRecord, &'a Outcome, &'a [String])>,
+    used: Vec<(&'a TrialRecord, &'a Outcome, &'a [Doubt])>,
     left_out: Vec<String>,
 }
 
@@ -285,7 +285,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// What the trials themselves said, and what their numbers say together; each once.
 fn doubts(treatment: &Treatment, sorted: &Sorted<'_>) -> Vec<String> {
-    let told = sorted.used.iter().flat_map(|(_, _, doubts)| doubts.iter().cloned());
+    let told = sorted.used.iter().flat_map(|(_, _, doubts)| doubts.iter().map(ToString::to_string));
     let checked = sorted.used.iter().filter_map(|(_, outcome, _)| littles_law(treatment, outcome));
     let all: Vec<String> = told.chain(checked).collect();
     doubt::merge(all.iter().map(|text| ((), text.as_str()))).into_iter().map(|doubt| doubt.text).collect()

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     plan::{Plan, Treatment},
-    run::TrialOutcome,
+    run::{Doubt, TrialOutcome},
     store::TrialRecord,
     study::{self, Adjustments},
     telemetry::{Machine, Reading},
@@ -240,7 +240,7 @@ fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
             first: Duration::ZERO,
             last: Duration::ZERO,
         });
-        doubts.push("the client was busy".to_owned());
+        doubts.push(Doubt::told("the client was busy"));
     }
     let findings = analyse(&record);
     let point = |treatment: usize| findings.points.iter().find(|point| point.treatment == treatment).unwrap();

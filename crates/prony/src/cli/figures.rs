@@ -150,7 +150,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) server: String,
     pub(super) stream: &'a load::spec::Stream,
     pub(super) seed: u64,
-    pub(super) doubts: Vec<String>,
+    pub(super) doubts: Vec<crate::run::Doubt>,
 }
 
 impl Figures {
@@ -210,7 +210,7 @@ impl Figures {
             client_cpu_us_per_statement: if statements > 0 { cpu * 1e6 / statements as f64 } else { 0.0 },
             client_threads_busy: outcome.client.workers.iter().map(busy).collect(),
             client_memory_bytes_max: outcome.client.memory_bytes_max,
-            doubts: about.doubts,
+            doubts: about.doubts.iter().map(ToString::to_string).collect(),
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
         let nothing = outcome.streams.iter().all(|stream| stream.transactions.count == 0);
         return Err(if nothing { Failure::cannot_begin(advice) } else { Failure::failed(advice) });
     }
-    let doubts = run::doubts(&outcome, &[]);
+    let doubts = run::doubts(&spec, &outcome, &[], run::clock_cost());
     let about = Circumstances { server: target::shown(&target), stream: &stream, seed: options.seed, doubts };
     let figures = Figures::new(&outcome, about);
     if options.json {

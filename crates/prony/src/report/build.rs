@@ -348,7 +348,7 @@ fn trial(record: &RunRecord, trial: &TrialRecord) -> Trial {
     match &trial.outcome {
         TrialOutcome::Failed(reason) => told.failure = Some(reason.clone()),
         TrialOutcome::Measured { outcome, doubts } => {
-            told.doubts.clone_from(doubts);
+            told.doubts = doubts.iter().map(ToString::to_string).collect();
             if let Some(stream) = outcome.streams.first() {
                 let seconds = outcome.interval.as_secs_f64();
                 told.throughput = Some(round(stream.transactions.count as f64 / seconds));

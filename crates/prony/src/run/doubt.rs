@@ -1,80 +1,400 @@
-//! Reasons to doubt a trial, found in its own figures. Each says what is wrong, by how much, and what to do.
+//! A reason to doubt a trial: what was found, by which figures, how bad it is, and in words with what to do. Values
+//! only; [`super::check`] finds them.
 
-use crate::telemetry::Reading;
-use load::{Outcome, sample::StreamOutcome};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// Share of one processor above which a worker of the engine is near its limit.
-const WORKER_BUSY: f64 = 0.85;
-/// Share of transactions that may fail before it is worth a word.
-const ERROR_SHARE: f64 = 0.001;
-/// Largest gap in Little's law: connections = throughput x time. A larger one means time that nobody accounts for.
-const LITTLE_GAP: f64 = 0.05;
-/// Transactions of each connection below which Little's law says nothing, because those under way at the ends weigh too much.
-const LITTLE_TRANSACTIONS: f64 = 20.0;
-/// Processors taken by a hypervisor, on average, above which neighbours disturb.
-const STEAL: f64 = 0.1;
-
-/// What makes the figures of a trial doubtful; empty: nothing.
-#[must_use]
-pub fn doubts(outcome: &Outcome, readings: &[Reading]) -> Vec<String> {
-    let mut doubts = Vec::new();
-    for stream in &outcome.streams {
-        doubts.extend(of_stream(stream, outcome.interval.as_secs_f64()));
-    }
-    let interval = outcome.interval.as_secs_f64().max(f64::MIN_POSITIVE);
-    let busiest = outcome.client.workers.iter().map(|time| time.as_secs_f64() / interval).fold(0.0, f64::max);
-    if busiest > WORKER_BUSY {
-        doubts.push(format!(
-            "Prony itself is near its limit: its busiest thread used {:.0} % of a processor; run it on another machine or \
-             give it more processors",
-            busiest * 100.0
-        ));
-    }
-    let steal = readings.iter().map(|reading| reading.cpu_steal).sum::<f64>() / readings.len().max(1) as f64;
-    if steal > STEAL {
-        doubts.push(format!(
-            "neighbours on the physical machine took {steal:.2} processors away; repeat at a quieter time"
-        ));
-    }
-    doubts
+/// How far a trial's figures can be trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Nothing speaks against them.
+    #[default]
+    Fine,
+    /// They may be off; read them with the doubt beside them.
+    Suspicious,
+    /// They do not say what they seem to say.
+    Invalid,
 }
 
-fn of_stream(stream: &StreamOutcome, interval: f64) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let tally = &stream.transactions;
-    if tally.count == 0 {
-        doubts
-            .push(format!("stream {} finished no transaction in the interval; make it longer", stream.name));
-        return doubts;
+impl Level {
+    /// As it is written in results: `fine`, `suspicious`, `invalid`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Suspicious => "suspicious",
+            Self::Invalid => "invalid",
+        }
     }
-    let share = tally.errors as f64 / (tally.count + tally.errors) as f64;
-    if share > ERROR_SHARE {
-        let codes: Vec<String> = stream
-            .errors
-            .iter()
-            .take(3)
-            .map(|error| format!("{} x {}", error.count, error.message))
-            .collect();
-        doubts.push(format!("{:.1} % of transactions failed: {}", share * 100.0, codes.join("; ")));
+}
+
+/// One reason not to trust a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+pub struct Doubt {
+    /// How bad it is.
+    pub level: Level,
+    /// The stream that it is about; `None`: the trial as a whole.
+    pub stream: Option<String>,
+    /// What was found.
+    pub what: What,
+}
+
+/// What was found, with the figures that it rests on. The name of a variant in snake_case is its stable id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// No transaction ended in the interval.
+    NothingFinished,
+    /// Transactions failed.
+    Errors {
+        /// Share of transactions that failed, 0 to 1.
+        share: f64,
+        /// The most frequent errors, `COUNT x MESSAGE`.
+        examples: String,
+    },
+    /// There was a time without any success.
+    Outage {
+        /// Seconds without success, all outages together.
+        seconds: f64,
+        /// Number of outages.
+        count: u64,
+        /// Whether the last of them was over at the end.
+        recovered: bool,
+    },
+    /// Replies had no row where one belongs, or changed nothing where a change belongs.
+    RowsMissing {
+        /// Share of replies without a row or change, 0 to 1.
+        share: f64,
+    },
+    /// Connections finished nothing although others did.
+    Starved {
+        /// Connections that finished nothing.
+        connections: u64,
+        /// All that work.
+        of: u64,
+    },
+    /// Connections differ more than chance explains.
+    Unfair {
+        /// Standard deviation of the transactions of a connection, as a share of their mean.
+        variation: f64,
+        /// The same if only chance were at work.
+        by_chance: f64,
+        /// Fewest transactions of a connection.
+        min: u64,
+        /// In the middle.
+        median: u64,
+        /// Most.
+        max: u64,
+    },
+    /// A transaction was under way at the end for longer than any that ended took.
+    Overdue {
+        /// Age of the oldest, seconds.
+        age_s: f64,
+        /// The longest that ended, seconds.
+        longest_s: f64,
+    },
+    /// The connections' time is not accounted for by Little's law.
+    LittlesLaw {
+        /// Share of the connections' time that is missing (below 0) or too much, 0.1: 10 %.
+        gap: f64,
+        /// Its standard error.
+        error: f64,
+        /// Connections that throughput and time give.
+        in_flight: f64,
+        /// Connections that there are.
+        connections: u64,
+    },
+    /// More was offered than the server, or its connections, could take.
+    Overloaded {
+        /// Starts that were due in a second.
+        offered_per_second: f64,
+        /// Starts that happened in a second.
+        started_per_second: f64,
+        /// Starts that were due and had not happened when the interval ended.
+        backlog: u64,
+        /// Starts given up because they were too late.
+        skipped: u64,
+    },
+    /// Starts waited for a free connection.
+    WaitedForConnection {
+        /// Share of starts that were late, 0 to 1.
+        share: f64,
+        /// Median wait, ms.
+        delay_p50_ms: f64,
+    },
+    /// The interval was over before the stream's limit was reached.
+    LimitMissed,
+    /// A thread of the engine used nearly all of a processor.
+    WorkerBusy {
+        /// Share of a processor, 0 to 1.
+        busy: f64,
+    },
+    /// Replies waited in the engine, so that latency is partly the engine's own.
+    Queueing {
+        /// Share of the mean latency, 0 to 1.
+        share: f64,
+        /// Mean wait, ms.
+        mean_ms: f64,
+        /// 99th percentile of the wait, ms.
+        p99_ms: f64,
+    },
+    /// The engine sent later than it wanted, so that response time is partly the engine's own.
+    SendDelay {
+        /// Share of the mean response time, 0 to 1.
+        share: f64,
+        /// Mean delay, ms.
+        mean_ms: f64,
+        /// 99th percentile of the delay, ms.
+        p99_ms: f64,
+    },
+    /// Reading the clock takes so long that it shows in the latency.
+    Clock {
+        /// One reading, us.
+        cost_us: f64,
+        /// Median service time, us.
+        service_us: f64,
+    },
+    /// A hypervisor took processors away.
+    Steal {
+        /// Processors, on average.
+        processors: f64,
+    },
+    /// In words only: by an older version of Prony.
+    Told(String),
+}
+
+impl Doubt {
+    /// One about the trial as a whole.
+    #[must_use]
+    pub fn new(level: Level, what: What) -> Self {
+        Self { level, stream: None, what }
     }
-    let starved = stream.transactions_by_connection.iter().filter(|&&count| count == 0).count();
-    if starved > 0 {
-        doubts.push(format!(
-            "{starved} of {} connections finished nothing in the interval: the server starves them, or the interval is \
-             too short",
-            stream.connections
-        ));
+
+    /// One that is known in words only.
+    #[must_use]
+    pub fn told(text: impl Into<String>) -> Self {
+        Self::new(Level::Suspicious, What::Told(text.into()))
     }
-    let in_flight = tally.count as f64 / interval * tally.service.mean_ns() / 1e9;
-    let gap = in_flight / f64::from(stream.connections) - 1.0;
-    let enough = tally.count as f64 > LITTLE_TRANSACTIONS * f64::from(stream.connections);
-    if enough && starved == 0 && share <= ERROR_SHARE && gap.abs() > LITTLE_GAP {
-        doubts.push(format!(
-            "Little's law is off by {:.0} %: throughput x response time gives {in_flight:.1} for {} connections; the client \
-             itself takes the rest",
-            gap * 100.0,
-            stream.connections
-        ));
+
+    /// Names the stream that it is about.
+    #[must_use]
+    pub fn of_stream(self, name: &str) -> Self {
+        Self { stream: Some(name.to_owned()), ..self }
     }
-    doubts
+
+    /// Its stable id: `worker_busy`.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        match self.what {
+            What::NothingFinished => "nothing_finished",
+            What::Errors { .. } => "errors",
+            What::Outage { .. } => "outage",
+            What::RowsMissing { .. } => "rows_missing",
+            What::Starved { .. } => "starved",
+            What::Unfair { .. } => "unfair",
+            What::Overdue { .. } => "overdue",
+            What::LittlesLaw { .. } => "littles_law",
+            What::Overloaded { .. } => "overloaded",
+            What::WaitedForConnection { .. } => "waited_for_connection",
+            What::LimitMissed => "limit_missed",
+            What::WorkerBusy { .. } => "worker_busy",
+            What::Queueing { .. } => "queueing",
+            What::SendDelay { .. } => "send_delay",
+            What::Clock { .. } => "clock",
+            What::Steal { .. } => "steal",
+            What::Told(_) => "told",
+        }
+    }
+}
+
+/// The level of a trial with these doubts: that of the worst.
+#[must_use]
+pub fn verdict(doubts: &[Doubt]) -> Level {
+    doubts.iter().map(|doubt| doubt.level).max().unwrap_or_default()
+}
+
+/// In English, with what to do about it.
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(stream) = &self.stream {
+            write!(f, "stream {stream}: ")?;
+        }
+        self.what.fmt(f)
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(text) => f.write_str(text),
+            Self::WorkerBusy { .. }
+            | Self::Queueing { .. }
+            | Self::SendDelay { .. }
+            | Self::Clock { .. }
+            | Self::Steal { .. } => self.of_client(f),
+            Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
+                self.of_schedule(f)
+            }
+            _ => self.of_replies(f),
+        }
+    }
+}
+
+impl What {
+    fn of_client(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WorkerBusy { busy } => write!(
+                f,
+                "Prony itself is near its limit: its busiest thread used {:.0} % of a processor; run it on another machine or \
+                 give it more processors",
+                busy * 100.0
+            ),
+            Self::Queueing { share, mean_ms, p99_ms } => write!(
+                f,
+                "{:.0} % of the latency is Prony's own: replies waited {mean_ms:.3} ms for their turn, p99 {p99_ms:.3} ms; \
+                 give it more processors or run it on another machine",
+                share * 100.0
+            ),
+            Self::SendDelay { share, mean_ms, p99_ms } => write!(
+                f,
+                "{:.0} % of the response time is Prony's own: it sent {mean_ms:.3} ms later than it wanted, p99 {p99_ms:.3} ms; \
+                 give it a processor that is not busy, or run it on another machine",
+                share * 100.0
+            ),
+            Self::Clock { cost_us, service_us } => write!(
+                f,
+                "this machine's clock is slow: reading it takes {cost_us:.2} us where a reply takes {service_us:.0} us; see \
+                 /sys/devices/system/clocksource/clocksource0/current_clocksource (tsc is fast)"
+            ),
+            Self::Steal { processors } => write!(
+                f,
+                "neighbours on the physical machine took {processors:.2} processors away; repeat at a quieter time"
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_schedule(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overloaded { offered_per_second, started_per_second, backlog, skipped } => write!(
+                f,
+                "overloaded: of {offered_per_second:.0} offered in a second {started_per_second:.0} could start, {backlog} still \
+                 waited at the end and {skipped} were skipped; the response times tell how long the load lasted, not how fast \
+                 the server is: offer less, or use more connections if the server was not busy"
+            ),
+            Self::WaitedForConnection { share, delay_p50_ms } => write!(
+                f,
+                "{:.0} % of the starts waited for a free connection (median {delay_p50_ms:.3} ms), which is part of the response \
+                 time; use more connections if the server is not to be what they wait for",
+                share * 100.0
+            ),
+            _ => f.write_str(
+                "the interval was over before the limit was reached: the time for all of it is not known; make the \
+                 interval longer",
+            ),
+        }
+    }
+
+    fn of_replies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Errors { share, examples } => {
+                write!(f, "{:.1} % of transactions failed: {examples}", share * 100.0)
+            }
+            Self::Outage { seconds, count, recovered } => write!(
+                f,
+                "nothing succeeded for {seconds:.1} s in {count} outages{}",
+                if *recovered { "" } else { ", the last of which went on to the end" }
+            ),
+            Self::RowsMissing { share } => write!(
+                f,
+                "{:.1} % of the replies held no row or changed none where one belongs: is the data what the workload \
+                 was told (tables, rows)?",
+                share * 100.0
+            ),
+            Self::Starved { connections, of } => write!(
+                f,
+                "{connections} of {of} connections finished nothing in the interval: the server starves them, or the interval is \
+                 too short; the latency of what they waited for is in no figure"
+            ),
+            Self::Unfair { variation, by_chance, min, median, max } => write!(
+                f,
+                "connections are served unequally: {min} transactions on the slowest, {median} in the middle, {max} on the fastest \
+                 (they vary by {:.0} %, by chance it would be {:.0} %)",
+                variation * 100.0,
+                by_chance * 100.0
+            ),
+            Self::Overdue { age_s, longest_s } => write!(
+                f,
+                "a transaction had been under way for {age_s:.1} s when the interval ended, and none that ended took more than \
+                 {longest_s:.1} s: the highest percentiles are too low; make the interval longer"
+            ),
+            Self::LittlesLaw { gap, error, in_flight, connections } => write!(
+                f,
+                "Little's law is off by {:.0} % (standard error {:.1} %): throughput x time gives {in_flight:.1} for {connections} \
+                 connections; the client itself takes the rest",
+                gap * 100.0,
+                error * 100.0
+            ),
+            _ => f.write_str("no transaction ended in the interval; make it longer"),
+        }
+    }
+}
+
+/// What a stored doubt may be: records of the first version have words only.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Words(String),
+    Whole { level: Level, stream: Option<String>, what: What },
+}
+
+impl From<Stored> for Doubt {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Words(text) => Self::told(text),
+            Stored::Whole { level, stream, what } => Self { level, stream, what },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubt_comes_back_from_the_store_and_so_do_the_words_of_the_first_version() {
+        let doubt = Doubt::new(Level::Invalid, What::WorkerBusy { busy: 0.97 }).of_stream("probe");
+        let text = serde_json::to_string(&doubt).expect("JSON");
+        assert!(text.contains(r#""what":{"worker_busy":{"busy":0.97}}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Doubt>(&text).expect("the same"), doubt);
+        let old: Vec<Doubt> = serde_json::from_str(r#"["the client was busy"]"#).expect("words");
+        assert_eq!(old, [Doubt::told("the client was busy")]);
+        assert_eq!(old[0].to_string(), "the client was busy");
+    }
+
+    #[test]
+    fn the_id_is_the_name_that_is_stored() {
+        for what in [
+            What::NothingFinished,
+            What::LimitMissed,
+            What::Steal { processors: 1.0 },
+            What::LittlesLaw { gap: 0.1, error: 0.01, in_flight: 7.2, connections: 8 },
+        ] {
+            let doubt = Doubt::new(Level::Suspicious, what);
+            let stored = serde_json::to_value(&doubt.what).expect("JSON");
+            let name = stored.as_str().map(str::to_owned);
+            let name = name.or_else(|| stored.as_object()?.keys().next().cloned()).expect("a name");
+            assert_eq!(name, doubt.id());
+        }
+    }
+
+    #[test]
+    fn the_worst_doubt_is_the_verdict() {
+        assert_eq!(verdict(&[]), Level::Fine);
+        let doubts = [Doubt::told("a"), Doubt::new(Level::Invalid, What::NothingFinished), Doubt::told("b")];
+        assert_eq!(verdict(&doubts[..1]), Level::Suspicious);
+        assert_eq!(verdict(&doubts), Level::Invalid);
+    }
 }

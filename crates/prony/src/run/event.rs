@@ -1,5 +1,6 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
+use super::Doubt;
 use crate::{plan::Plan, provision::ServerDescription, telemetry::Reading};
 use load::{Outcome, Sample};
 use serde::{Deserialize, Serialize};
@@ -109,8 +110,8 @@ pub enum TrialOutcome {
     Measured {
         /// The engine's result.
         outcome: Box<Outcome>,
-        /// Reasons to doubt it, in words with the remedy; empty: none.
-        doubts: Vec<String>,
+        /// Reasons to doubt it; empty: none.
+        doubts: Vec<Doubt>,
     },
     /// It could not be run or broke off; the text says why.
     Failed(String),

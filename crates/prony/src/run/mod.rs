@@ -3,11 +3,15 @@
 //! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the run. A trial
 //! that fails is data; an error is something that makes going on impossible.
 
+mod check;
+mod clock;
 mod doubt;
 mod event;
 mod trial;
 
-pub use doubt::doubts;
+pub use check::{Fairness, doubts};
+pub use clock::clock_cost;
+pub use doubt::{Doubt, Level, What, verdict};
 pub use event::{DataProgress, Event, TrialOutcome};
 pub use trial::wants;
 

@@ -1,6 +1,6 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
-use super::{Error, Event, Reader, TrialOutcome, doubts};
+use super::{Error, Event, Reader, TrialOutcome, clock_cost, doubts};
 use crate::{
     plan::{Plan, Trial},
     provision::Wants,
@@ -55,7 +55,7 @@ pub(super) fn carry_out(
             End::Interrupted => return Err(Error::Interrupted),
             End::Failed(reason) => TrialOutcome::Failed(reason.clone()),
             End::Completed => {
-                let doubts = doubts(&outcome, &readings);
+                let doubts = doubts(&spec, &outcome, &readings, clock_cost());
                 TrialOutcome::Measured { outcome: Box::new(outcome), doubts }
             }
         },

@@ -82,7 +82,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
                 let main = &outcome.streams[0];
                 histogram.merge(main.transactions.response());
                 rates.push(main.transactions.count as f64 / outcome.interval.as_secs_f64());
-                doubts.extend(own.iter().cloned());
+                doubts.extend(own.iter().map(ToString::to_string));
                 for error in &main.errors {
                     *errors.entry(error.code).or_insert(0) += error.count;
                 }

@@ -10,7 +10,7 @@ use load::{
 use prony::{
     plan::{DataPlan, Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
     provision::ServerDescription,
-    run::{Event, TrialOutcome},
+    run::{Doubt, Event, TrialOutcome},
     telemetry::{Machine, Reading},
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -251,7 +251,9 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     finish(&mut outcome, stream.connections);
     let client_is_busy = stream.connections == 4 && trial.block == 1 && treatment.server == 1;
     let doubts = if client_is_busy {
-        vec!["the load engine used 0.96 of its 1 CPU: what was measured may be its limit; give it more workers".to_owned()]
+        vec![Doubt::told(
+            "the load engine used 0.96 of its 1 CPU: what was measured may be its limit; give it more workers",
+        )]
     } else {
         Vec::new()
     };

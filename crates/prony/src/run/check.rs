@@ -1,0 +1,606 @@
+//! Finds the reasons to doubt a trial in its own figures. Pure: from what was asked and what came of it to a list of
+//! [`Doubt`]s. Every threshold is a constant with its reason.
+
+use super::doubt::{Doubt, Level, What};
+use crate::telemetry::Reading;
+use load::{
+    Histogram, Outcome, Spec,
+    sample::{StreamOutcome, Tally},
+    spec::{Arrival, Begin, ConnectionMode, Stream, Think},
+};
+use std::time::Duration;
+
+/// Shares of one processor above which a worker of the engine is near its limit, and at it: an event loop that uses 85 %
+/// has queues of its own (1 / (1 - 0.85) = 7 times its own time of service), and one at 97 % sets the throughput itself.
+const WORKER_BUSY: [f64; 2] = [0.85, 0.97];
+/// Shares of the latency that may be the engine's own: a tenth is as large as the differences that are looked for, and
+/// with half of it the figure is more about the client than about the server.
+const OWN_SHARE: [f64; 2] = [0.1, 0.5];
+/// The same for 99th percentiles, which one badly timed wake-up of the kernel moves.
+const OWN_SHARE_P99: f64 = 0.25;
+/// Own delays below this are what a wake-up costs on any machine, whatever share they are.
+const OWN_DELAY: Duration = Duration::from_micros(20);
+/// The same for 99th percentiles: one turn of the scheduler.
+const OWN_DELAY_P99: Duration = Duration::from_micros(100);
+/// Shares of transactions that may fail before it is worth a word, and before the rest says little: what fails is often
+/// what would have been slow.
+const ERROR_SHARE: [f64; 2] = [0.001, 0.1];
+/// Share of replies without a row or change that is more than a deleted row here and there.
+const ROWS_MISSING: f64 = 0.01;
+/// Gaps in Little's law beyond its standard error: connections = throughput x time. A larger one means time that nobody
+/// accounts for.
+const LITTLE_GAP: [f64; 2] = [0.05, 0.25];
+/// Standard errors that chance alone does not exceed (3: once in 370 trials).
+const CHANCE: f64 = 3.0;
+/// Transactions of each connection below which Little's law and fairness say nothing.
+const TRANSACTIONS_EACH: f64 = 20.0;
+/// Variation between connections that is worth a word: with 30 % the fast ones do twice as much as the slow ones.
+const UNFAIR: f64 = 0.3;
+/// A transaction under way is overdue when it is so many times as old as the longest that ended, and this old at least.
+const OVERDUE: (f64, Duration) = (2.0, Duration::from_secs(1));
+/// Share of the offered starts that may be missing before a point counts as overloaded.
+const OVERLOADED: f64 = 0.01;
+/// Share of starts that may be late before the wait for a connection is worth a word.
+const WAITED: f64 = 0.1;
+/// Processors taken by a hypervisor, on average, above which neighbours disturb.
+const STEAL: f64 = 0.1;
+/// Share of the median latency that two readings of the clock may take.
+const CLOCK_SHARE: f64 = 0.01;
+
+/// What makes the figures of a trial doubtful; empty: nothing. `clock` is what one reading of the clock costs
+/// ([`super::clock_cost`]).
+#[must_use]
+pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Duration) -> Vec<Doubt> {
+    let several = outcome.streams.len() > 1;
+    let mut doubts = Vec::new();
+    for (stream, told) in spec.streams.iter().zip(&outcome.streams) {
+        let found = OfStream::new(spec, stream, told, outcome).doubts();
+        doubts
+            .extend(found.into_iter().map(|doubt| if several { doubt.of_stream(&told.name) } else { doubt }));
+    }
+    doubts.extend(of_client(spec, outcome, clock));
+    let steal = readings.iter().map(|reading| reading.cpu_steal).sum::<f64>() / readings.len().max(1) as f64;
+    if steal > STEAL {
+        doubts.push(Doubt::new(Level::Suspicious, What::Steal { processors: steal }));
+    }
+    doubts
+}
+
+/// The level of a figure that should be small.
+fn level(value: f64, [suspicious, invalid]: [f64; 2]) -> Option<Level> {
+    if value > invalid { Some(Level::Invalid) } else { (value > suspicious).then_some(Level::Suspicious) }
+}
+
+/// Is the client the limit?
+fn of_client(spec: &Spec, outcome: &Outcome, clock: Duration) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let interval = outcome.interval.as_secs_f64().max(f64::MIN_POSITIVE);
+    let busy = outcome.client.workers.iter().map(|time| time.as_secs_f64() / interval).fold(0.0, f64::max);
+    doubts.extend(level(busy, WORKER_BUSY).map(|level| Doubt::new(level, What::WorkerBusy { busy })));
+    let mut service = Histogram::new();
+    for tally in outcome.streams.iter().flat_map(|stream| &stream.statements) {
+        service.merge(&tally.service);
+    }
+    doubts.extend(
+        own_part(&outcome.client.queueing, &service).map(|(level, share, mean_ms, p99_ms)| {
+            Doubt::new(level, What::Queueing { share, mean_ms, p99_ms })
+        }),
+    );
+    let mut response = Histogram::new();
+    for (stream, told) in spec.streams.iter().zip(&outcome.streams) {
+        if stream.arrival != Arrival::Closed {
+            response.merge(told.transactions.response());
+        }
+    }
+    doubts.extend(own_part(&outcome.client.send_delay, &response).map(|(level, share, mean_ms, p99_ms)| {
+        Doubt::new(level, What::SendDelay { share, mean_ms, p99_ms })
+    }));
+    let median = service.quantile_ns(0.5) as f64;
+    let cost = 2.0 * clock.as_nanos() as f64;
+    if median > 0.0 && cost > CLOCK_SHARE * median {
+        let what = What::Clock { cost_us: cost / 2e3, service_us: median / 1e3 };
+        doubts.push(Doubt::new(Level::Suspicious, what));
+    }
+    doubts
+}
+
+/// Level, share of the mean, mean and 99th percentile (ms) of a delay of the engine's own within a latency, if that
+/// delay matters.
+fn own_part(own: &Histogram, whole: &Histogram) -> Option<(Level, f64, f64, f64)> {
+    if own.is_empty() || whole.is_empty() {
+        return None;
+    }
+    let (mean, p99) = (own.mean_ns(), own.quantile_ns(0.99) as f64);
+    let share = mean / whole.mean_ns().max(1.0);
+    let share_p99 = p99 / (whole.quantile_ns(0.99) as f64).max(1.0);
+    let by_mean = level(share, OWN_SHARE).filter(|_| mean > OWN_DELAY.as_nanos() as f64);
+    let in_tail = share_p99 > OWN_SHARE_P99 && p99 > OWN_DELAY_P99.as_nanos() as f64;
+    let level = by_mean.or_else(|| in_tail.then_some(Level::Suspicious))?;
+    Some((level, share.min(1.0), mean / 1e6, p99 / 1e6))
+}
+
+/// One stream: what was asked of it and what came of it.
+struct OfStream<'a> {
+    asked: &'a Stream,
+    told: &'a StreamOutcome,
+    /// How long it was active, seconds.
+    seconds: f64,
+    /// Nothing was under way when its time began.
+    began_empty: bool,
+    /// Mean of the engine's own delay after a think time, seconds.
+    send_delay: f64,
+}
+
+impl<'a> OfStream<'a> {
+    fn new(spec: &Spec, asked: &'a Stream, told: &'a StreamOutcome, outcome: &Outcome) -> Self {
+        let seconds = told.active_time(outcome.interval).as_secs_f64().max(f64::MIN_POSITIVE);
+        let together = asked.begin == Begin::Together && asked.limit.is_none();
+        let send_delay = outcome.client.send_delay.mean_ns() / 1e9;
+        Self { asked, told, seconds, began_empty: spec.warm_up.is_zero() || !together, send_delay }
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.told.transactions
+    }
+
+    fn doubts(&self) -> Vec<Doubt> {
+        let overload = self.overload();
+        let waited = overload.is_none().then(|| self.waited()).flatten();
+        let around = [self.outage(), self.limit(), overload, waited];
+        if self.tally().count == 0 {
+            let nothing = [Some(Doubt::new(Level::Invalid, What::NothingFinished)), self.errors()];
+            return nothing.into_iter().chain(around).flatten().collect();
+        }
+        let own = [
+            self.errors(),
+            self.rows_missing(),
+            self.starved(),
+            self.unfair(),
+            self.overdue(),
+            self.littles_law(),
+        ];
+        own.into_iter().chain(around).flatten().collect()
+    }
+
+    fn error_share(&self) -> f64 {
+        let tally = self.tally();
+        tally.errors as f64 / (tally.count + tally.errors).max(1) as f64
+    }
+
+    fn errors(&self) -> Option<Doubt> {
+        let share = self.error_share();
+        let level = level(share, ERROR_SHARE)?;
+        let examples = self.told.errors.iter().take(3);
+        let examples: Vec<String> =
+            examples.map(|error| format!("{} x {}", error.count, error.message)).collect();
+        Some(Doubt::new(level, What::Errors { share, examples: examples.join("; ") }))
+    }
+
+    fn outage(&self) -> Option<Doubt> {
+        let outages = &self.told.outages;
+        let last = outages.last()?;
+        let seconds =
+            outages.iter().map(|outage| outage.until.saturating_sub(outage.from).as_secs_f64()).sum();
+        let what = What::Outage { seconds, count: outages.len() as u64, recovered: last.recovered };
+        Some(Doubt::new(Level::Suspicious, what))
+    }
+
+    fn rows_missing(&self) -> Option<Doubt> {
+        let statements = &self.told.statements;
+        let missing: u64 = statements.iter().map(|tally| tally.not_found + tally.unchanged).sum();
+        let replies: u64 = statements.iter().map(|tally| tally.count).sum();
+        let share = missing as f64 / replies.max(1) as f64;
+        (share > ROWS_MISSING).then(|| Doubt::new(Level::Suspicious, What::RowsMissing { share }))
+    }
+
+    /// Whether each connection has work of its own; in an open loop whoever is free takes the next start.
+    fn each_has_its_own(&self) -> bool {
+        match self.asked.arrival {
+            Arrival::Closed | Arrival::Think(_) => true,
+            Arrival::Paced { every, .. } => self.seconds > 2.0 * every.as_secs_f64(),
+            Arrival::Open { .. } => false,
+        }
+    }
+
+    fn starved_connections(&self) -> u64 {
+        self.told.transactions_by_connection.iter().filter(|&&count| count == 0).count() as u64
+    }
+
+    fn starved(&self) -> Option<Doubt> {
+        let connections = self.starved_connections();
+        let what = What::Starved { connections, of: u64::from(self.told.connections) };
+        (connections > 0 && self.each_has_its_own()).then(|| Doubt::new(Level::Suspicious, what))
+    }
+
+    fn unfair(&self) -> Option<Doubt> {
+        let fairness = Fairness::of(&self.told.transactions_by_connection)?;
+        let latency = &self.tally().service;
+        // counts of a renewal process vary by the latency's own variation over the root of their number
+        let by_chance = latency.deviation_ns() / latency.mean_ns().max(1.0) / fairness.mean.sqrt();
+        let Fairness { min, median, max, variation, mean } = fairness;
+        let unequal = variation > UNFAIR && variation > CHANCE * by_chance;
+        (unequal && mean > TRANSACTIONS_EACH && self.each_has_its_own())
+            .then(|| Doubt::new(Level::Suspicious, What::Unfair { variation, by_chance, min, median, max }))
+    }
+
+    fn overdue(&self) -> Option<Doubt> {
+        let age_s = self.told.in_flight_age_max.as_secs_f64();
+        let longest_s = self.tally().response().max_ns() as f64 / 1e9;
+        (age_s > OVERDUE.0 * longest_s && age_s > OVERDUE.1.as_secs_f64())
+            .then(|| Doubt::new(Level::Suspicious, What::Overdue { age_s, longest_s }))
+    }
+
+    /// The time of all connections against what their transactions, pauses and new connections took together.
+    fn littles_law(&self) -> Option<Doubt> {
+        let pause = match self.asked.arrival {
+            Arrival::Closed => 0.0,
+            Arrival::Think(Think::Fixed(pause) | Think::Exponential(pause)) => {
+                pause.as_secs_f64() + self.send_delay
+            }
+            _ => return None,
+        };
+        let count = self.tally().count as f64;
+        // one that finished nothing was under way all the time
+        let connections = u64::from(self.told.connections).saturating_sub(self.starved_connections());
+        let enough = count > TRANSACTIONS_EACH * connections as f64;
+        let ended_early = self.told.limit_reached == Some(true);
+        if connections == 0 || !enough || ended_early || self.error_share() > ERROR_SHARE[0] {
+            return None;
+        }
+        let moments = Moments::of(self.tally().response());
+        let accounted = count * (moments.mean + pause) + self.connecting(count);
+        let all = connections as f64;
+        // what had begun before the time is counted in full, what had not ended is not: equal but for chance, unless
+        // nothing had begun
+        let cut = if self.began_empty { all * (moments.age + pause) } else { 0.0 };
+        let available = all * self.seconds - cut;
+        let gap = accounted / available - 1.0;
+        let edges = 2.0 * (moments.age_variance + pause * pause) / all;
+        let pauses = match self.asked.arrival {
+            Arrival::Think(Think::Exponential(_)) => count * (pause / all).powi(2),
+            _ => 0.0,
+        };
+        let error = (edges + pauses).sqrt() / self.seconds;
+        let level = level(gap.abs() - CHANCE * error, LITTLE_GAP)?;
+        let in_flight = (gap + 1.0) * all;
+        Some(Doubt::new(level, What::LittlesLaw { gap, error, in_flight, connections }))
+    }
+
+    /// Seconds that went into new connections between transactions.
+    fn connecting(&self, transactions: f64) -> f64 {
+        let connects = &self.told.reconnecting;
+        let each = connects.total.mean_ns() / 1e9;
+        match self.asked.connect {
+            ConnectionMode::Long | ConnectionMode::Transactions(_) => connects.opened as f64 * each,
+            // those within a transaction are part of its latency
+            ConnectionMode::Statement => transactions * each,
+        }
+    }
+
+    fn limit(&self) -> Option<Doubt> {
+        (self.told.limit_reached == Some(false)).then(|| Doubt::new(Level::Suspicious, What::LimitMissed))
+    }
+
+    /// A queue that grew by more than chance: a Poisson stream of n starts varies by the root of n.
+    fn overload(&self) -> Option<Doubt> {
+        let schedule = self.told.schedule.as_ref()?;
+        let offered = schedule.offered as f64;
+        let lost = schedule.never_sent.saturating_sub(schedule.backlog) + schedule.skipped;
+        let chance = (CHANCE * offered.sqrt()).max(f64::from(self.told.connections));
+        let allowed = (OVERLOADED * offered).max(chance);
+        let skipped_much = schedule.skipped as f64 > OVERLOADED * offered && schedule.skipped > 10;
+        (lost as f64 > allowed || skipped_much).then(|| {
+            let what = What::Overloaded {
+                offered_per_second: offered / self.seconds,
+                started_per_second: schedule.started as f64 / self.seconds,
+                backlog: schedule.never_sent,
+                skipped: schedule.skipped,
+            };
+            Doubt::new(Level::Invalid, what)
+        })
+    }
+
+    fn waited(&self) -> Option<Doubt> {
+        let schedule = self.told.schedule.as_ref()?;
+        let share = schedule.late as f64 / schedule.started.max(1) as f64;
+        let delay = schedule.delay.mean_ns() / 1e9;
+        // the engine's own delay has a doubt of its own
+        (share > WAITED && delay > 2.0 * self.send_delay).then(|| {
+            let delay_p50_ms = schedule.delay.quantile_ns(0.5) as f64 / 1e6;
+            Doubt::new(Level::Suspicious, What::WaitedForConnection { share, delay_p50_ms })
+        })
+    }
+}
+
+/// How equally connections are served.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fairness {
+    /// Fewest transactions of a connection.
+    pub min: u64,
+    /// In the middle.
+    pub median: u64,
+    /// Most.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation as a share of the mean.
+    pub variation: f64,
+}
+
+impl Fairness {
+    /// Of these numbers of transactions, one for each connection; `None` where there is no connection or no
+    /// transaction.
+    #[must_use]
+    pub fn of(transactions: &[u64]) -> Option<Self> {
+        let mut sorted = transactions.to_vec();
+        sorted.sort_unstable();
+        let count = sorted.len() as f64;
+        let mean = sorted.iter().sum::<u64>() as f64 / count.max(1.0);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        if mean == 0.0 {
+            return None;
+        }
+        let squares: f64 = sorted.iter().map(|&each| (each as f64 - mean).powi(2)).sum();
+        Some(Self {
+            min,
+            median: sorted[sorted.len() / 2],
+            max,
+            mean,
+            variation: (squares / count).sqrt() / mean,
+        })
+    }
+}
+
+/// What the edges of an interval need to know of a latency, seconds. The age of what is under way at a random moment has
+/// the mean E(R^2) / 2 E(R) and the second moment E(R^3) / 3 E(R) (renewal theory: D. R. Cox, *Renewal Theory*, 1962,
+/// section 5).
+struct Moments {
+    mean: f64,
+    age: f64,
+    age_variance: f64,
+}
+
+impl Moments {
+    fn of(latency: &Histogram) -> Self {
+        let (mut first, mut second, mut third) = (0.0, 0.0, 0.0);
+        for (ns, count) in latency.buckets() {
+            let (seconds, count) = (ns as f64 / 1e9, count as f64);
+            first += count * seconds;
+            second += count * seconds.powi(2);
+            third += count * seconds.powi(3);
+        }
+        let age = second / (2.0 * first);
+        Self { mean: latency.mean_ns() / 1e9, age, age_variance: third / (3.0 * first) - age * age }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use load::{
+        sample::{ClientUsage, Connects, End, ErrorCount, Outage, Schedule},
+        spec::{Address, Rate, Target, Tls, Workload},
+    };
+
+    const SECONDS: u64 = 10;
+
+    /// 10 s of so many connections with an arrival.
+    fn spec(connections: u32, arrival: Arrival) -> Spec {
+        let address = Address::Unix("/tmp/none".into());
+        let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
+        let target = Target { address, user, password, database: None, tls, compress: false };
+        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let stream = Stream { arrival, ..Stream::new("main", workload, connections) };
+        Spec::new(target, vec![stream], Duration::from_secs(1), Duration::from_secs(SECONDS))
+    }
+
+    /// So many transactions that all took the same, spread evenly over the connections.
+    fn outcome(connections: u32, count: u64, each: Duration) -> Outcome {
+        let mut transactions = Tally { count, ..Tally::new("transactions") };
+        let one = {
+            let mut one = Histogram::new();
+            one.record_ns(each.as_nanos() as u64);
+            one
+        };
+        for _ in 0..count {
+            transactions.service.merge(&one);
+        }
+        let each_connection = count / u64::from(connections);
+        let stream = StreamOutcome {
+            name: "main".to_owned(),
+            connections,
+            active: (Duration::from_secs(1), Duration::from_secs(1 + SECONDS)),
+            statements: vec![Tally { name: "select".to_owned(), ..transactions.clone() }],
+            transactions,
+            transactions_by_connection: vec![each_connection; connections as usize],
+            ..StreamOutcome::default()
+        };
+        Outcome {
+            streams: vec![stream],
+            client: ClientUsage { workers: vec![Duration::from_secs(3)], ..ClientUsage::default() },
+            interval: Duration::from_secs(SECONDS),
+            end: End::Completed,
+            server_version: String::new(),
+        }
+    }
+
+    /// 4 connections, 4000 transactions of 10 ms: nothing speaks against it.
+    fn good() -> (Spec, Outcome) {
+        (spec(4, Arrival::Closed), outcome(4, 4000, Duration::from_millis(10)))
+    }
+
+    fn found(spec: &Spec, outcome: &Outcome) -> Vec<(&'static str, Level)> {
+        let doubts = doubts(spec, outcome, &[], Duration::from_nanos(30));
+        doubts.iter().map(|doubt| (doubt.id(), doubt.level)).collect()
+    }
+
+    fn open(rate: f64) -> Arrival {
+        Arrival::Open { rate: Rate::Constant(rate), gaps: Default::default(), lateness_max: None }
+    }
+
+    fn constant(milliseconds: u64, count: u64) -> Histogram {
+        let mut histogram = Histogram::new();
+        (0..count).for_each(|_| histogram.record_ns(milliseconds * 1_000_000));
+        histogram
+    }
+
+    use Level::{Invalid, Suspicious};
+
+    #[test]
+    fn a_good_trial_has_no_doubts() {
+        let (spec, outcome) = good();
+        assert_eq!(found(&spec, &outcome), []);
+    }
+
+    #[test]
+    fn time_that_nobody_accounts_for_is_found_and_chance_is_not() {
+        let (asked, _) = good();
+        assert_eq!(
+            found(&asked, &outcome(4, 3600, Duration::from_millis(10))),
+            [("littles_law", Suspicious)]
+        );
+        assert_eq!(found(&asked, &outcome(4, 2400, Duration::from_millis(10))), [("littles_law", Invalid)]);
+        assert_eq!(found(&asked, &outcome(4, 3900, Duration::from_millis(10))), []);
+        let text = doubts(&asked, &outcome(4, 3600, Duration::from_millis(10)), &[], Duration::ZERO);
+        assert!(text[0].to_string().contains("off by -10 %"), "{}", text[0]);
+        // few long transactions: what the ends cut off explains it
+        assert_eq!(found(&asked, &outcome(4, 93, Duration::from_millis(400))), []);
+    }
+
+    #[test]
+    fn think_time_and_new_connections_are_accounted_for() {
+        let think = Arrival::Think(Think::Exponential(Duration::from_millis(30)));
+        let thinking = spec(4, think);
+        assert_eq!(found(&thinking, &outcome(4, 1000, Duration::from_millis(10))), []);
+        assert_eq!(found(&thinking, &outcome(4, 500, Duration::from_millis(10))), [("littles_law", Invalid)]);
+        let (mut asked, _) = good();
+        asked.streams[0].connect = ConnectionMode::Transactions(1);
+        let mut reconnecting = outcome(4, 2000, Duration::from_millis(10));
+        assert_eq!(found(&asked, &reconnecting), [("littles_law", Invalid)]);
+        reconnecting.streams[0].reconnecting =
+            Connects { opened: 2000, total: constant(10, 2000), ..Connects::default() };
+        assert_eq!(found(&asked, &reconnecting), []);
+        asked.streams[0].connect = ConnectionMode::Statement;
+        assert_eq!(found(&asked, &reconnecting), []);
+    }
+
+    #[test]
+    fn a_stream_that_begins_with_nothing_under_way_is_not_blamed_for_its_end() {
+        let mut asked = spec(4, Arrival::Closed);
+        // each connection ends 24 of 400 ms within 10 s: what is cut off is 4 % and up to 400 ms
+        let short = outcome(4, 92, Duration::from_millis(400));
+        asked.warm_up = Duration::ZERO;
+        assert_eq!(found(&asked, &short), []);
+    }
+
+    #[test]
+    fn starved_and_unequal_connections_are_named() {
+        let (asked, mut starving) = good();
+        starving.streams[0].transactions_by_connection = vec![1334, 1333, 1333, 0];
+        let starved = found(&asked, &starving);
+        assert!(starved.contains(&("starved", Suspicious)), "{starved:?}");
+        let (_, mut unequal) = good();
+        unequal.streams[0].transactions_by_connection = vec![200, 400, 1200, 2200];
+        assert_eq!(found(&asked, &unequal), [("unfair", Suspicious)]);
+        // in an open loop whoever is free goes on: nobody is starved
+        let opened = spec(4, open(400.0));
+        assert_eq!(found(&opened, &starving), []);
+    }
+
+    #[test]
+    fn errors_missing_rows_and_outages_are_told() {
+        let (asked, mut failing) = good();
+        let stream = &mut failing.streams[0];
+        stream.transactions.errors = 40;
+        let (code, state, message) = (1213, "40001".to_owned(), "Deadlock".to_owned());
+        let (first, last) = (Duration::ZERO, Duration::ZERO);
+        stream.errors.push(ErrorCount { code, state, count: 40, message, first, last });
+        assert_eq!(found(&asked, &failing), [("errors", Suspicious)]);
+        failing.streams[0].transactions.errors = 4000;
+        assert_eq!(found(&asked, &failing), [("errors", Invalid)]);
+        let (_, mut missing) = good();
+        missing.streams[0].statements[0].not_found = 100;
+        let (from, until) = (Duration::from_secs(2), Duration::from_secs(3));
+        missing.streams[0].outages.push(Outage { from, until, recovered: true });
+        assert_eq!(found(&asked, &missing), [("rows_missing", Suspicious), ("outage", Suspicious)]);
+        assert_eq!(found(&asked, &outcome(4, 0, Duration::ZERO)), [("nothing_finished", Invalid)]);
+    }
+
+    #[test]
+    fn a_transaction_that_outlasts_all_others_is_overdue() {
+        let (asked, mut outcome) = good();
+        outcome.streams[0].in_flight_age_max = Duration::from_secs(3);
+        assert_eq!(found(&asked, &outcome), [("overdue", Suspicious)]);
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_overload_and_one_that_chance_makes_is_not() {
+        let asked = spec(4, open(400.0));
+        let with = |schedule: Schedule| {
+            let mut outcome = outcome(4, 4000, Duration::from_millis(5));
+            outcome.streams[0].schedule = Some(schedule);
+            found(&asked, &outcome)
+        };
+        let kept = Schedule { offered: 4000, started: 3990, never_sent: 10, ..Schedule::default() };
+        assert_eq!(with(kept.clone()), []);
+        let chance = Schedule { started: 3820, never_sent: 180, ..kept.clone() };
+        assert_eq!(with(chance.clone()), []);
+        let growing = Schedule { started: 3700, never_sent: 300, ..kept.clone() };
+        assert_eq!(with(growing), [("overloaded", Invalid)]);
+        // a queue that was there before is no growth
+        assert_eq!(with(Schedule { backlog: 300, started: 4000, never_sent: 300, ..kept.clone() }), []);
+        assert_eq!(with(Schedule { skipped: 100, started: 3900, ..kept.clone() }), [("overloaded", Invalid)]);
+        let late = Schedule { late: 1000, delay: constant(3, 3990), ..kept };
+        assert_eq!(with(late), [("waited_for_connection", Suspicious)]);
+    }
+
+    #[test]
+    fn a_client_that_is_the_limit_says_so() {
+        let (asked, mut busy) = good();
+        busy.client.workers.push(Duration::from_millis(9000));
+        assert_eq!(found(&asked, &busy), [("worker_busy", Suspicious)]);
+        busy.client.workers.push(Duration::from_millis(9900));
+        assert_eq!(found(&asked, &busy), [("worker_busy", Invalid)]);
+        let (_, mut queueing) = good();
+        queueing.client.queueing = constant(2, 100);
+        assert_eq!(found(&asked, &queueing), [("queueing", Suspicious)]);
+        queueing.client.queueing = constant(6, 100);
+        assert_eq!(found(&asked, &queueing), [("queueing", Invalid)]);
+        // a rare delay matters to the tail alone
+        let mut rare = Histogram::new();
+        (0..980).for_each(|_| rare.record_ns(2_000));
+        (0..20).for_each(|_| rare.record_ns(4_000_000));
+        queueing.client.queueing = rare.clone();
+        assert_eq!(found(&asked, &queueing), [("queueing", Suspicious)]);
+        let paced = spec(4, Arrival::Paced { every: Duration::from_millis(10), lateness_max: None });
+        queueing.client = ClientUsage { send_delay: rare, ..ClientUsage::default() };
+        assert_eq!(found(&paced, &queueing), [("send_delay", Suspicious)]);
+    }
+
+    #[test]
+    fn a_slow_clock_and_neighbours_are_told() {
+        let (asked, outcome) = good();
+        let slow = doubts(&asked, &outcome, &[], Duration::from_micros(100));
+        assert_eq!(slow.iter().map(Doubt::id).collect::<Vec<_>>(), ["clock"]);
+        let stolen = Reading { cpu_steal: 0.3, ..Reading::default() };
+        let stolen = doubts(&asked, &outcome, &[stolen], Duration::ZERO);
+        assert_eq!(stolen, [Doubt::new(Suspicious, What::Steal { processors: 0.3 })]);
+    }
+
+    #[test]
+    fn several_streams_are_named() {
+        let (mut asked, mut outcome) = good();
+        let mut second = outcome.streams[0].clone();
+        second.name = "probe".to_owned();
+        second.transactions.errors = 100;
+        outcome.streams.push(second);
+        asked.streams.push(asked.streams[0].clone());
+        let doubts = doubts(&asked, &outcome, &[], Duration::ZERO);
+        assert_eq!(doubts[0].stream.as_deref(), Some("probe"));
+        assert!(
+            doubts[0].to_string().starts_with("stream probe: 2.4 % of transactions failed"),
+            "{}",
+            doubts[0]
+        );
+    }
+}
