@@ -1,0 +1,168 @@
+//! A server without a database: it speaks the protocol and answers at once. What an engine reaches against it is the
+//! engine's own limit. In tests it plays whatever a real server cannot be made to do: fail, stall, vanish, talk nonsense.
+//!
+//! What it says of its own accord is a [`Scenario`]; what happens to it from outside (a stall, an absence) is told to the
+//! running [`NullServer`].
+
+mod play;
+mod serve;
+
+pub use play::{Answer, Asked, ROW, Scenario, Script, Then, Welcome, plain};
+
+use play::{Plain, Scripted};
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    fd::OwnedFd,
+};
+use serve::Loop;
+use std::{
+    collections::VecDeque,
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+/// A running null server; ends when dropped.
+#[derive(Debug)]
+pub struct NullServer {
+    address: SocketAddr,
+    remote: Arc<Remote>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// What the server's thread shares with whoever holds the server.
+#[derive(Debug)]
+struct Remote {
+    wake: OwnedFd,
+    commands: Mutex<VecDeque<Command>>,
+    statements: AtomicU64,
+    connections: AtomicU64,
+}
+
+/// What is done to a running server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Command {
+    End,
+    Stall(Duration),
+    Leave(Duration),
+    Cut,
+    Accept(bool),
+}
+
+impl Remote {
+    fn tell(&self, command: Command) {
+        // nothing panics while it holds the queue
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push_back(command);
+        // the counter of an eventfd that is read after each write cannot be full
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn next(&self) -> Option<Command> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn is_to_end(&self) -> bool {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).contains(&Command::End)
+    }
+}
+
+impl NullServer {
+    /// Answers every SELECT (and SHOW) with one row and everything else with OK, on this port of 127.0.0.1; 0: a free one.
+    ///
+    /// # Errors
+    /// If the port cannot be had or the thread not started.
+    pub fn start(port: u16) -> io::Result<Self> {
+        Self::with_scenario(port, Box::new(Plain))
+    }
+
+    /// Answers as the script says.
+    ///
+    /// # Errors
+    /// If the port cannot be had or the thread not started.
+    pub fn with_script(port: u16, script: Box<Script>) -> io::Result<Self> {
+        Self::with_scenario(port, Box::new(Scripted(script)))
+    }
+
+    /// Greets and answers as the scenario says.
+    ///
+    /// # Errors
+    /// If the port cannot be had or the thread not started.
+    pub fn with_scenario(port: u16, scenario: Box<dyn Scenario>) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port))?;
+        let address = listener.local_addr()?;
+        let remote = Arc::new(Remote {
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            commands: Mutex::default(),
+            statements: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+        });
+        let mut server = Loop::new(listener, Arc::clone(&remote), scenario)?;
+        let thread = thread::Builder::new().name("null-server".to_owned()).spawn(move || server.run())?;
+        Ok(Self { address, remote, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Statements that it has seen so far.
+    #[must_use]
+    pub fn statements(&self) -> u64 {
+        self.remote.statements.load(Ordering::Relaxed)
+    }
+
+    /// Connections that it has accepted so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.remote.connections.load(Ordering::Relaxed)
+    }
+
+    /// Does nothing at all for this long, from now on. What arrives meanwhile is answered then.
+    pub fn stall(&self, time: Duration) {
+        self.remote.tell(Command::Stall(time));
+    }
+
+    /// Resets every connection, listens no more, and comes back on the same port after this time.
+    pub fn leave(&self, time: Duration) {
+        self.remote.tell(Command::Leave(time));
+    }
+
+    /// Resets every connection; new ones are accepted.
+    pub fn cut(&self) {
+        self.remote.tell(Command::Cut);
+    }
+
+    /// Whether connections are taken off the listener's queue, where the kernel lets them wait. They are at first.
+    pub fn accept(&self, on: bool) {
+        self.remote.tell(Command::Accept(on));
+    }
+
+    /// Serves until the process ends.
+    ///
+    /// # Errors
+    /// What ended it.
+    pub fn join(mut self) -> io::Result<()> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(io::Error::other("the null server's thread panicked")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        self.remote.tell(Command::End);
+        if let Some(thread) = self.thread.take() {
+            // a scenario that panics has failed its test already
+            let _ = thread.join();
+        }
+    }
+}
