@@ -11,7 +11,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("arrival", &[]),
     ("workload", &["plan", "study"]),
     ("study", &["workload", "arrival"]),
-    ("plan", &["study"]),
+    ("plan", &["study", "arrival"]),
     ("provision", &["plan"]),
     ("dataset", &["plan"]),
     ("telemetry", &[]),

@@ -50,10 +50,7 @@ fn pairs(record: &RunRecord, measured: &[Measured]) -> Vec<(usize, usize)> {
     let treatment = |index: usize| &treatments[measured[index].point.treatment];
     let mut pairs = Vec::new();
     for index in 0..measured.len() {
-        let alike = |other: &usize| {
-            let (one, other) = (treatment(index), treatment(*other));
-            one.data == other.data && one.streams == other.streams
-        };
+        let alike = |other: &usize| treatment(index).is_like(treatment(*other));
         let base = (0..measured.len()).filter(alike).min_by_key(|&other| treatment(other).server);
         pairs.extend(
             base.filter(|&base| treatment(base).server != treatment(index).server).map(|base| (index, base)),

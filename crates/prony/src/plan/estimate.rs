@@ -39,7 +39,7 @@ const BUFFER_POOL_BYTES: u64 = 128 << 20;
 #[must_use]
 pub fn estimate(plan: &Plan) -> Estimate {
     let connections = |treatment: usize| -> u32 {
-        plan.treatments[treatment].streams.iter().map(|stream| stream.connections).sum()
+        plan.treatments[treatment].streams.iter().map(|stream| stream.connections + stream.idle).sum()
     };
     let trials: Duration = plan
         .trials

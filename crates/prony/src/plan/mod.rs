@@ -3,15 +3,16 @@
 //! A [`Plan`] is a plain value: it is stored with the run and is all that later stages know of the study.
 
 mod estimate;
+mod load;
 mod order;
 mod text;
 
-pub use crate::study::{DataSet as DataPlan, Factor, Server as ServerPlan, ServerSource};
+pub use crate::study::{Client, DataSet as DataPlan, Factor, Server as ServerPlan, ServerSource, Transport};
 pub use estimate::{Estimate, estimate};
 pub use text::render;
 
 use crate::study::Study;
-use load::spec::Stream;
+use ::load::spec::Stream;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -62,6 +63,17 @@ pub struct Treatment {
     pub data: usize,
     /// Streams that run together.
     pub streams: Vec<Stream>,
+    /// How their connections are made.
+    #[serde(default)]
+    pub client: Client,
+}
+
+impl Treatment {
+    /// Whether nothing but the server may be different.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.data == other.data && self.streams == other.streams && self.client == other.client
+    }
 }
 
 /// One execution of a treatment.
@@ -91,6 +103,7 @@ impl Plan {
                 server: index_of(&mut servers, &treatment.server),
                 data: index_of(&mut data_sets, &treatment.data),
                 streams: treatment.streams.clone(),
+                client: treatment.client.clone(),
             })
             .collect();
         let trials = order::trials(&treatments, study.repeats, study.seed);

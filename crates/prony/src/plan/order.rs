@@ -41,7 +41,7 @@ fn cells(treatments: &[Treatment]) -> Vec<Vec<usize>> {
         let alike = |cell: &&mut Vec<usize>| {
             let first = &treatments[cell[0]];
             let taken = cell.iter().any(|&other| treatments[other].server == treatment.server);
-            first.data == treatment.data && first.streams == treatment.streams && !taken
+            first.is_like(treatment) && !taken
         };
         match cells.iter_mut().find(alike) {
             Some(cell) => cell.push(index),

@@ -87,3 +87,39 @@ fn the_quickstart_is_promised_within_two_minutes() {
     assert!(estimate(&plan).time <= Duration::from_secs(120), "{:?}", estimate(&plan));
     insta::assert_snapshot!(render(&plan));
 }
+
+#[test]
+fn the_load_can_be_read_aloud() {
+    let mut told = String::new();
+    for name in ["background-pressure", "many-tables", "connection-modes"] {
+        let study = study::open(name, &Adjustments::default()).unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::from_study(&study);
+        assert!(estimate(&plan).time <= Duration::from_secs(300), "{name}: {:?}", estimate(&plan));
+        told.push_str(&format!("{name}\n"));
+        load::lines(&plan).iter().for_each(|line| told.push_str(&format!("  {line}\n")));
+    }
+    let all = r#"
+[server.a]
+product = "mariadb"
+[[stream]]
+workload = "oltp_read_only"
+connections = 2000
+idle = 8000
+lateness_max = "500ms"
+begin = "after 5s"
+[vary]
+"stream.arrival" = ["closed", "think exp:10ms", "rate 100..5000 over 60s", "pace 1500us"]
+[client]
+sources = ["127.0.0.1", "127.0.0.2"]
+open_rate = 500
+connect_timeout = "3s"
+reply_timeout = "1min"
+workers = 2
+tls = "required"
+compress = true
+"#;
+    let study = study::parse("all", "all.toml", all, &Adjustments::default());
+    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    load::lines(&plan).iter().for_each(|line| told.push_str(&format!("{line}\n")));
+    insta::assert_snapshot!(told);
+}

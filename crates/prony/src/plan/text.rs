@@ -1,6 +1,6 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
-use super::{DataPlan, Plan, ServerPlan, ServerSource, estimate};
+use super::{DataPlan, Plan, ServerPlan, ServerSource, estimate, load};
 use std::{fmt::Write, time::Duration};
 
 /// The whole plan as text.
@@ -18,16 +18,18 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
     writeln!(
         text,
-        "{} trials: {} x {}, each {} of warm-up and {} of measurement",
+        "{} trials: {} x {}, each {} of warm-up and {}{} of measurement",
         plan.trials.len(),
         count(plan.treatments.len(), "combination"),
         count(plan.repeats as usize, "repeat"),
         seconds(plan.warm_up),
+        if has_limit(plan) { "at most " } else { "" },
         seconds(plan.interval),
     )?;
     writeln!(
         text,
-        "about {}, {} on disk, {} of memory\n",
+        "{} {}, {} on disk, {} of memory\n",
+        if has_limit(plan) { "at most" } else { "about" },
         minutes(cost.time),
         size(cost.disk_bytes),
         size(cost.memory_bytes)
@@ -48,8 +50,17 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     for data in &plan.data_sets {
         writeln!(text, "  {}", data_words(data))?;
     }
+    writeln!(text, "\nLoad")?;
+    for line in load::lines(plan) {
+        writeln!(text, "  {line}")?;
+    }
     writeln!(text, "\nTrials in their order")?;
     write_trials(text, plan)
+}
+
+/// Whether a trial may end before its interval is over.
+fn has_limit(plan: &Plan) -> bool {
+    plan.treatments.iter().flat_map(|treatment| &treatment.streams).any(|stream| stream.limit.is_some())
 }
 
 fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
@@ -140,7 +151,8 @@ fn size(bytes: u64) -> String {
     if mebibytes < 10_240 { format!("{mebibytes} MiB") } else { format!("{} GiB", mebibytes >> 10) }
 }
 
-fn thousands(number: u64) -> String {
+/// A whole number, thousands apart.
+pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();

@@ -135,6 +135,15 @@ impl Server {
         }
     }
 
+    /// How to log in over the Unix socket, where Prony has started it; else as [`Server::target`].
+    #[must_use]
+    pub fn target_by_socket(&self) -> Target {
+        match self {
+            Self::Own(instance) => instance.target_by_socket(),
+            Self::Running(running) => running.target().clone(),
+        }
+    }
+
     /// Its process number where it runs on this machine and that is known.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {

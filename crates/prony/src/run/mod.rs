@@ -17,7 +17,7 @@ pub use trial::wants;
 
 use crate::{
     dataset,
-    plan::{Plan, Treatment},
+    plan::{Client, Plan, Transport, Treatment},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
     workload::{self, Effect},
@@ -141,7 +141,7 @@ impl Run<'_, '_> {
             let treatment = &plan.treatments[trial.treatment];
             self.have_data(treatment.server, treatment.data)?;
             let up = self.up(treatment.server);
-            let (target, pid) = (up.server.target().clone(), up.server.pid());
+            let (target, pid) = (target_of(&up.server, &treatment.client), up.server.pid());
             if spoils(treatment) {
                 (up.data, up.spoilt) = (None, true);
             }
@@ -180,7 +180,9 @@ impl Run<'_, '_> {
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
-            let wants = wants(&plan.treatments[each].streams, &target);
+            let treatment = &plan.treatments[each];
+            let server = &self.up(index).server;
+            let wants = wants(&treatment.streams, &target_of(server, &treatment.client));
             let limits = provision::preflight(&mut connection, &wants);
             remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
         }
@@ -252,6 +254,17 @@ impl Run<'_, '_> {
         }
         result
     }
+}
+
+/// How a load reaches a server.
+fn target_of(server: &Server, client: &Client) -> load::spec::Target {
+    let mut target = match client.transport {
+        Some(Transport::Socket) => server.target_by_socket(),
+        Some(Transport::Tcp) | None => server.target().clone(),
+    };
+    target.tls.mode = client.tls.unwrap_or(target.tls.mode);
+    target.compress = client.compress.unwrap_or(target.compress);
+    target
 }
 
 /// Whether a treatment adds or removes rows, so that what comes after it needs its data loaded anew.

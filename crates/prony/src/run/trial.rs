@@ -2,7 +2,7 @@
 
 use super::{Error, Event, Reader, TrialOutcome, clock_cost, doubts};
 use crate::{
-    plan::{Plan, Trial},
+    plan::{Plan, Treatment, Trial},
     provision::Wants,
     telemetry::{Reading, Sampler},
 };
@@ -68,8 +68,16 @@ pub(super) fn carry_out(
 }
 
 fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
-    let streams = plan.treatments[trial.treatment].streams.clone();
-    Spec { seed: trial.seed, ..Spec::new(target.clone(), streams, plan.warm_up, plan.interval) }
+    let Treatment { streams, client, .. } = &plan.treatments[trial.treatment];
+    Spec {
+        seed: trial.seed,
+        workers: client.workers,
+        sources: client.sources.clone(),
+        open_rate: client.open_rate,
+        connect_timeout: client.connect_timeout,
+        reply_timeout: client.reply_timeout,
+        ..Spec::new(target.clone(), streams.clone(), plan.warm_up, plan.interval)
+    }
 }
 
 /// What these streams together need of server and machine.

@@ -8,6 +8,7 @@ use super::{
     parts::{self, Completeness},
     paths::{Purpose, resolve, server_names, set_value},
     read::check,
+    streams,
     tree::{Entry, Node, Table, Value},
     written,
 };
@@ -141,7 +142,8 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
     if let Some(node) = workloads {
         written::check(node, data.options(), mistakes);
     }
-    parts::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);
+    streams::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);
+    parts::client(root.get("client"), None, mistakes);
 }
 
 /// The text with every password of an address in it replaced by as many stars: a study is shown and stored.

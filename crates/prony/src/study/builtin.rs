@@ -12,8 +12,15 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
-static BUILTINS: [Builtin; 1] =
-    [Builtin { name: "quickstart", text: include_str!("../../../../studies/quickstart.toml") }];
+static BUILTINS: [Builtin; 4] = [
+    Builtin { name: "quickstart", text: include_str!("../../../../studies/quickstart.toml") },
+    Builtin {
+        name: "background-pressure",
+        text: include_str!("../../../../studies/background-pressure.toml"),
+    },
+    Builtin { name: "many-tables", text: include_str!("../../../../studies/many-tables.toml") },
+    Builtin { name: "connection-modes", text: include_str!("../../../../studies/connection-modes.toml") },
+];
 
 impl Builtin {
     /// Its title.

@@ -4,8 +4,9 @@ use super::{
     DataSet, Factor, Treatment,
     mistake::{Collector, Place},
     parts::{self, Completeness},
-    paths::{Purpose, Segments, resolve, server_names},
-    tree::{Entry, Node, Table, Value},
+    paths::{Purpose, Segments, resolve, server_names, stream_names},
+    streams,
+    tree::{Entry, Node, Table, Value, stream_name},
 };
 use std::collections::BTreeMap;
 
@@ -63,11 +64,7 @@ pub(super) fn variations(root: &Table, mistakes: &mut Collector) -> Vec<Variatio
             );
             continue;
         }
-        variations.push(Variation {
-            name: path.last().cloned().unwrap_or_default(),
-            path,
-            levels: levels.to_vec(),
-        });
+        variations.push(Variation { name: short_name(&path, root), path, levels: levels.to_vec() });
     }
     let servers = server_names(root);
     if servers.len() > 1 && !variations.iter().any(|variation| variation.path == ["server"]) {
@@ -75,6 +72,17 @@ pub(super) fn variations(root: &Table, mistakes: &mut Collector) -> Vec<Variatio
     }
     name_apart(&mut variations);
     variations
+}
+
+/// The last part of a path; where there are several streams, with the stream that it belongs to.
+fn short_name(path: &[String], root: &Table) -> String {
+    let last = path.last().cloned().unwrap_or_default();
+    match path {
+        [section, stream, _] if section == "stream" && stream_names(root).len() > 1 => {
+            format!("{stream}.{last}")
+        }
+        _ => last,
+    }
 }
 
 fn all_servers(root: &Table) -> Variation {
@@ -180,6 +188,9 @@ fn treatment(
             server = Some(*level);
             continue;
         }
+        if variation.path.last().is_some_and(|key| key == "arrival") {
+            forget_arrival(&mut root, &variation.path, level);
+        }
         root.put_at(&variation.path, &level.place, (*level).clone(), mistakes);
         if variation.changes_server() {
             suffix.push_str(&format!(" {}={}", variation.name, level.label()));
@@ -187,14 +198,35 @@ fn treatment(
     }
     let data = parts::data(root.get("data"), mistakes);
     let streams =
-        parts::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
+        streams::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
+    let client = parts::client(root.get("client"), Some(&server), mistakes);
     let data = DataSet { seed, ..streams.first()?.1.clone() };
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     server.name.push_str(&suffix);
     let levels: BTreeMap<String, String> =
         levels.iter().map(|(variation, level)| (variation.name.clone(), level.label())).collect();
-    Some(Treatment { levels, server, data, streams })
+    Some(Treatment { levels, server, data, streams, client })
+}
+
+/// A level of `arrival` says it in whole, so that what the stream itself says of its arrival holds for the other levels
+/// only, as far as it does not go with this one.
+fn forget_arrival(root: &mut Table, path: &[String], level: &Node) {
+    let kind = level.text().and_then(|text| text.split_whitespace().next()).unwrap_or_default();
+    let kept: &[&str] = match kind {
+        "rate" => &["gaps", "lateness_max"],
+        "pace" => &["lateness_max"],
+        _ => &[],
+    };
+    let Some(Node { value: Value::Array(streams), .. }) = root.get_mut("stream") else { return };
+    let of_all = path.len() == 2;
+    for stream in streams.iter_mut().filter(|stream| of_all || stream_name(stream) == path[1]) {
+        let Value::Table(table) = &mut stream.value else { continue };
+        for key in ["think", "pace", "rate", "gaps", "lateness_max"].iter().filter(|key| !kept.contains(key))
+        {
+            table.remove(key);
+        }
+    }
 }
 
 fn chosen_server(root: &Table, level: Option<&Node>, mistakes: &mut Collector) -> Option<super::Server> {

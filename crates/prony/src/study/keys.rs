@@ -1,6 +1,8 @@
 //! Every key of a study, written once: name, what it takes, default, meaning. Checking, the nearest right name, the
 //! JSON schema and the commented reference study are all made from these tables.
 
+use super::forms::Form;
+
 /// What a key takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
@@ -10,10 +12,14 @@ pub(super) enum Kind {
     Flag,
     /// A whole number between these, both included.
     Count(u64, u64),
-    /// A length of time between these milliseconds, both included: `"3s"`, `"500ms"`, `"2min"`.
+    /// A number between these, both included.
+    Number(f64, f64),
+    /// A length of time between these microseconds, both included: `"3s"`, `"500ms"`, `"2min"`.
     Duration(u64, u64),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A text or number of a form of its own.
+    Form(Form),
     /// A table that has keys of its own or takes any; or a list of tables.
     Section,
 }
@@ -43,8 +49,8 @@ const fn key(
     Key { name, kind, default, about, example }
 }
 
-/// Longest time that a study may ask for: a day, in ms.
-const DAY_MS: u64 = 24 * 3600 * 1000;
+/// Longest time that a study may ask for: a day, in us.
+const DAY_US: u64 = 24 * 3600 * 1_000_000;
 /// Highest number of connections of a stream; more than a machine has ports for one address.
 const CONNECTIONS_MAX: u64 = 100_000;
 /// Highest number of rows: ids are INTEGER.
@@ -84,6 +90,7 @@ pub(super) const ROOT: &[Key] = &[
     ),
     key("workload", Kind::Section, None, "", "Workloads written in this file, each `[workload.NAME]`."),
     key("vary", Kind::Section, None, "", "What varies: a key of this file, and the list of its levels."),
+    key("client", Kind::Section, None, "", "How connections are made, for all streams."),
     key("measure", Kind::Section, None, "", "How long and how often."),
     key(
         "scale",
@@ -162,17 +169,69 @@ pub(super) const STREAM: &[Key] = &[
     ),
     key(
         "connections",
-        Kind::Count(1, CONNECTIONS_MAX),
+        Kind::Count(0, CONNECTIONS_MAX),
         None,
         "64",
-        "Number of connections, open all the time.",
+        "Number of connections that work; 0 leaves the stream out.",
+    ),
+    key(
+        "idle",
+        Kind::Count(0, CONNECTIONS_MAX),
+        Some("0"),
+        "",
+        "Connections that are open beside them and do nothing.",
     ),
     key(
         "arrival",
-        Kind::Word(&["closed"]),
+        Kind::Form(Form::Arrival),
         Some(r#""closed""#),
         "",
-        "When a transaction starts: `closed`, as soon as the connection's last one has ended.",
+        "When a transaction starts: \"closed\", as soon as the connection's last one has ended; or one of the next three keys \
+         with its value, as \"rate 1000\", so that a study can vary it.",
+    ),
+    key(
+        "think",
+        Kind::Form(Form::Think),
+        None,
+        r#""10ms""#,
+        "A pause after each transaction: always \"10ms\", or \"exp:10ms\", exponentially distributed with this mean.",
+    ),
+    key(
+        "pace",
+        Kind::Duration(1, DAY_US),
+        None,
+        r#""10ms""#,
+        "Each connection starts one transaction every so often, at times fixed beforehand.",
+    ),
+    key(
+        "rate",
+        Kind::Form(Form::Rate),
+        None,
+        "1000",
+        "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \"1000:10s, 2000:10s, 500\"; \
+         \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 burst 5000 for 2s every 10s\".",
+    ),
+    key(
+        "gaps",
+        Kind::Word(&["poisson", "constant"]),
+        None,
+        r#""poisson""#,
+        "How the starts of a `rate` lie in time: as independent customers come, which is the default, or evenly.",
+    ),
+    key(
+        "lateness_max",
+        Kind::Duration(1, DAY_US),
+        None,
+        r#""1s""#,
+        "A start of a `rate` or `pace` that is later than this is skipped; without it, none is.",
+    ),
+    key(
+        "reconnect",
+        Kind::Form(Form::Reconnect),
+        Some(r#""never""#),
+        "",
+        "When a new connection takes the place of the old one: \"never\", \"transaction\", \"statement\", or a number of \
+         transactions.",
     ),
     key(
         "protocol",
@@ -181,18 +240,93 @@ pub(super) const STREAM: &[Key] = &[
         "",
         "Prepared statements, or plain text.",
     ),
+    key(
+        "begin",
+        Kind::Form(Form::Begin),
+        Some(r#""together""#),
+        "",
+        "When it begins: \"together\" with the others, \"after 5s\" of the measurement, or \"after NAME\", when the stream of that \
+         name has reached its limit.",
+    ),
+    key(
+        "limit",
+        Kind::Form(Form::Limit),
+        None,
+        r#""100000 transactions""#,
+        "What ends it before the interval is over: a number of transactions, or of rows. A trial ends when all limits are reached.",
+    ),
+];
+
+/// `[client]`
+pub(super) const CLIENT: &[Key] = &[
+    key(
+        "transport",
+        Kind::Word(&["tcp", "socket"]),
+        None,
+        r#""tcp""#,
+        "How servers that Prony starts are reached: TCP, which is the default, or the Unix socket.",
+    ),
+    key(
+        "tls",
+        Kind::Word(&["disabled", "preferred", "required"]),
+        None,
+        r#""required""#,
+        "Encryption of the connections; without it, what the server's `url` says, else none.",
+    ),
+    key(
+        "compress",
+        Kind::Flag,
+        None,
+        "true",
+        "Compression of the connections; without it, what the server's `url` says, else none.",
+    ),
+    key(
+        "sources",
+        Kind::Form(Form::Addresses),
+        Some("[]"),
+        "",
+        "Addresses to connect from, in turn: each has as many ports as the kernel allows.",
+    ),
+    key(
+        "open_rate",
+        Kind::Number(0.001, 1e6),
+        None,
+        "500",
+        "Connections opened in a second before the load begins; without it, as fast as the server takes them.",
+    ),
+    key(
+        "connect_timeout",
+        Kind::Duration(1_000, DAY_US),
+        Some(r#""10s""#),
+        "",
+        "How long opening one connection may take.",
+    ),
+    key(
+        "reply_timeout",
+        Kind::Duration(1_000, DAY_US),
+        None,
+        r#""30s""#,
+        "How long a reply may take before its connection is given up; without it, any time.",
+    ),
+    key(
+        "workers",
+        Kind::Count(1, 1024),
+        None,
+        "2",
+        "Threads of the load engine; without it, as it finds best.",
+    ),
 ];
 
 /// `[measure]`
 pub(super) const MEASURE: &[Key] = &[
     key(
         "warm_up",
-        Kind::Duration(0, DAY_MS),
+        Kind::Duration(0, DAY_US),
         Some(r#""5s""#),
         "",
         "Load before each measurement, not counted.",
     ),
-    key("interval", Kind::Duration(100, DAY_MS), Some(r#""30s""#), "", "Length of each measurement."),
+    key("interval", Kind::Duration(100_000, DAY_US), Some(r#""30s""#), "", "Length of each measurement."),
     key(
         "repeats",
         Kind::Count(1, 1000),

@@ -7,12 +7,15 @@
 mod assemble;
 mod builtin;
 mod expand;
+mod forms;
 mod keys;
 mod mistake;
+mod order;
 mod parts;
 mod paths;
 mod read;
 mod schema;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -22,10 +25,10 @@ pub use builtin::{Builtin, Error, builtin, open};
 pub use mistake::Mistakes;
 pub use schema::{reference, schema};
 
-use load::spec::{Distribution, Stream};
+use load::spec::{Distribution, Stream, TlsMode};
 use mistake::{Collector, Source};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 
 /// One study, read and complete: every combination of levels with all that it consists of.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +77,54 @@ pub struct Treatment {
     pub data: DataSet,
     /// Streams that run together; not empty.
     pub streams: Vec<Stream>,
+    /// How their connections are made.
+    pub client: Client,
+}
+
+/// How connections are made, for all streams of a treatment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Client {
+    /// How a server that Prony started is reached; `None`: by TCP.
+    pub transport: Option<Transport>,
+    /// Encryption; `None`: as the server's address says.
+    pub tls: Option<TlsMode>,
+    /// Compression; `None`: as the server's address says.
+    pub compress: Option<bool>,
+    /// Addresses to connect from, in turn; empty: the kernel chooses.
+    pub sources: Vec<IpAddr>,
+    /// Connections opened in a second before the load begins; `None`: as fast as the server takes them.
+    pub open_rate: Option<f64>,
+    /// How long opening one connection may take.
+    pub connect_timeout: Duration,
+    /// How long a reply may take; `None`: any time.
+    pub reply_timeout: Option<Duration>,
+    /// Threads of the load engine; `None`: as it finds best.
+    pub workers: Option<u32>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            transport: None,
+            tls: None,
+            compress: None,
+            sources: Vec::new(),
+            open_rate: None,
+            connect_timeout: Duration::from_secs(10),
+            reply_timeout: None,
+            workers: None,
+        }
+    }
+}
+
+/// A way to a server on the same machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// The Unix socket.
+    Socket,
 }
 
 /// A server to be measured.

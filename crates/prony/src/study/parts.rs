@@ -1,15 +1,15 @@
-//! The parts of a treatment, read from the tree: a server, a data set, the streams.
+//! The parts of a treatment, read from the tree: a server, a data set, how connections are made. Streams have a file of
+//! their own.
 
 use super::{
-    DataSet, Server, ServerSource,
-    keys::{DATA, SERVER, STREAM},
+    Client, Server, ServerSource, Transport, forms,
+    keys::{CLIENT, DATA, SERVER},
     mistake::{Collector, Place},
     read::{Values, check},
     tree::{Node, Table, Value},
-    written,
 };
-use crate::workload::{self, OptionKind, Options};
-use load::spec::{Protocol, Stream};
+use crate::workload::Options;
+use load::spec::TlsMode;
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// Settings that Prony itself must choose, so that servers neither meet nor outlive their run.
@@ -23,20 +23,6 @@ pub(super) enum Completeness {
     Partial,
     /// All must be there.
     Whole,
-}
-
-/// The options that a stream takes for its workload, beside [`STREAM`]. What shapes the data set is not among them:
-/// `[data]` says that once for all streams.
-pub(super) fn options_of_streams() -> Vec<workload::OptionInfo> {
-    let of_data = |info: &workload::OptionInfo| {
-        DATA.iter().any(|key| key.name == info.name || Some(key.name) == info.alias)
-    };
-    Options::table().into_iter().filter(|info| !of_data(info)).collect()
-}
-
-/// Their names.
-pub(super) fn option_names() -> Vec<&'static str> {
-    options_of_streams().iter().map(|info| info.name).collect()
 }
 
 /// Reads `[server.NAME]`; `common` is `[settings]`.
@@ -151,7 +137,7 @@ pub(super) fn settings(node: &Node, mistakes: &mut Collector) -> BTreeMap<String
 /// What `[data]` says: the options that it sets for every workload, and the layout where it names one.
 pub(super) struct Data {
     options: Options,
-    generator: Option<String>,
+    pub(super) generator: Option<String>,
 }
 
 impl Data {
@@ -192,105 +178,32 @@ pub(super) fn section<'a>(
     })
 }
 
-/// Reads every `[[stream]]`, each with the data set that its workload needs; `workloads` is `[workload]`.
-pub(super) fn streams(
-    node: Option<&Node>,
-    workloads: Option<&Node>,
-    data: &Data,
-    completeness: Completeness,
-    mistakes: &mut Collector,
-) -> Vec<(Stream, DataSet)> {
-    let nodes = match node.map(|node| (&node.value, &node.place)) {
-        Some((Value::Array(nodes), _)) if !nodes.is_empty() => nodes,
-        Some((other, place)) => {
-            let title = format!("`stream` is {}", other.kind());
-            mistakes.at(place, title, "streams are written as `[[stream]]`, with two brackets");
-            return Vec::new();
-        }
-        None => {
-            mistakes.missing(
-                "the study has no stream: nothing would load the servers",
-                "add one:\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 64",
-            );
-            return Vec::new();
-        }
-    };
-    let mut read: Vec<(Stream, DataSet)> = Vec::new();
-    for node in nodes {
-        let Some((stream, data)) = stream(node, workloads, data, completeness, mistakes) else { continue };
-        if read.iter().any(|(other, _)| other.name == stream.name) {
-            let title = format!("there are two streams named `{}`", stream.name);
-            mistakes.at(&node.place, title, "give each stream a `name` of its own");
-        }
-        read.push((stream, data));
+/// Reads `[client]`; `server` is the one that is connected to, where that is known.
+pub(super) fn client(node: Option<&Node>, server: Option<&Server>, mistakes: &mut Collector) -> Client {
+    let empty = Table::default();
+    let values = check(section(node, "client", &empty, mistakes), CLIENT, &[], mistakes);
+    if let (Some(place), Some(Server { name, source: ServerSource::Url(_), .. })) =
+        (values.place("transport"), server)
+    {
+        let title = format!("server `{name}` is running already and reached as its `url` says");
+        mistakes.at(
+            place,
+            title,
+            "only servers that Prony starts have both; put `?socket=PATH` behind a url",
+        );
     }
-    read
-}
-
-fn stream(
-    node: &Node,
-    workloads: Option<&Node>,
-    data: &Data,
-    completeness: Completeness,
-    mistakes: &mut Collector,
-) -> Option<(Stream, DataSet)> {
-    let Some(table) = node.table() else {
-        mistakes.at(&node.place, format!("a stream is {}", node.value.kind()), "a table belongs here");
-        return None;
-    };
-    let options_known = option_names();
-    let values = check(table, STREAM, &options_known, mistakes);
-    let options = options(table, &options_known, data, mistakes);
-    for key in ["workload", "connections"] {
-        if completeness == Completeness::Whole && values.place(key).is_none() {
-            let title = format!("a stream has no `{key}`");
-            mistakes.at(&node.place, title, format!("`{key}` belongs here, or `stream.{key}` into [vary]"));
-        }
+    let is_at = |name: &str, word: &str| values.text(name).as_deref() == Some(word);
+    let modes =
+        [("disabled", TlsMode::Disabled), ("preferred", TlsMode::Preferred), ("required", TlsMode::Required)];
+    let transports = [("tcp", Transport::Tcp), ("socket", Transport::Socket)];
+    Client {
+        transport: transports.into_iter().find(|(word, _)| is_at("transport", word)).map(|(_, each)| each),
+        tls: modes.into_iter().find(|(word, _)| is_at("tls", word)).map(|(_, mode)| mode),
+        compress: values.place("compress").map(|_| values.flag("compress")),
+        sources: values.read("sources", forms::addresses).unwrap_or_default(),
+        open_rate: values.number("open_rate"),
+        connect_timeout: values.duration("connect_timeout"),
+        reply_timeout: values.duration_written("reply_timeout"),
+        workers: values.place("workers").and_then(|_| u32::try_from(values.count("workers")).ok()),
     }
-    let name = values.text("workload")?;
-    let place = values.place("workload").unwrap_or(&node.place);
-    let (workload, mut data_set) = written::workload(&name, place, node, workloads, &options, mistakes)?;
-    if let Some(generator) = &data.generator {
-        data_set.generator.clone_from(generator);
-    }
-    let connections = u32::try_from(values.count("connections")).unwrap_or(u32::MAX);
-    let protocol =
-        if values.text("protocol").as_deref() == Some("text") { Protocol::Text } else { Protocol::Prepared };
-    let name = values.text("name").unwrap_or_default();
-    let stream = Stream { protocol, ..Stream::new(name, workload, connections) };
-    Some((stream, data_set))
-}
-
-/// The options of a stream's workload: those of `[data]`, and those written in the stream.
-fn options(table: &Table, known: &[&str], data: &Data, mistakes: &mut Collector) -> Options {
-    let mut options = data.options.clone();
-    let infos = Options::table();
-    for entry in table.0.iter().filter(|entry| known.contains(&entry.key.as_str())) {
-        let Some(info) = infos.iter().find(|info| info.name == entry.key) else { continue };
-        let wanted = match (info.kind, &entry.node.value) {
-            (OptionKind::Count, Value::Integer(_))
-            | (OptionKind::Number, Value::Integer(_) | Value::Real(_))
-            | (OptionKind::Switch, Value::Flag(_))
-            | (OptionKind::Word, Value::Text(_)) => None,
-            (OptionKind::Count, _) => Some("a whole number"),
-            (OptionKind::Number, _) => Some("a number"),
-            (OptionKind::Switch, _) => Some("true or false"),
-            (OptionKind::Word, _) => Some("text in quotes"),
-        };
-        if let Some(wanted) = wanted {
-            let title = format!("`{}` takes {wanted}, not {}", entry.key, entry.node.value.kind());
-            mistakes.at(&entry.node.place, title, format!("{wanted} belongs here"));
-            continue;
-        }
-        let text = entry.node.label();
-        let one_of = info.kind == OptionKind::Word && !info.choices.is_empty();
-        if one_of && !info.choices.contains(&text.as_str()) {
-            mistakes.unknown(&entry.node.place, &entry.key, &text, info.choices.iter().copied());
-            continue;
-        }
-        if let Err(error) = options.set(&entry.key, &text) {
-            mistakes.at(&entry.node.place, error.to_string(), "");
-        }
-    }
-    options
 }

@@ -1,9 +1,10 @@
 //! Names of keys from the root of a study (`stream.connections`): what can be varied, and what `--set` can set.
 
 use super::{
-    keys::{DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
+    forms::Form,
+    keys::{CLIENT, DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
     mistake::{Collector, Place, nearest},
-    parts::option_names,
+    streams::option_names,
     tree::{Node, Table, Value, parse_value, stream_name},
 };
 
@@ -28,8 +29,13 @@ pub(super) fn resolve(
     mistakes: &mut Collector,
 ) -> Option<Segments> {
     let mut path: Segments = name.split('.').map(|part| part.trim().replace('-', "_")).collect();
-    if path[0] == "server" && path.len() > 1 {
-        path[1] = name.split('.').nth(1).unwrap_or_default().trim().to_owned();
+    let as_written: Vec<&str> = name.split('.').map(str::trim).collect();
+    if ["server", "stream"].contains(&path[0].as_str()) && path.len() > 2 {
+        path[1] = as_written[1].to_owned();
+    }
+    if path.len() == 2 && stream_names(root).contains(&as_written[0]) && !has(ROOT, &path[0]) {
+        // a stream's own name is enough: `background.pace`
+        path = vec!["stream".to_owned(), as_written[0].to_owned(), path[1].clone()];
     }
     if purpose == Purpose::Set && path.len() == 1 {
         path = full_path(&path[0]).unwrap_or(path);
@@ -39,6 +45,7 @@ pub(super) fn resolve(
         ["server"] if purpose == Purpose::Vary || root.get("vary").is_some() => return Some(path),
         ["settings", _] => return Some(path),
         ["data", key] if has(DATA, key) => return Some(path),
+        ["client", key] if has(CLIENT, key) => return Some(path),
         ["stream", key] if has_stream_key(key) => return Some(path),
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
             return Some(path);
@@ -60,6 +67,16 @@ pub(super) fn resolve(
         ["server", server, ..] => format!("server.{server}"),
         _ => name.to_owned(),
     };
+    let streams = stream_names(root);
+    if let (2.., Some(stream)) = (parts.len(), nearest(as_written[0], streams.iter().copied()))
+        && streams.len() > 1
+        && !has(ROOT, parts[0])
+        && has_stream_key(parts[parts.len() - 1])
+    {
+        let label = format!("did you mean `{stream}.{}`?", parts[parts.len() - 1]);
+        mistakes.at(place, format!("the study has no `{name}`"), label);
+        return None;
+    }
     // What was left out, or is misspelt, is found by its last part: `conections` means `stream.connections`.
     let last = parts[parts.len() - 1];
     let lasts = known.iter().filter_map(|path| path.rsplit('.').next()).filter(|_| parts[0] != "server");
@@ -80,6 +97,7 @@ pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
         "data" => DATA,
         "stream" => STREAM,
         "measure" => MEASURE,
+        "client" => CLIENT,
         "server" if path.len() == 3 => SERVER,
         "settings" | "server" => return Some(Kind::Text),
         _ => ROOT,
@@ -90,7 +108,10 @@ pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
 /// The value of a `--set`: where the key takes text, `10.11` and `3s` need no quotes.
 pub(super) fn set_value(path: &[String], text: &str, source: usize, start: usize) -> Node {
     let node = parse_value(text, source, start);
-    let takes_text = matches!(kind_of(path), Some(Kind::Text | Kind::Word(_) | Kind::Duration(..)));
+    let takes_text = matches!(
+        kind_of(path),
+        Some(Kind::Text | Kind::Word(_) | Kind::Duration(..) | Kind::Form(Form::Think))
+    );
     match &node.value {
         Value::Integer(_) | Value::Real(_) | Value::Flag(_) | Value::Date if takes_text => {
             Node { value: Value::Text(text.to_owned()), place: node.place }
@@ -105,7 +126,8 @@ pub(super) fn server_names(root: &Table) -> Vec<&str> {
     servers.map(|table| table.0.iter().map(|entry| entry.key.as_str()).collect()).unwrap_or_default()
 }
 
-fn stream_names(root: &Table) -> Vec<&str> {
+/// Names of the streams, in the order of the file.
+pub(super) fn stream_names(root: &Table) -> Vec<&str> {
     match root.get("stream").map(|node| &node.value) {
         Some(Value::Array(streams)) => streams.iter().map(stream_name).collect(),
         _ => Vec::new(),
@@ -126,6 +148,7 @@ fn full_path(name: &str) -> Option<Segments> {
         _ if has(DATA, name) => "data",
         _ if has_stream_key(name) => "stream",
         _ if has(MEASURE, name) => "measure",
+        _ if has(CLIENT, name) => "client",
         _ => return None,
     };
     Some(vec![section.to_owned(), name.to_owned()])
@@ -134,8 +157,11 @@ fn full_path(name: &str) -> Option<Segments> {
 fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
     let stream_keys = STREAM.iter().map(|key| key.name).filter(|name| *name != "name").chain(option_names());
     let mut paths: Vec<String> = vec!["server".to_owned(), "settings.NAME".to_owned()];
-    paths.extend(stream_keys.map(|name| format!("stream.{name}")));
+    let several = stream_names(root).len() > 1;
+    let stream = if several { "NAME." } else { "" };
+    paths.extend(stream_keys.map(|name| format!("stream.{stream}{name}")));
     paths.extend(DATA.iter().map(|key| format!("data.{}", key.name)));
+    paths.extend(CLIENT.iter().map(|key| format!("client.{}", key.name)));
     paths.extend(server_names(root).iter().map(|server| format!("server.{server}.settings.NAME")));
     if purpose == Purpose::Set {
         paths.extend(MEASURE.iter().map(|key| format!("measure.{}", key.name)));

@@ -64,10 +64,26 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// A length of time, if one is written.
+    pub(super) fn duration_written(&self, name: &str) -> Option<Duration> {
+        self.place(name).map(|_| self.duration(name))
+    }
+
     /// A length of time; where it is missing or wrong, its default or zero.
     pub(super) fn duration(&self, name: &str) -> Duration {
         let read = |node: &Node| node.text().and_then(parse_duration);
         read(&self.node(name)).or_else(|| read(&self.default(name))).unwrap_or_default()
+    }
+
+    /// What is written, if it has been found right.
+    pub(super) fn read<T>(&self, name: &str, form: impl Fn(&Node) -> Result<T, String>) -> Option<T> {
+        self.table.get(name).and_then(|node| form(node).ok())
+    }
+
+    /// A number, if one is written.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        let node = self.table.get(name)?;
+        matches!(node.value, Value::Integer(_) | Value::Real(_)).then(|| node.label().parse().ok())?
     }
 
     fn node(&self, name: &str) -> Node {
@@ -97,8 +113,20 @@ fn check_value(name: &str, kind: Kind, node: &Node, mistakes: &mut Collector) {
                 mistakes.at(&node.place, title, format!("a number from {min} to {max} belongs here"));
             }
         }
+        (Kind::Number(min, max), Value::Integer(_) | Value::Real(_)) => {
+            let number = node.label();
+            if !number.parse().is_ok_and(|number: f64| (min..=max).contains(&number)) {
+                let title = format!("`{name}` is {number}");
+                mistakes.at(&node.place, title, format!("a number from {min} to {max} belongs here"));
+            }
+        }
         (Kind::Duration(min, max), Value::Text(text)) => {
             check_duration(name, (min, max), text, node, mistakes)
+        }
+        (Kind::Form(form), _) => {
+            if let Err(wrong) = form.check(name, node) {
+                mistakes.at(&node.place, wrong.title, wrong.label);
+            }
         }
         (Kind::Word(words), Value::Text(text)) => {
             if !words.contains(&text.as_str()) {
@@ -108,6 +136,7 @@ fn check_value(name: &str, kind: Kind, node: &Node, mistakes: &mut Collector) {
         (Kind::Text | Kind::Word(_), _) => wrong_type(mistakes, "text in quotes"),
         (Kind::Flag, _) => wrong_type(mistakes, "true or false"),
         (Kind::Count(..), _) => wrong_type(mistakes, "a whole number"),
+        (Kind::Number(..), _) => wrong_type(mistakes, "a number"),
         (Kind::Duration(..), _) => wrong_type(mistakes, "a length of time with its unit, such as \"3s\""),
     }
 }
@@ -122,22 +151,23 @@ fn check_duration(name: &str, (min, max): (u64, u64), text: &str, node: &Node, m
         );
         return;
     };
-    if !(u128::from(min)..=u128::from(max)).contains(&duration.as_millis()) {
+    if !(u128::from(min)..=u128::from(max)).contains(&duration.as_micros()) {
         let label = format!(
             "from {} to {} belongs here",
-            show_duration(Duration::from_millis(min)),
-            show_duration(Duration::from_millis(max))
+            show_duration(Duration::from_micros(min)),
+            show_duration(Duration::from_micros(max))
         );
         mistakes.at(&node.place, format!("`{name}` is \"{text}\""), label);
     }
 }
 
-/// `500ms`, `1.5s`, `2min` (or `2m`), `1h`; `None` for anything else.
+/// `100us`, `500ms`, `1.5s`, `2min` (or `2m`), `1h`; `None` for anything else.
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
     let number: f64 = text[..digits].replace('_', "").parse().ok()?;
     let unit_seconds = match text[digits..].trim() {
+        "us" | "\u{b5}s" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
         "m" | "min" => 60.0,
@@ -151,6 +181,7 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
 pub(super) fn show_duration(duration: Duration) -> String {
     let ms = duration.as_millis();
     match ms {
+        _ if !duration.as_micros().is_multiple_of(1000) => format!("{}us", duration.as_micros()),
         _ if ms >= 3_600_000 && ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
         _ if ms >= 60_000 && ms.is_multiple_of(60_000) => format!("{}min", ms / 60_000),
         _ if ms >= 1000 && ms.is_multiple_of(1000) => format!("{}s", ms / 1000),
@@ -164,8 +195,14 @@ mod tests {
 
     #[test]
     fn lengths_of_time_need_a_unit() {
-        for (text, ms) in [("500ms", 500), ("3s", 3000), ("1.5 s", 1500), ("2min", 120_000), ("2m", 120_000)]
-        {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("500000us", 500),
+            ("3s", 3000),
+            ("1.5 s", 1500),
+            ("2min", 120_000),
+            ("2m", 120_000),
+        ] {
             assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
         }
         for text in ["3", "s", "", "3 weeks", "-3s", "1.2.3s", "1e400s"] {

@@ -2,8 +2,9 @@
 //! Both are committed, and a test says when they are out of date.
 
 use super::{
-    keys::{DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
-    parts::options_of_streams,
+    forms::Form,
+    keys::{CLIENT, DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
+    streams::options_of_streams,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
 use serde_json::{Map, Value, json};
@@ -32,6 +33,7 @@ pub fn schema() -> String {
         ("stream", json!({ "type": "array", "minItems": 1, "items": object(stream) })),
         ("workload", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
         ("vary", json!({ "type": "object", "additionalProperties": { "type": ["array", "object"] } })),
+        ("client", object(properties(CLIENT))),
         ("measure", object(properties(MEASURE))),
         ("scale", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
     ];
@@ -82,8 +84,12 @@ pub fn reference() -> String {
         "# Several servers are compared without a word here. The names of levels are those of the keys' values.\n\
          [vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \"stream.workload\" = [\"oltp_read_only\", \
          \"oltp_update_non_index\"]\n# \"data.engine\" = [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \
-         \"4G\"]\n# \"server.a.version\" = [\"10.11\", \"11.4\"]\n\n",
+         \"4G\"]\n# \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate 1000\"]\n\
+         # \"client.transport\" = [\"tcp\", \"socket\"]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \"1ms\"]\n\n",
     );
+    heading(&mut text, "client");
+    text.push_str("[client]\n");
+    write_keys(&mut text, CLIENT, &[]);
     heading(&mut text, "measure");
     text.push_str("[measure]\n");
     write_keys(&mut text, MEASURE, &[]);
@@ -144,9 +150,11 @@ fn key_schema(key: &Key) -> Value {
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Number(min, max) => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Duration(..) => {
-            json!({ "type": "string", "pattern": "^\\s*[0-9][0-9_.]*\\s*(ms|s|m|min|h)\\s*$" })
+            json!({ "type": "string", "pattern": "^\\s*[0-9][0-9_.]*\\s*(us|ms|s|m|min|h)\\s*$" })
         }
+        Kind::Form(form) => form_schema(form),
         Kind::Word(words) => json!({ "enum": words }),
         Kind::Section => json!({ "type": ["object", "array"] }),
     };
@@ -155,6 +163,22 @@ fn key_schema(key: &Key) -> Value {
         schema["default"] = toml_value(default);
     }
     schema
+}
+
+fn form_schema(form: Form) -> Value {
+    let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
+    match form {
+        Form::Arrival => text("^\\s*(closed\\s*$|(think|pace|rate)\\s)"),
+        Form::Think => text("^\\s*(exp:|exponential:)?\\s*[0-9]"),
+        Form::Rate => json!({ "type": ["number", "string"] }),
+        Form::Reconnect => json!({ "anyOf": [
+            { "enum": ["never", "transaction", "statement"] },
+            { "type": "integer", "minimum": 1 },
+        ] }),
+        Form::Begin => text("^\\s*(together|after\\s+\\S+)\\s*$"),
+        Form::Limit => text("^\\s*[0-9][0-9_]*\\s+(transactions?|rows?)\\s*$"),
+        Form::Addresses => json!({ "type": "array", "items": { "type": "string" } }),
+    }
 }
 
 fn option_schema(option: &OptionInfo) -> Value {

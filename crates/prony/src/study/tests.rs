@@ -168,6 +168,145 @@ fn the_reference_says_what_holds_without_it() {
     assert_eq!(Study { text: String::new(), ..shown }, Study { text: String::new(), ..silent });
 }
 
+const STREAMS: &str = r#"
+[server.a]
+product = "mariadb"
+[[stream]]
+name = "lookups"
+workload = "oltp_point_select"
+connections = 4
+limit = "1_000_000 rows"
+begin = "after 5s"
+[[stream]]
+name = "back-ground"
+workload = "oltp_update_non_index"
+idle = 100
+reconnect = 25
+lateness_max = "1s"
+protocol = "text"
+[[stream]]
+name = "after"
+workload = "oltp_read_only"
+connections = 2
+think = "exp:10ms"
+reconnect = "statement"
+begin = "after lookups"
+limit = "5000 transactions"
+[client]
+sources = ["127.0.0.1", "127.0.0.2"]
+open_rate = 500
+connect_timeout = "3s"
+reply_timeout = "1min"
+workers = 2
+tls = "required"
+compress = true
+[vary]
+"back-ground.pace" = ["10ms", "100us"]
+"back-ground.connections" = [0, 50]
+"client.transport" = ["tcp", "socket"]
+"#;
+
+#[test]
+fn several_streams_say_each_its_load_and_vary_by_name() {
+    use load::spec::{Arrival, Begin, ConnectionMode, Limit, Protocol, Think, TlsMode};
+    let study = read(STREAMS).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let names: Vec<&str> = study.factors.iter().map(|factor| factor.name.as_str()).collect();
+    assert_eq!(names, ["back-ground.pace", "back-ground.connections", "transport"]);
+    assert_eq!(study.treatments.len(), 8);
+    let without = &study.treatments[0];
+    let names: Vec<&str> = without.streams.iter().map(|stream| stream.name.as_str()).collect();
+    assert_eq!(names, ["lookups", "after"], "0 connections leave a stream out");
+    let client = &without.client;
+    assert_eq!((client.transport, client.tls), (Some(Transport::Tcp), Some(TlsMode::Required)));
+    assert_eq!((client.compress, client.workers, client.open_rate), (Some(true), Some(2), Some(500.0)));
+    assert_eq!((client.connect_timeout.as_secs(), client.reply_timeout), (3, Some(Duration::from_secs(60))));
+    assert_eq!(client.sources.len(), 2);
+
+    let [lookups, background, after] = &study.treatments[7].streams[..] else { panic!("three streams") };
+    assert_eq!(study.treatments[7].client.transport, Some(Transport::Socket));
+    assert_eq!((lookups.limit, &lookups.arrival), (Some(Limit::Rows(1_000_000)), &Arrival::Closed));
+    assert_eq!(lookups.begin, Begin::After(Duration::from_secs(5)));
+    assert_eq!((background.connections, background.idle, background.protocol), (50, 100, Protocol::Text));
+    assert_eq!(background.connect, ConnectionMode::Transactions(25));
+    let paced =
+        Arrival::Paced { every: Duration::from_micros(100), lateness_max: Some(Duration::from_secs(1)) };
+    assert_eq!(background.arrival, paced);
+    assert_eq!(after.arrival, Arrival::Think(Think::Exponential(Duration::from_millis(10))));
+    assert_eq!(
+        (after.connect, &after.begin),
+        (ConnectionMode::Statement, &Begin::WhenDone("lookups".to_owned()))
+    );
+}
+
+#[test]
+fn arrivals_vary_as_a_whole_or_by_their_number() {
+    use load::spec::{Arrival, Gaps, Rate};
+    let text = GOOD.replace(
+        "range_size = 10",
+        "workload = \"oltp_read_only\"\nconnections = 8\nrate = 700\ngaps = \"constant\"",
+    );
+    let vary = |levels: &str| {
+        let (before, _) = text.split_once("[vary]").unwrap();
+        read(&format!("{before}[vary]\nserver = [\"a\"]\n{levels}\n"))
+    };
+    let arrivals = |levels: &str| -> Vec<Arrival> {
+        let study = vary(levels).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        study.treatments.into_iter().map(|treatment| treatment.streams[0].arrival.clone()).collect()
+    };
+    let open = |rate| Arrival::Open { rate, gaps: Gaps::Constant, lateness_max: None };
+    let rates = arrivals("\"stream.rate\" = [1000, \"100..200 over 5s\"]");
+    let ramp = Rate::Ramp { from: 100.0, to: 200.0, over: Duration::from_secs(5) };
+    assert_eq!(rates, [open(Rate::Constant(1000.0)), open(ramp)]);
+    let whole = arrivals("\"stream.arrival\" = [\"closed\", \"pace 5ms\", \"rate 900\"]");
+    let every = Duration::from_millis(5);
+    let paced = Arrival::Paced { every, lateness_max: None };
+    assert_eq!(whole, [Arrival::Closed, paced, open(Rate::Constant(900.0))]);
+    assert!(
+        vary("\"stream.pace\" = [\"5ms\"]").expect_err("both").to_string().contains("both `rate` and `pace`")
+    );
+}
+
+#[test]
+fn mistakes_in_the_load_are_pointed_at() {
+    let wrong = STREAMS
+        .replace("1_000_000 rows", "1_000_000 rowz")
+        .replace("begin = \"after 5s\"", "begin = \"soon\"")
+        .replace("idle = 100", "idle = -1\nrate = \"quickly\"\ngaps = \"poison\"")
+        .replace("reconnect = \"statement\"", "reconnect = \"statment\"\npace = \"10\"")
+        .replace("think = \"exp:10ms\"", "think = 10")
+        .replace("\"127.0.0.2\"", "\"localhost\"")
+        .replace("open_rate = 500", "open_rte = 500")
+        .replace("workers = 2", "workers = 0")
+        .replace("tls = \"required\"", "tls = \"yes\"")
+        .replace("\"client.transport\"", "\"client.transprot\"")
+        .replace("\"back-ground.connections\"", "\"backgruond.connections\"");
+    insta::assert_snapshot!(mistakes(&wrong));
+}
+
+#[test]
+fn what_excludes_or_waits_for_each_other_is_refused() {
+    let wrong = STREAMS
+        .replace("limit = \"1_000_000 rows\"\nbegin = \"after 5s\"", "rate = 5\nbegin = \"after afterr\"")
+        .replace("think = \"exp:10ms\"", "think = \"exp:10ms\"\ngaps = \"constant\"\narrival = \"closed\"")
+        .replace("[0, 50]", "[50]")
+        .replace("reconnect = 25", "reconnect = 25\nthink = \"1s\"");
+    insta::assert_snapshot!(mistakes(&wrong));
+    let cycle = STREAMS.replace("begin = \"after 5s\"", "begin = \"after after\"");
+    assert!(mistakes(&cycle).contains("these streams wait for each other"));
+    let oneself = STREAMS.replace("after lookups", "after after");
+    assert!(mistakes(&oneself).contains("begins after itself"));
+    let nobody = STREAMS.replace("connections = 4", "connections = 0");
+    assert!(mistakes(&nobody).contains("has no connections, so it is left out"));
+    let which = STREAMS.replace("\"back-ground.connections\"", "\"stream.connections\"");
+    assert!(mistakes(&which).contains("name the stream: `stream.lookups.connections`"));
+    let named = STREAMS.replace("\"lookups\"", "\"rate\"");
+    assert!(mistakes(&named).contains("that is the name of a key"));
+    let running = STREAMS.replace("product = \"mariadb\"", "url = \"mysql://u@h/d\"");
+    assert!(mistakes(&running).contains("reached as its `url` says"));
+    let none = GOOD.replace("[1, 4]", "[0, 4]");
+    assert!(mistakes(&none).contains("nothing would load the servers"));
+}
+
 const SHOP: &str = r###"
 [server.a]
 product = "mariadb"
@@ -224,8 +363,8 @@ fn what_the_reference_shows_as_a_comment_is_right_too() {
     let text = text.replace("\n# \"", "\n\"").replace("\n# server = ", "\nserver = ");
     let text = text.replace("workload\" = [\"oltp_read_only\"", "workload\" = [\"shop\"");
     let study = read(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    assert_eq!(study.factors.len(), 6);
-    assert_eq!(study.treatments.len(), 4 * 2 * 2 * 2 * 2);
+    assert_eq!(study.factors.len(), 8);
+    assert_eq!(study.treatments.len(), 4 * 2 * 2 * 2 * 2 * 2 * 2);
 }
 
 proptest! {

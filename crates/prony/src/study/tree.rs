@@ -91,7 +91,8 @@ impl Table {
         self.entry(key).map(|entry| &entry.node)
     }
 
-    fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+    /// The same, to be changed.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.0.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 

@@ -62,6 +62,7 @@ pub fn plan() -> Plan {
                     server,
                     data: 0,
                     streams: vec![stream(workload, connections)],
+                    client: prony::plan::Client::default(),
                 });
             }
         }

@@ -1,0 +1,214 @@
+//! The load of a plan in words that one could read aloud: who does what on how many connections, when it starts, when it ends.
+
+use super::{Client, Plan, Transport};
+use crate::arrival;
+use ::load::spec::{Arrival, Begin, ConnectionMode, Gaps, Limit, Protocol, Stream, Think, TlsMode};
+use std::time::Duration;
+
+/// One line for each stream, and one on its connections where something is special about them.
+pub(super) fn lines(plan: &Plan) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for stream in plan.treatments.iter().flat_map(|treatment| &treatment.streams) {
+        if !names.contains(&stream.name.as_str()) {
+            names.push(&stream.name);
+        }
+    }
+    let mut lines: Vec<String> = names.iter().map(|name| stream_line(plan, name)).collect();
+    let clients = plan.treatments.iter().map(|treatment| &treatment.client);
+    let said = [
+        one_of(clients.clone().map(transport)),
+        one_of(clients.clone().map(encryption)),
+        one_of(clients.clone().map(compression)),
+        one_of(clients.clone().map(sources)),
+        one_of(clients.clone().map(opening)),
+        one_of(clients.clone().map(patience)),
+        one_of(clients.map(workers)),
+    ];
+    let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+    if !said.is_empty() {
+        lines.push(format!("connections: {}", said.join("; ")));
+    }
+    lines
+}
+
+/// What all treatments say of a stream; where they differ, all of it.
+fn stream_line(plan: &Plan, name: &str) -> String {
+    let there: Vec<Option<&Stream>> = plan
+        .treatments
+        .iter()
+        .map(|treatment| treatment.streams.iter().find(|stream| stream.name == name))
+        .collect();
+    let of = |say: fn(&Stream) -> String| one_of(there.iter().flatten().map(|stream| say(stream)));
+    let numbers = there.iter().map(|stream| {
+        stream.map_or_else(|| "no".to_owned(), |stream| super::text::thousands(u64::from(stream.connections)))
+    });
+    let connections = one_of(numbers);
+    let noun = if connections == "1" { "connection" } else { "connections" };
+    let parts = [
+        format!("{} on {connections} {noun}, {}", of(workload), of(protocol)),
+        of(idle),
+        of(start),
+        if there.iter().flatten().all(|stream| stream.connect == ConnectionMode::Long) {
+            String::new()
+        } else {
+            of(reconnect)
+        },
+        of(begin),
+        of(limit),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{name}: {}", parts.join("; "))
+}
+
+/// Different texts in their order: `a, b or c`. Where only some say something, what the others say is `otherwise not`.
+fn one_of(texts: impl Iterator<Item = String>) -> String {
+    let mut different: Vec<String> = Vec::new();
+    for text in texts {
+        if !different.contains(&text) {
+            different.push(text);
+        }
+    }
+    let some_say_nothing = different.len() > 1 && different.iter().any(String::is_empty);
+    different.retain(|text| !text.is_empty());
+    if some_say_nothing {
+        different.push("not at all".to_owned());
+    }
+    let last = different.pop().unwrap_or_default();
+    match different.as_slice() {
+        [] => last,
+        before if before.iter().chain([&last]).any(|text| text.contains(',')) => {
+            format!("{}, or {last}", before.join(", or "))
+        }
+        before => format!("{} or {last}", before.join(", ")),
+    }
+}
+
+fn workload(stream: &Stream) -> String {
+    stream.workload.name.clone()
+}
+
+fn protocol(stream: &Stream) -> String {
+    let words = match stream.protocol {
+        Protocol::Prepared => "prepared statements",
+        Protocol::Text => "plain text",
+    };
+    words.to_owned()
+}
+
+fn idle(stream: &Stream) -> String {
+    match stream.idle {
+        0 => String::new(),
+        idle => format!("{} more that are open and idle", super::text::thousands(u64::from(idle))),
+    }
+}
+
+fn start(stream: &Stream) -> String {
+    let skip = |lateness_max: &Option<Duration>| {
+        lateness_max.map_or_else(String::new, |most| format!(", skipped when {} late", time(most)))
+    };
+    match &stream.arrival {
+        Arrival::Closed => "each transaction as soon as the connection's last one has ended".to_owned(),
+        Arrival::Think(Think::Fixed(pause)) => {
+            format!("each connection pauses {} after a transaction", time(*pause))
+        }
+        Arrival::Think(Think::Exponential(mean)) => {
+            format!("each connection pauses {} on average after a transaction, exponentially", time(*mean))
+        }
+        Arrival::Paced { every, lateness_max } => {
+            format!("each connection starts a transaction every {}{}", time(*every), skip(lateness_max))
+        }
+        Arrival::Open { rate, gaps, lateness_max } => {
+            let gaps = if *gaps == Gaps::Poisson { "at random (Poisson)" } else { "evenly" };
+            format!(
+                "transactions start at {}, {gaps}, whoever is free{}",
+                arrival::write_rate(rate),
+                skip(lateness_max)
+            )
+        }
+    }
+}
+
+fn reconnect(stream: &Stream) -> String {
+    match stream.connect {
+        ConnectionMode::Long => "lasting connections".to_owned(),
+        ConnectionMode::Statement => "a new connection for each statement".to_owned(),
+        ConnectionMode::Transactions(1) => "a new connection for each transaction".to_owned(),
+        ConnectionMode::Transactions(count) => format!("a new connection after {count} transactions"),
+    }
+}
+
+fn begin(stream: &Stream) -> String {
+    match &stream.begin {
+        Begin::Together => String::new(),
+        Begin::After(time_after) => format!("begins {} after the warm-up", time(*time_after)),
+        Begin::WhenDone(other) => format!("begins when {other} is done"),
+    }
+}
+
+fn limit(stream: &Stream) -> String {
+    match stream.limit {
+        None => String::new(),
+        Some(Limit::Transactions(count)) => {
+            format!("ends after {} transactions", super::text::thousands(count))
+        }
+        Some(Limit::Rows(count)) => format!("ends after {} rows", super::text::thousands(count)),
+    }
+}
+
+fn transport(client: &Client) -> String {
+    match client.transport {
+        None => String::new(),
+        Some(Transport::Tcp) => "by TCP".to_owned(),
+        Some(Transport::Socket) => "by the Unix socket".to_owned(),
+    }
+}
+
+fn encryption(client: &Client) -> String {
+    match client.tls {
+        None => String::new(),
+        Some(TlsMode::Disabled) => "without TLS".to_owned(),
+        Some(TlsMode::Preferred) => "TLS where the server has it".to_owned(),
+        Some(_) => "TLS".to_owned(),
+    }
+}
+
+fn compression(client: &Client) -> String {
+    match client.compress {
+        None => String::new(),
+        Some(false) => "uncompressed".to_owned(),
+        Some(true) => "compressed".to_owned(),
+    }
+}
+
+fn sources(client: &Client) -> String {
+    let addresses: Vec<String> = client.sources.iter().map(ToString::to_string).collect();
+    if addresses.is_empty() { String::new() } else { format!("from {}", addresses.join(", ")) }
+}
+
+fn opening(client: &Client) -> String {
+    client.open_rate.map_or_else(String::new, |rate| format!("opened at {rate} a second"))
+}
+
+fn patience(client: &Client) -> String {
+    let mut parts = Vec::new();
+    if client.connect_timeout != Client::default().connect_timeout {
+        parts.push(format!("given {} to open", time(client.connect_timeout)));
+    }
+    parts.extend(client.reply_timeout.map(|most| format!("given up where a reply takes {}", time(most))));
+    parts.join(", ")
+}
+
+fn workers(client: &Client) -> String {
+    match client.workers {
+        None => String::new(),
+        Some(1) => "1 thread of the load engine".to_owned(),
+        Some(count) => format!("{count} threads of the load engine"),
+    }
+}
+
+/// `10 ms`.
+fn time(time: Duration) -> String {
+    let text = arrival::time(time);
+    let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..at], &text[at..])
+}
