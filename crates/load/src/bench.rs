@@ -2,14 +2,19 @@
 //! lock.
 
 use crate::{
+    engine::Message,
     histogram::Histogram,
     program::{Drawn, Program},
-    record::{Batch, ErrorBook, Seconds},
+    record::{Batch, Seconds},
     sample::Phase,
+    share::Share,
     tls::Connector,
     transport::Peer,
 };
 use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    net::IpAddr,
     sync::{
         Arc,
         mpsc::{Receiver, Sender},
@@ -26,6 +31,8 @@ pub(crate) struct Login {
     pub(crate) peer: Peer,
     pub(crate) options: Arc<wire::client::Options>,
     pub(crate) tls: Option<Connector>,
+    /// See [`crate::Spec::sources`].
+    pub(crate) sources: Vec<IpAddr>,
 }
 
 /// The shared part of a worker.
@@ -38,11 +45,16 @@ pub(crate) struct Bench<'a> {
     pub(crate) arena: Vec<u8>,
     pub(crate) drawn: Vec<Drawn>,
     pub(crate) tally: Timeline,
-    /// Time to open a connection, by stream.
-    pub(crate) connect: Vec<Histogram>,
-    pub(crate) opened: Vec<u64>,
-    pub(crate) rolled_back: Vec<u64>,
-    pub(crate) errors: Vec<ErrorBook>,
+    /// This worker's part of each stream.
+    pub(crate) shares: Vec<Share<'a>>,
+    /// When to look after which connection again; whether it still wants that is with the connection.
+    pub(crate) timers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// When the kernel last told of events.
+    pub(crate) woken_ns: u64,
+    /// See [`crate::sample::ClientUsage::queueing`].
+    pub(crate) queueing: Histogram,
+    /// See [`crate::sample::ClientUsage::send_delay`].
+    pub(crate) send_delay: Histogram,
     /// An error after which going on is pointless.
     pub(crate) hopeless: Option<String>,
     /// No new transaction begins.
@@ -51,7 +63,12 @@ pub(crate) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(programs: &'a [Program], login: &'a Login, tally: Timeline, epoch: Instant) -> Self {
+    pub(crate) fn new(
+        (programs, shares): (&'a [Program], Vec<Share<'a>>),
+        login: &'a Login,
+        tally: Timeline,
+        (epoch, connections): (Instant, usize),
+    ) -> Self {
         Self {
             programs,
             login,
@@ -61,10 +78,11 @@ impl<'a> Bench<'a> {
             arena: Vec::new(),
             drawn: Vec::new(),
             tally,
-            connect: programs.iter().map(|_| Histogram::new()).collect(),
-            opened: vec![0; programs.len()],
-            rolled_back: vec![0; programs.len()],
-            errors: programs.iter().map(|_| ErrorBook::default()).collect(),
+            shares,
+            timers: BinaryHeap::with_capacity(connections * 2),
+            woken_ns: 0,
+            queueing: Histogram::new(),
+            send_delay: Histogram::new(),
             hopeless: None,
             stopping: false,
             epoch,
@@ -83,6 +101,36 @@ impl<'a> Bench<'a> {
         self.stopping || self.tally.over
     }
 
+    /// Hands finished seconds over where `now_ns` lies past their end. Whatever is counted next belongs to the second
+    /// of `now_ns`.
+    #[inline]
+    pub(crate) fn turn(&mut self, now_ns: u64) {
+        while now_ns >= self.tally.end_ns() {
+            self.next_second();
+        }
+    }
+
+    #[cold]
+    fn next_second(&mut self) {
+        let end_ns = self.tally.end_ns();
+        for (share, stream) in self.shares.iter_mut().zip(&mut self.tally.batch.streams) {
+            share.close_second(end_ns, &mut stream.schedule);
+        }
+        self.tally.next_second(self.programs);
+    }
+
+    /// The end of the load was moved to `end_ns`, since the engine began.
+    pub(crate) fn cut(&mut self, end_ns: u64) {
+        let now_ns = self.now_ns();
+        self.turn(now_ns.min(end_ns));
+        self.tally.cut(end_ns);
+    }
+
+    /// Looks after connection `index` again at `at_ns`.
+    pub(crate) fn wake_at(&mut self, at_ns: u64, index: u32) {
+        self.timers.push(Reverse((at_ns, index)));
+    }
+
     /// Counts an error of the measurement interval, and of the current second.
     pub(crate) fn count_error(
         &mut self,
@@ -92,10 +140,13 @@ impl<'a> Bench<'a> {
         message: &str,
         now_ns: u64,
     ) {
+        self.turn(now_ns);
         self.tally.batch.streams[stream].errors += 1;
+        let share = &mut self.shares[stream];
+        share.watch.failure(now_ns);
         if self.tally.is_measuring() {
             let at = Duration::from_nanos(now_ns.saturating_sub(self.tally.start_ns()));
-            self.errors[stream].add(code, state, message, at);
+            share.errors.add(code, state, message, at);
         }
     }
 }
@@ -110,7 +161,7 @@ pub(crate) struct Timeline {
     end_ns: u64,
     /// The last second is over.
     pub(crate) over: bool,
-    full: Sender<Box<Batch>>,
+    full: Sender<Message>,
     empty: Receiver<Box<Batch>>,
 }
 
@@ -118,7 +169,7 @@ impl Timeline {
     pub(crate) fn new(
         batch: Box<Batch>,
         seconds: Seconds,
-        full: Sender<Box<Batch>>,
+        full: Sender<Message>,
         empty: Receiver<Box<Batch>>,
     ) -> Self {
         let phase = seconds.phase(0);
@@ -151,16 +202,23 @@ impl Timeline {
         self.end_ns
     }
 
-    /// Hands finished seconds over where `now_ns` lies past their end. Whatever is counted next belongs to the second
-    /// of `now_ns`.
-    #[inline]
-    pub(crate) fn turn(&mut self, now_ns: u64, programs: &[Program]) {
-        while now_ns >= self.end_ns {
-            self.next_second(programs);
+    /// End of the load, since the engine began.
+    pub(crate) fn load_end_ns(&self) -> u64 {
+        self.start_ns() + self.seconds.end_ns(self.seconds.count().saturating_sub(1))
+    }
+
+    /// Ends the load at `end_ns`, since the engine began; a second that has begun later is the last one and is not counted.
+    fn cut(&mut self, end_ns: u64) {
+        self.seconds.cut(end_ns.saturating_sub(self.start_ns()));
+        if self.batch.second < self.seconds.count() {
+            self.end_ns = self.start_ns() + self.seconds.end_ns(self.batch.second);
+        } else {
+            self.over = true;
+            self.end_ns = u64::MAX;
         }
     }
 
-    #[cold]
+    /// Hands the second over.
     fn next_second(&mut self, programs: &[Program]) {
         let second = self.batch.second;
         // the coordinator returns batches; a new one is made only while it lags behind
@@ -168,7 +226,7 @@ impl Timeline {
             self.empty.try_recv().unwrap_or_else(|_| Box::new(Batch::new(self.batch.worker, programs)));
         empty.second = second + 1;
         // a coordinator that is gone means that the load is being given up
-        let _ = self.full.send(std::mem::replace(&mut self.batch, empty));
+        let _ = self.full.send(Message::Second(std::mem::replace(&mut self.batch, empty)));
         if second + 1 < self.seconds.count() {
             self.phase = self.seconds.phase(second + 1);
             self.end_ns = self.start_ns() + self.seconds.end_ns(second + 1);

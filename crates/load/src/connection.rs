@@ -6,9 +6,10 @@ use crate::{
     execute::FirstRow,
     program::{Drawn, Program},
     random::Random,
+    sample::Connects,
     transport::{Peer, Received, Transport},
 };
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 use thiserror::Error;
 use wire::client::{Handshake, Progress, Session, Statement, Step};
 
@@ -27,6 +28,17 @@ pub(crate) enum Loss {
     /// Bytes came that nobody had asked for.
     #[error("the server sent {0} bytes that nothing had asked for")]
     Unasked(usize),
+    /// The connection could not be opened in time.
+    #[error("{step} took longer than {} s", limit.as_secs_f64())]
+    ConnectTimeout {
+        /// What it was waiting for.
+        step: &'static str,
+        /// [`crate::Spec::connect_timeout`].
+        limit: Duration,
+    },
+    /// A reply did not come in time.
+    #[error("no reply within {} s", .0.as_secs_f64())]
+    ReplyTimeout(Duration),
     /// TLS was to begin, but none is configured.
     #[error("the server asked for TLS, which is switched off")]
     TlsUnwanted,
@@ -40,17 +52,29 @@ impl Loss {
             Self::Wire(_) | Self::Unasked(_) => (2027, *b"HY000"), // CR_MALFORMED_PACKET
             Self::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => (2003, *b"HY000"),
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => (2002, *b"HY000"),
-            Self::Io(_) | Self::Closed => (2013, *b"08S01"), // CR_SERVER_LOST
-            Self::TlsUnwanted => (2026, *b"HY000"),          // CR_SSL_CONNECTION_ERROR
+            Self::Io(error) if error.kind() == io::ErrorKind::AddrNotAvailable => (2004, *b"HY000"), // CR_IPSOCK_ERROR
+            Self::ConnectTimeout { step: CONNECTING, .. } => (2003, *b"HY000"), // CR_CONN_HOST_ERROR
+            Self::Io(_) | Self::Closed | Self::ConnectTimeout { .. } | Self::ReplyTimeout(_) => {
+                (2013, *b"08S01") // CR_SERVER_LOST
+            }
+            Self::TlsUnwanted => (2026, *b"HY000"), // CR_SSL_CONNECTION_ERROR
         }
     }
 }
 
+/// Steps of opening a connection, in messages.
+const CONNECTING: &str = "connecting";
+const LOGGING_IN: &str = "the login";
+
 /// What a connection is doing.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// No socket.
+    /// No socket: not yet opened, or lost.
     Down,
+    /// No socket, by its connection mode; free for the next transaction.
+    Away,
+    /// A transaction is under way and needs a socket: the worker opens one.
+    Called,
     /// TCP is not yet established.
     Connecting,
     LoggingIn(Box<Handshake>),
@@ -100,17 +124,48 @@ pub(crate) struct Connection {
     pub(crate) prepared: Box<[Prepared]>,
     pub(crate) routine: usize,
     pub(crate) step: usize,
-    /// When the current transaction's first byte was sent.
+    /// Whether a transaction has begun and not ended.
+    pub(crate) under_way: bool,
+    /// When the transaction was to begin.
+    pub(crate) due_ns: u64,
+    /// When its first byte was sent.
     pub(crate) began_ns: Option<u64>,
     pub(crate) sent_ns: u64,
+    /// When the connection became free, or was opened.
+    pub(crate) ready_ns: u64,
+    /// When its next transaction is due, where each connection has times of its own.
+    pub(crate) next_due_ns: u64,
+    /// When the worker is to look after it again; other times that it once asked for are out of date.
+    pub(crate) wake_ns: u64,
+    /// Whether it takes transactions; otherwise it is only open.
+    pub(crate) works: bool,
+    /// Its place in the worker.
+    pub(crate) index: u32,
+    /// Whether it stands in the queue of free connections of an open loop.
+    pub(crate) is_in_queue: bool,
+    /// Whether it counts among those that the worker opens at the same time.
+    pub(crate) is_queued: bool,
+    /// Transactions since it was opened.
+    pub(crate) uses: u32,
     /// Status flags of the last reply without error.
     pub(crate) status: u16,
-    opening_ns: u64,
+    times: OpeningTimes,
+    /// Whether the first reply after the login is still to come.
+    pub(crate) is_fresh: bool,
     failures: u32,
     /// Transactions that ended well in the measurement interval.
     pub(crate) finished: u64,
     /// Whether epoll was asked to tell when the socket takes bytes again.
     pub(crate) wants_write: bool,
+}
+
+/// When the steps of opening a connection were reached.
+#[derive(Debug, Clone, Copy, Default)]
+struct OpeningTimes {
+    began_ns: u64,
+    connected_ns: u64,
+    tls_began_ns: Option<u64>,
+    tls_ended_ns: Option<u64>,
 }
 
 /// What the worker must do after a connection was served.
@@ -123,8 +178,10 @@ pub(crate) enum After {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: usize, number: u32, seed: u64, program: &Program) -> Self {
-        let statements = if program.statements.iter().any(|each| each.prepared) {
+    pub(crate) fn new((stream, number): (usize, u32), works: bool, seed: u64, program: &Program) -> Self {
+        let statements = if !works {
+            0
+        } else if program.statements.iter().any(|each| each.prepared) {
             program.statements.len() * program.tables as usize
         } else {
             0
@@ -144,10 +201,21 @@ impl Connection {
             prepared: vec![Prepared::Not; statements].into(),
             routine: 0,
             step: 0,
+            under_way: false,
+            due_ns: 0,
             began_ns: None,
             sent_ns: 0,
+            ready_ns: 0,
+            next_due_ns: 0,
+            wake_ns: u64::MAX,
+            works,
+            index: 0,
+            is_in_queue: false,
+            is_queued: false,
+            uses: 0,
             status: 0,
-            opening_ns: 0,
+            times: OpeningTimes::default(),
+            is_fresh: false,
             failures: 0,
             finished: 0,
             wants_write: false,
@@ -163,8 +231,23 @@ impl Connection {
         self.session.as_ref().map(|session| session.server_version())
     }
 
-    pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Idle)
+    /// Whether it may begin a transaction.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::Away) && !self.under_way && self.works
+    }
+
+    /// Whether it needs a socket to go on.
+    #[inline]
+    pub(crate) fn is_called(&self) -> bool {
+        matches!(self.stage, Stage::Called)
+    }
+
+    /// Whether a reply is waited for.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(
+            self.stage,
+            Stage::Preparing(_) | Stage::Executing(_) | Stage::Inserting(_) | Stage::RollingBack
+        )
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -176,9 +259,25 @@ impl Connection {
         matches!(self.stage, Stage::Connecting | Stage::LoggingIn(_))
     }
 
-    /// When the transaction that is under way began; `None`: none is.
+    /// Since when the transaction that is under way has been waited for; `None`: none is.
     pub(crate) fn busy_since_ns(&self) -> Option<u64> {
-        self.began_ns
+        self.under_way.then_some(self.due_ns)
+    }
+
+    /// Whether it takes longer than it may.
+    pub(crate) fn overdue(
+        &self,
+        now_ns: u64,
+        connect_limit: Duration,
+        reply_limit: Option<Duration>,
+    ) -> Option<Loss> {
+        let over = |since_ns: u64, limit: Duration| now_ns.saturating_sub(since_ns) > limit.as_nanos() as u64;
+        if self.is_opening() && over(self.times.began_ns, connect_limit) {
+            let step = if matches!(self.stage, Stage::Connecting) { CONNECTING } else { LOGGING_IN };
+            return Some(Loss::ConnectTimeout { step, limit: connect_limit });
+        }
+        let limit = reply_limit.filter(|&limit| self.is_waiting() && over(self.sent_ns, limit))?;
+        Some(Loss::ReplyTimeout(limit))
     }
 
     /// Failed attempts to connect since the last login.
@@ -188,24 +287,19 @@ impl Connection {
 
     /// Begins to connect.
     pub(crate) fn open(&mut self, bench: &Bench<'_>) -> Result<(), Loss> {
-        self.opening_ns = bench.now_ns();
+        self.times = OpeningTimes { began_ns: bench.now_ns(), ..OpeningTimes::default() };
         self.stage = Stage::Connecting;
         self.wants_write = true;
-        self.transport = Some(Transport::open(&bench.login.peer)?);
+        let sources = &bench.login.sources;
+        let source = sources.get(self.number as usize % sources.len().max(1)).copied();
+        self.transport = Some(Transport::open(&bench.login.peer, source)?);
         Ok(())
     }
 
-    /// Forgets the socket and everything that was bound to it.
+    /// Forgets the socket and everything that was bound to it, as it was lost.
     pub(crate) fn close(&mut self) {
-        self.transport = None;
-        self.session = None;
+        self.forget();
         self.stage = Stage::Down;
-        self.pending = Vec::new();
-        self.prepared.fill(Prepared::Not);
-        self.bulk.clear();
-        self.began_ns = None;
-        self.status = 0;
-        self.wants_write = false;
         self.failures = self.failures.saturating_add(1);
     }
 
@@ -219,7 +313,29 @@ impl Connection {
             // a server that is gone need not be told
             let _ = transport.send(&bench.out);
         }
-        self.close();
+        self.forget();
+        self.stage = Stage::Down;
+    }
+
+    /// Closes the connection because its mode says so; the next statement opens a new one.
+    pub(crate) fn hang_up(&mut self, bench: &mut Bench<'_>) {
+        let bulk = std::mem::take(&mut self.bulk);
+        self.stage = Stage::Idle;
+        self.quit(bench);
+        self.bulk = bulk;
+        self.stage = Stage::Away;
+    }
+
+    fn forget(&mut self) {
+        self.transport = None;
+        self.session = None;
+        self.pending = Vec::new();
+        self.prepared.fill(Prepared::Not);
+        self.bulk.clear();
+        self.uses = 0;
+        self.status = 0;
+        self.wants_write = false;
+        self.is_fresh = false;
     }
 
     /// The socket takes bytes again.
@@ -227,6 +343,7 @@ impl Connection {
         let Some(transport) = &mut self.transport else { return Ok(()) };
         if matches!(self.stage, Stage::Connecting) {
             transport.finish_connecting()?;
+            self.times.connected_ns = bench.now_ns();
             let kind = match bench.login.peer {
                 Peer::Tcp(_) => wire::client::Transport::Tcp,
                 Peer::Unix(_) => wire::client::Transport::Unix,
@@ -261,6 +378,9 @@ impl Connection {
                 Received::Closed => return Err(Loss::Closed),
             };
             let now_ns = bench.now_ns();
+            if bench.tally.is_measuring() {
+                bench.queueing.record_ns(now_ns.saturating_sub(bench.woken_ns));
+            }
             if self.pending.is_empty() {
                 let (used, done) = self.consume(&input[..count], now_ns, bench)?;
                 self.pending.extend_from_slice(&input[used..count]);
@@ -294,7 +414,7 @@ impl Connection {
                     }
                     after = After::LoggedIn;
                 }
-                Stage::Idle | Stage::Down | Stage::Connecting => {
+                Stage::Idle | Stage::Down | Stage::Away | Stage::Called | Stage::Connecting => {
                     return if at == bytes.len() {
                         Ok((at, after))
                     } else {
@@ -318,12 +438,19 @@ impl Connection {
         let (Stage::LoggingIn(handshake), Some(transport)) = (&mut self.stage, &mut self.transport) else {
             return Ok((0, false));
         };
+        if self.times.tls_began_ns.is_some()
+            && self.times.tls_ended_ns.is_none()
+            && !transport.is_handshaking()
+        {
+            self.times.tls_ended_ns = Some(now_ns);
+        }
         bench.out.clear();
         let (used, step) = handshake.advance(bytes, &mut bench.out)?;
         transport.send(&bench.out)?;
         match step {
             Step::NeedMore => Ok((used, false)),
             Step::StartTls => {
+                self.times.tls_began_ns = Some(now_ns);
                 let connector = bench.login.tls.as_ref().ok_or(Loss::TlsUnwanted)?;
                 transport.start_tls(connector.connect().map_err(io::Error::other)?)?;
                 bench.out.clear();
@@ -335,10 +462,25 @@ impl Connection {
                 self.session = Some(session);
                 self.stage = Stage::Idle;
                 self.failures = 0;
-                bench.connect[self.stream].record_ns(now_ns.saturating_sub(self.opening_ns));
-                bench.opened[self.stream] += 1;
+                self.is_fresh = true;
+                self.ready_ns = now_ns;
+                bench.shares[self.stream].opened += 1;
+                if let Some(connects) = connects(bench, self.stream) {
+                    self.times.record(now_ns, connects);
+                }
                 Ok((used, true))
             }
+        }
+    }
+
+    /// The first reply after a login came.
+    pub(crate) fn note_first_reply(&mut self, now_ns: u64, bench: &mut Bench<'_>) {
+        self.is_fresh = false;
+        let was_opened_before = self.ready_ns < bench.tally.start_ns();
+        if was_opened_before {
+            bench.shares[self.stream].opening.first_reply.record_ns(now_ns - self.sent_ns);
+        } else if let Some(connects) = connects(bench, self.stream) {
+            connects.first_reply.record_ns(now_ns - self.sent_ns);
         }
     }
 
@@ -363,5 +505,38 @@ impl Connection {
         session.local_end(&mut bench.out)?;
         let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
         Ok(transport.send(&bench.out)?)
+    }
+}
+
+impl OpeningTimes {
+    /// The login ended at `now_ns`.
+    fn record(&self, now_ns: u64, connects: &mut Connects) {
+        let total = now_ns.saturating_sub(self.began_ns);
+        let tcp = self.connected_ns.saturating_sub(self.began_ns);
+        let tls = match (self.tls_began_ns, self.tls_ended_ns) {
+            (Some(began), Some(ended)) => Some(ended.saturating_sub(began)),
+            _ => None,
+        };
+        connects.opened += 1;
+        connects.total.record_ns(total);
+        connects.tcp.record_ns(tcp);
+        if let Some(tls) = tls {
+            connects.tls.record_ns(tls);
+        }
+        connects.login.record_ns(total.saturating_sub(tcp + tls.unwrap_or(0)));
+    }
+}
+
+/// Where connections that are opened now are counted; `None`: in the warm-up and after the end they are not.
+pub(crate) fn connects<'a>(bench: &'a mut Bench<'_>, stream: usize) -> Option<&'a mut Connects> {
+    let measuring = bench.tally.is_measuring();
+    let started = bench.tally.started();
+    let share = &mut bench.shares[stream];
+    if !started {
+        Some(&mut share.opening)
+    } else if measuring {
+        Some(&mut share.reconnecting)
+    } else {
+        None
     }
 }

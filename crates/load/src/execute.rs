@@ -4,7 +4,8 @@ use crate::{
     bench::Bench,
     connection::{Connection, Loss, Prepared, Stage},
     program::{Action, Drawer, Drawn, Input, Part, Program, Sentence},
-    spec::{Expect, SlotIndex},
+    share::Turn,
+    spec::{ConnectionMode, Expect, SlotIndex},
 };
 use std::io::Write as _;
 use wire::{
@@ -23,15 +24,46 @@ const PARAMETERS_ON_STACK: usize = 24;
 const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 1146, 1290, 1461, 1836];
 
 impl Connection {
-    /// Begins the next transaction, unless the load is being stopped.
-    pub(crate) fn begin(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        let programs = bench.programs;
-        self.routine = programs[self.stream].choose(&mut self.random);
-        self.step = 0;
-        self.began_ns = None;
-        self.arena.clear();
-        let now_ns = bench.now_ns();
-        self.advance(now_ns, bench)
+    /// Begins the next transaction, if one is due; otherwise waits for it.
+    pub(crate) fn take_up(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        bench.turn(now_ns);
+        if !bench.is_over() && self.find(now_ns, bench) { self.advance(now_ns, bench) } else { Ok(()) }
+    }
+
+    /// Goes on with the transaction that needed a socket, or begins the next one.
+    pub(crate) fn resume(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        if self.under_way { self.advance(now_ns, bench) } else { self.take_up(now_ns, bench) }
+    }
+
+    /// Whether a transaction is to begin at `now_ns`. If not, the connection stands where it is found when one is due.
+    fn find(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> bool {
+        if !self.works {
+            return false;
+        }
+        let schedule = &mut bench.tally.batch.streams[self.stream].schedule;
+        match bench.shares[self.stream].next(now_ns, &mut self.next_due_ns, schedule) {
+            Turn::Go(due_ns) => {
+                self.under_way = true;
+                self.due_ns = due_ns;
+                self.began_ns = None;
+                self.wake_ns = u64::MAX;
+                self.routine = bench.programs[self.stream].choose(&mut self.random);
+                self.step = 0;
+                self.arena.clear();
+                return true;
+            }
+            Turn::At(due_ns) => {
+                self.wake_ns = due_ns;
+                bench.wake_at(due_ns, self.index);
+            }
+            // it stands in the queue once, also where it was lost and came back meanwhile
+            Turn::Free if !self.is_in_queue => {
+                self.is_in_queue = true;
+                bench.shares[self.stream].set_free(self.index);
+            }
+            Turn::Free | Turn::Rest => {}
+        }
+        false
     }
 
     /// Goes on with the current transaction until something must be waited for.
@@ -42,13 +74,13 @@ impl Connection {
         loop {
             let Some(action) = program.transactions[self.routine].steps.get(self.step) else {
                 self.end_transaction(bench, now_ns);
-                if bench.is_over() {
+                if bench.is_over() || bench.shares[self.stream].over {
                     return self.rest(bench);
                 }
-                self.routine = program.choose(&mut self.random);
-                self.step = 0;
-                self.arena.clear();
-                continue;
+                if self.find(now_ns, bench) {
+                    continue;
+                }
+                return if bench.shares[self.stream].over { self.rest(bench) } else { self.stand_by() };
             };
             self.step += 1;
             match action {
@@ -56,12 +88,25 @@ impl Connection {
                     let mut drawer = Drawer { random: &mut self.random, connection: self.number };
                     self.slots[usize::from(*slot)] = program.draw(source, &mut drawer, &mut self.arena);
                 }
+                Action::Send(_) if self.transport.is_none() => {
+                    self.step -= 1;
+                    self.stage = Stage::Called;
+                    return Ok(());
+                }
                 Action::Send(statement) => return self.send_statement(*statement, bench),
                 Action::BulkRow { kind, head, row, limit_bytes } => {
-                    self.began_ns.get_or_insert_with(|| bench.now_ns());
+                    if self.began_ns.is_none() {
+                        let now_ns = bench.now_ns();
+                        self.note_began(now_ns, bench);
+                    }
                     self.add_row(program, head, row, bench);
                     now_ns = bench.now_ns(); // most of these transactions end without a reply
                     if self.bulk.len() >= *limit_bytes {
+                        if self.transport.is_none() {
+                            // the row is in the buffer, and goes out with the next one
+                            self.stage = Stage::Called;
+                            return Ok(());
+                        }
                         return self.send_bulk(*kind, bench);
                     }
                 }
@@ -69,15 +114,49 @@ impl Connection {
         }
     }
 
+    /// Nothing is due: open and idle, or closed where the connection mode had it closed.
+    fn stand_by(&mut self) -> Result<(), Loss> {
+        self.stage = if self.transport.is_some() { Stage::Idle } else { Stage::Away };
+        Ok(())
+    }
+
     /// A transaction ended well.
     fn end_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
-        bench.tally.turn(now_ns, bench.programs);
+        bench.turn(now_ns);
+        // the last of a bulk insert is sent after its transactions have ended
+        if !std::mem::take(&mut self.under_way) {
+            return;
+        }
         let began_ns = self.began_ns.take().unwrap_or(now_ns);
         let tally = &mut bench.tally.batch.streams[self.stream].transactions[self.routine];
         tally.count += 1;
         tally.service.record_ns(now_ns - began_ns);
+        if let Some(response) = &mut tally.response {
+            response.record_ns(now_ns.saturating_sub(self.due_ns));
+        }
         if bench.tally.is_measuring() {
             self.finished += 1;
+        }
+        let share = &mut bench.shares[self.stream];
+        share.busy -= 1;
+        share.ended_ns = now_ns;
+        share.watch.success(now_ns);
+        self.be_ready(now_ns, bench);
+    }
+
+    /// A transaction has ended, well or not: when may the next one begin, and does the connection stay open?
+    fn be_ready(&mut self, now_ns: u64, bench: &mut Bench<'_>) {
+        let share = &bench.shares[self.stream];
+        self.ready_ns = now_ns;
+        if let Some(pause_ns) = share.pause_ns(&mut self.random) {
+            self.next_due_ns = now_ns + pause_ns;
+        }
+        self.uses += 1;
+        if let ConnectionMode::Transactions(limit) = share.mode
+            && self.uses >= limit
+            && self.transport.is_some()
+        {
+            self.hang_up(bench);
         }
     }
 
@@ -89,11 +168,8 @@ impl Connection {
                 _ => None,
             });
         match bulk {
-            Some(kind) if !self.bulk.is_empty() => self.send_bulk(kind, bench),
-            _ => {
-                self.stage = Stage::Idle;
-                Ok(())
-            }
+            Some(kind) if !self.bulk.is_empty() && self.transport.is_some() => self.send_bulk(kind, bench),
+            _ => self.stand_by(),
         }
     }
 
@@ -116,11 +192,25 @@ impl Connection {
     /// Sends what is in the worker's output buffer; its reply is timed from here.
     fn send(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
         self.sent_ns = bench.now_ns();
-        if self.began_ns.is_none() {
-            self.began_ns = Some(self.sent_ns);
+        if self.began_ns.is_none() && self.under_way {
+            self.note_began(self.sent_ns, bench);
         }
         let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
         Ok(transport.send(&bench.out)?)
+    }
+
+    /// The transaction's first byte is sent at `now_ns`.
+    #[inline]
+    fn note_began(&mut self, now_ns: u64, bench: &mut Bench<'_>) {
+        self.began_ns = Some(now_ns);
+        let share = &mut bench.shares[self.stream];
+        if !share.waits_for_times() {
+            return;
+        }
+        share.started(self.due_ns, now_ns, &mut bench.tally.batch.streams[self.stream].schedule);
+        if bench.tally.is_measuring() {
+            bench.send_delay.record_ns(now_ns.saturating_sub(self.due_ns.max(self.ready_ns)));
+        }
     }
 
     fn prepared_index(&self, program: &Program, statement: usize) -> usize {
@@ -276,7 +366,10 @@ impl Connection {
 
     /// A whole reply has come.
     pub(crate) fn on_reply(&mut self, reply: &Reply, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        bench.tally.turn(now_ns, bench.programs);
+        bench.turn(now_ns);
+        if self.is_fresh {
+            self.note_first_reply(now_ns, bench);
+        }
         match self.stage {
             Stage::Executing(index) => {
                 let sentence = &bench.programs[self.stream].statements[index];
@@ -286,9 +379,16 @@ impl Connection {
             Stage::Preparing(index) => return self.on_prepared(index, reply, now_ns, bench),
             Stage::RollingBack => {
                 self.status &= !status::IN_TRANSACTION;
-                return self.after_failure(bench);
+                return self.after_failure(now_ns, bench);
             }
-            Stage::Down | Stage::Connecting | Stage::LoggingIn(_) | Stage::Idle => return Ok(()),
+            Stage::Down
+            | Stage::Away
+            | Stage::Called
+            | Stage::Connecting
+            | Stage::LoggingIn(_)
+            | Stage::Idle => {
+                return Ok(());
+            }
         }
         if reply.error.is_some() {
             // the server may not have taken the types of the parameters that came with this execution
@@ -300,6 +400,9 @@ impl Connection {
             return self.on_failure(now_ns, bench);
         }
         self.status = reply.status;
+        if bench.shares[self.stream].mode == ConnectionMode::Statement {
+            self.hang_up(bench);
+        }
         self.advance(now_ns, bench)
     }
 
@@ -311,6 +414,7 @@ impl Connection {
         tally.affected += reply.affected;
         if let Some(error) = reply.error {
             tally.errors += 1;
+            tally.cut_short += u64::from(reply.rows > 0);
             let message = self.session.as_ref().map_or("", |session| session.message());
             bench.count_error(self.stream, error.code, error.state, message, now_ns);
             if HOPELESS.contains(&error.code) && bench.hopeless.is_none() {
@@ -318,6 +422,8 @@ impl Connection {
             }
             return;
         }
+        bench.shares[self.stream].add_rows(reply.rows + reply.affected);
+        let tally = &mut bench.tally.batch.streams[self.stream].statements[kind];
         tally.count += 1;
         tally.not_found += u64::from(expect == Expect::Row && reply.rows == 0);
         tally.unchanged += u64::from(expect == Expect::Change && reply.affected == 0);
@@ -353,9 +459,9 @@ impl Connection {
     fn on_failure(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
         self.fail_transaction(bench, now_ns);
         if self.status & status::IN_TRANSACTION == 0 {
-            return self.after_failure(bench);
+            return self.after_failure(now_ns, bench);
         }
-        bench.rolled_back[self.stream] += u64::from(bench.tally.is_measuring());
+        bench.shares[self.stream].rolled_back += u64::from(bench.tally.is_measuring());
         bench.out.clear();
         let session = self.session.as_mut().ok_or(Loss::Closed)?;
         session.query(b"ROLLBACK", &mut bench.out)?;
@@ -366,18 +472,26 @@ impl Connection {
 
     /// Counts the transaction that is under way as failed.
     pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
-        bench.tally.turn(now_ns, bench.programs);
-        if self.began_ns.take().is_some() {
+        bench.turn(now_ns);
+        if std::mem::take(&mut self.under_way) {
             bench.tally.batch.streams[self.stream].transactions[self.routine].errors += 1;
+            self.began_ns = None;
+            let share = &mut bench.shares[self.stream];
+            share.busy -= 1;
+            share.ended_ns = now_ns;
         }
     }
 
-    fn after_failure(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        if bench.is_over() || bench.hopeless.is_some() {
-            self.stage = Stage::Idle;
+    fn after_failure(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        self.stage = Stage::Idle;
+        if bench.hopeless.is_some() {
             return Ok(());
         }
-        self.begin(bench)
+        if bench.shares[self.stream].mode == ConnectionMode::Statement {
+            self.hang_up(bench);
+        }
+        self.be_ready(now_ns, bench);
+        self.take_up(now_ns, bench)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The system calls that have no safe wrapper, each as one small safe function. The only module of Prony with unsafe code.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper elsewhere")]
 
-use std::{mem::MaybeUninit, time::Duration};
+use rustix::fd::{AsRawFd as _, BorrowedFd};
+use std::{io, mem::MaybeUninit, time::Duration};
 
 /// CPU time of the process or of the calling thread.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +56,23 @@ pub fn be_a_batch_thread() -> bool {
         let parameter: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameter) == 0
     }
+}
+
+/// Lets a socket that is bound to an address without a port get its port when it connects: then the port need only be
+/// free towards that one server, and thousands of connections fit on one address.
+pub fn choose_port_when_connecting(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let yes: libc::c_int = 1;
+    // SAFETY: the value is a live c_int of the stated size, the descriptor is borrowed and so open.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const yes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

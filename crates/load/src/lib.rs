@@ -6,6 +6,7 @@
 //! This is the only crate with sockets, threads and (in [`io`]) unsafe code. It does not know who asked: no study, no
 //! store, no files, no printing.
 
+mod arrival;
 mod bench;
 pub mod client;
 mod connection;
@@ -14,11 +15,13 @@ mod execute;
 pub mod histogram;
 pub mod io;
 pub mod null;
+mod outage;
 mod packed;
 mod program;
 pub mod random;
 mod record;
 pub mod sample;
+mod share;
 pub mod spec;
 pub mod tls;
 mod transport;

@@ -3,7 +3,10 @@
 
 use crate::{
     random::{self, Random, Sampler},
-    spec::{Draw, Expect, Literal, Operand, Piece, Protocol, SlotIndex, Statement, Step, Workload},
+    spec::{
+        ConnectionMode, Draw, Expect, Literal, Operand, Piece, Protocol, SlotIndex, Statement, Step, Stream,
+        Workload,
+    },
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -53,6 +56,10 @@ pub(crate) struct Program {
     /// Different statements; a connection keeps one prepared statement for each of them and each table.
     pub(crate) statements: Vec<Sentence>,
     pub(crate) slots: usize,
+    /// Whether response times differ from service times by the stream's arrival or connection mode.
+    pub(crate) responds_apart: bool,
+    /// Whether starts have times that were fixed beforehand.
+    pub(crate) is_scheduled: bool,
     /// State of draws that count over all connections.
     counters: Vec<AtomicU64>,
 }
@@ -178,6 +185,14 @@ pub fn statements_prepared(workload: &Workload, protocol: Protocol) -> Result<u6
 }
 
 impl Program {
+    /// Compiles what a stream does.
+    pub(crate) fn of(stream: &Stream) -> Result<Self, Error> {
+        let is_scheduled = stream.arrival.is_scheduled();
+        let responds_apart = is_scheduled || stream.connect != ConnectionMode::Long;
+        let program = Self::new(&stream.workload, stream.protocol, stream.connections)?;
+        Ok(Self { responds_apart, is_scheduled, ..program })
+    }
+
     /// Compiles a workload for a stream of `connections` connections.
     pub(crate) fn new(workload: &Workload, protocol: Protocol, connections: u32) -> Result<Self, Error> {
         let acts = |step: &Step| !matches!(step, Step::Draw { .. });
@@ -216,6 +231,8 @@ impl Program {
             kinds: compiler.kinds,
             statements: compiler.statements,
             slots: compiler.slots,
+            responds_apart: false,
+            is_scheduled: false,
             counters: compiler.counters,
         })
     }

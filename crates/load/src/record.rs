@@ -2,8 +2,9 @@
 //! once a second and come back empty.
 
 use crate::{
+    histogram::Histogram,
     program::Program,
-    sample::{ErrorCount, Phase, Tally},
+    sample::{ErrorCount, Phase, Schedule, Tally},
 };
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct StreamBatch {
     pub(crate) transactions: Vec<Tally>,
     pub(crate) statements: Vec<Tally>,
     pub(crate) errors: u64,
+    /// `None` where the arrival has no schedule.
+    pub(crate) schedule: Option<Schedule>,
 }
 
 impl Batch {
@@ -37,6 +40,9 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         for stream in &mut self.streams {
             stream.errors = 0;
+            if let Some(schedule) = &mut stream.schedule {
+                schedule.clear();
+            }
             for tally in stream.transactions.iter_mut().chain(&mut stream.statements) {
                 clear(tally);
             }
@@ -47,20 +53,37 @@ impl Batch {
     pub(crate) fn merge(&mut self, other: &Self) {
         for (ours, theirs) in self.streams.iter_mut().zip(&other.streams) {
             ours.merge(theirs);
+            if let (Some(ours), Some(theirs)) = (&mut ours.schedule, &theirs.schedule) {
+                ours.merge_beside(theirs);
+            }
         }
     }
 }
 
 impl StreamBatch {
     pub(crate) fn new(program: &Program) -> Self {
+        let transaction =
+            |name: &str| Tally { response: program.responds_apart.then(Histogram::new), ..Tally::new(name) };
         Self {
-            transactions: program.transactions.iter().map(|each| Tally::new(&each.name)).collect(),
+            transactions: program.transactions.iter().map(|each| transaction(&each.name)).collect(),
             statements: program.kinds.iter().map(|kind| Tally::new(kind)).collect(),
             errors: 0,
+            schedule: program.is_scheduled.then(Schedule::default),
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    /// Adds a second that follows.
+    pub(crate) fn add(&mut self, second: &Self, is_first: bool) {
+        self.merge(second);
+        if let (Some(ours), Some(theirs)) = (&mut self.schedule, &second.schedule) {
+            if is_first {
+                ours.backlog = theirs.backlog;
+            }
+            ours.merge_after(theirs);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
         for (ours, theirs) in self.transactions.iter_mut().zip(&other.transactions) {
             ours.merge(theirs);
         }
@@ -181,6 +204,11 @@ impl Seconds {
     pub(crate) fn end_ns(&self, second: u32) -> u64 {
         let limit = if self.phase(second) == Phase::WarmUp { self.warm_up_ns } else { self.end_ns };
         (self.begin_ns(second) + SECOND_NS).min(limit)
+    }
+
+    /// Moves the end to `end_ns` since the load began, if that is earlier and leaves something of the interval.
+    pub(crate) fn cut(&mut self, end_ns: u64) {
+        self.end_ns = self.end_ns.min(end_ns.max(self.warm_up_ns + 1));
     }
 
     pub(crate) fn length(&self, second: u32) -> Duration {

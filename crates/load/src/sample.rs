@@ -74,6 +74,16 @@ impl Schedule {
         self.merge_counts(other);
     }
 
+    /// Forgets everything; keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        let Self { backlog, offered, started, late, skipped, never_sent, delay } = self;
+        (*backlog, *offered, *late, *skipped, *never_sent) = (0, 0, 0, 0, 0);
+        if *started != 0 {
+            delay.clear();
+        }
+        *started = 0;
+    }
+
     fn merge_counts(&mut self, other: &Self) {
         self.offered += other.offered;
         self.started += other.started;

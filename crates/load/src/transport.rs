@@ -5,16 +5,19 @@ use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     io::Errno,
     net::{
-        AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
-        socket_with, sockopt,
+        AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, recv,
+        send, socket_with, sockopt,
     },
 };
 use rustls::ClientConnection;
 use std::{
     io::{self, Read as _, Write as _},
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
 };
+
+/// How long sent bytes may stay unacknowledged before the kernel gives the connection up.
+const UNACKNOWLEDGED_MAX_MS: u32 = 30_000;
 
 /// Where to connect, after names were resolved.
 #[derive(Debug, Clone)]
@@ -45,13 +48,21 @@ pub(crate) enum Received {
 
 impl Transport {
     /// Begins to connect; the socket becomes writable when done. `WouldBlock` from a Unix socket: its queue is full, try later.
-    pub(crate) fn open(peer: &Peer) -> io::Result<Self> {
+    /// A `source` is the address to connect from.
+    pub(crate) fn open(peer: &Peer, source: Option<IpAddr>) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = match peer {
             Peer::Tcp(address) => {
                 let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
                 let socket = socket_with(family, SocketType::STREAM, flags, None)?;
                 sockopt::set_tcp_nodelay(&socket, true)?;
+                // a network that was cut is noticed in this time instead of a quarter of an hour; a stopped server is not
+                // meant, its kernel still acknowledges
+                sockopt::set_tcp_user_timeout(&socket, UNACKNOWLEDGED_MAX_MS)?;
+                if let Some(source) = source {
+                    crate::io::choose_port_when_connecting(socket.as_fd())?;
+                    bind(&socket, &SocketAddr::new(source, 0))?;
+                }
                 match connect(&socket, address) {
                     Ok(()) | Err(Errno::INPROGRESS) => socket,
                     Err(error) => return Err(error.into()),
@@ -107,6 +118,11 @@ impl Transport {
     #[inline]
     pub(crate) fn is_tls(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Whether a TLS handshake is under way.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
     /// Whether bytes wait for the socket to become writable.

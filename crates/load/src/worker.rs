@@ -3,19 +3,26 @@
 
 use crate::{
     bench::{Bench, Login, Timeline},
-    connection::{After, Connection, Loss},
+    connection::{self, After, Connection, Loss},
     engine::{Control, Message},
     histogram::Histogram,
     io::{self, Usage},
+    outage::Silence,
     program::Program,
     record::ErrorBook,
+    sample::Connects,
+    share::Share,
 };
 use rustix::{
     event::{Timespec, epoll},
     fd::{AsFd as _, OwnedFd},
+    io::Errno,
+    thread::set_current_timer_slack,
 };
 use std::{
+    cmp::Reverse,
     collections::VecDeque,
+    num::NonZeroU64,
     sync::{Arc, mpsc::Sender},
     time::{Duration, Instant},
 };
@@ -36,17 +43,33 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 /// Token of the descriptor that wakes the worker.
 const WAKE: u64 = u64::MAX;
 
+/// Transactions of an open loop that are begun before replies are looked at again.
+const CALLS_AT_ONCE: usize = 64;
+/// How often connections are looked through for those that take longer than they may.
+const SWEEP_NS: u64 = 50_000_000;
+
 /// What a worker has to tell in the end.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) connect: Vec<Histogram>,
-    pub(crate) opened: Vec<u64>,
-    pub(crate) rolled_back: Vec<u64>,
-    pub(crate) errors: Vec<ErrorBook>,
-    /// Stream, number and transactions of each connection.
+    pub(crate) streams: Vec<StreamReport>,
+    /// Stream, number and transactions of each connection that works.
     pub(crate) finished: Vec<(usize, u32, u64)>,
-    pub(crate) in_flight: Vec<InFlight>,
     pub(crate) usage: Usage,
+    pub(crate) send_delay: Histogram,
+    pub(crate) queueing: Histogram,
+}
+
+/// What it has to tell of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamReport {
+    pub(crate) opening: Connects,
+    pub(crate) reconnecting: Connects,
+    pub(crate) opened: u64,
+    pub(crate) rolled_back: u64,
+    pub(crate) errors: ErrorBook,
+    pub(crate) silences: Vec<Silence>,
+    pub(crate) begin_ns: u64,
+    pub(crate) in_flight: InFlight,
 }
 
 /// Transactions that had not ended when the interval was over.
@@ -56,6 +79,17 @@ pub(crate) struct InFlight {
     pub(crate) age_max: Duration,
 }
 
+/// What a worker needs to know of the load beside its connections.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) is_batch: bool,
+    /// Pause between two connections that this worker opens before the load begins.
+    pub(crate) open_gap: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) reply_timeout: Option<Duration>,
+    pub(crate) epoch: Instant,
+}
+
 /// A worker before its thread runs.
 pub(crate) struct Worker<'a> {
     pub(crate) connections: Vec<Connection>,
@@ -63,62 +97,82 @@ pub(crate) struct Worker<'a> {
     pub(crate) control: &'a Control,
     pub(crate) messages: Sender<Message>,
     pub(crate) wake: Arc<OwnedFd>,
-    to_open: VecDeque<usize>,
+    terms: Terms,
+    to_open: VecDeque<u32>,
+    /// When the next connection may be opened before the load begins.
+    open_ns: u64,
     opening: usize,
-    /// Lost connections and when to open them again, ns since the engine began.
-    down: Vec<(u64, usize)>,
+    swept_ns: u64,
+    /// Streams of which the coordinator knows that they have reached their limit.
+    told_done: Vec<bool>,
+    /// Whether the end was moved to an earlier time.
+    is_cut: bool,
     usage_at_start: Option<Usage>,
     in_flight: Vec<InFlight>,
+    /// The kernel has no waiting with nanoseconds (before Linux 5.11).
+    waits_in_milliseconds: bool,
 }
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(
-        connections: Vec<Connection>,
-        (programs, login, epoch): (&'a [Program], &'a Login, Instant),
+        mut connections: Vec<Connection>,
+        (programs, shares, login): (&'a [Program], Vec<Share<'a>>, &'a Login),
         timeline: Timeline,
-        control: &'a Control,
-        (messages, wake): (Sender<Message>, Arc<OwnedFd>),
+        terms: Terms,
+        (control, messages, wake): (&'a Control, Sender<Message>, Arc<OwnedFd>),
     ) -> Self {
+        for (index, connection) in connections.iter_mut().enumerate() {
+            connection.index = index as u32;
+        }
         Self {
-            to_open: (0..connections.len()).collect(),
+            to_open: (0..connections.len() as u32).collect(),
+            bench: Bench::new((programs, shares), login, timeline, (terms.epoch, connections.len())),
             connections,
-            bench: Bench::new(programs, login, timeline, epoch),
             control,
             messages,
             wake,
+            terms,
+            open_ns: 0,
             opening: 0,
-            down: Vec::new(),
+            swept_ns: 0,
+            told_done: vec![false; programs.len()],
+            is_cut: false,
             usage_at_start: None,
             in_flight: vec![InFlight::default(); programs.len()],
+            waits_in_milliseconds: false,
         }
     }
 
     /// Runs to the end of the load.
     pub(crate) fn run(mut self) -> std::io::Result<Report> {
-        io::be_a_batch_thread();
+        if self.terms.is_batch {
+            io::be_a_batch_thread();
+        }
+        // timers that fire when they are due; where the kernel refuses, starts are later and the result says so
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&poll, &*self.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         let mut events = Vec::with_capacity(EVENTS_AT_ONCE);
         let mut drained_ns = u64::MAX;
         loop {
-            self.open_waiting(&poll);
             let now_ns = self.bench.now_ns();
-            self.bench.tally.turn(now_ns, self.bench.programs);
+            self.bench.turn(now_ns);
             if !self.bench.stopping {
-                self.look_up(&poll, now_ns);
+                self.look_up(now_ns);
+                self.begin_streams(&poll, now_ns);
+                self.look_after(&poll, now_ns);
+                self.call_free(&poll);
                 if self.bench.stopping {
                     drained_ns = now_ns + DRAIN_MAX.as_nanos() as u64;
                 }
             }
+            self.open_waiting(&poll, now_ns);
             if self.bench.stopping && (now_ns >= drained_ns || self.is_quiet()) {
                 break;
             }
             events.clear();
-            let wait = self.wait(now_ns, drained_ns);
-            match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.wait(&poll, &mut events, drained_ns)?;
+            self.bench.woken_ns = self.bench.now_ns();
             for event in &events {
                 self.serve(&poll, *event);
             }
@@ -126,18 +180,34 @@ impl<'a> Worker<'a> {
         Ok(self.finish())
     }
 
-    /// What the coordinator wants: start, or stop; and whether the time is over.
-    fn look_up(&mut self, poll: &OwnedFd, now_ns: u64) {
+    /// What the coordinator wants: start, begin of a stream, end; and whether the time is over.
+    fn look_up(&mut self, now_ns: u64) {
         if let Some(start_ns) = self.control.start_ns()
             && !self.bench.tally.started()
         {
-            self.start(poll, start_ns);
+            self.bench.tally.start(start_ns);
+        }
+        for (index, share) in self.bench.shares.iter_mut().enumerate() {
+            if !share.begun {
+                share.begin_ns = self.control.begin_ns(index);
+            }
+            if !self.told_done[index] && share.is_done() {
+                self.told_done[index] = true;
+                let done = Message::Done { stream: index, at_ns: share.ended_ns };
+                // the coordinator may be gone already: then the load is being given up anyway
+                let _ = self.messages.send(done);
+            }
+        }
+        if let Some(end_ns) = self.control.end_ns()
+            && !self.is_cut
+        {
+            self.is_cut = true;
+            self.bench.cut(end_ns);
         }
         if self.bench.tally.is_measuring() && self.usage_at_start.is_none() {
             self.usage_at_start = Some(io::thread_usage());
         }
         if let Some(message) = self.bench.hopeless.take() {
-            // the coordinator may be gone already: then the load is being given up anyway
             let _ = self.messages.send(Message::Hopeless(message));
             self.bench.stopping = true;
         }
@@ -147,18 +217,82 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn start(&mut self, poll: &OwnedFd, start_ns: u64) {
-        self.bench.tally.start(start_ns);
+    /// Begins the streams whose time has come.
+    fn begin_streams(&mut self, poll: &OwnedFd, now_ns: u64) {
+        for stream in 0..self.bench.shares.len() {
+            let share = &mut self.bench.shares[stream];
+            if share.begun || now_ns < share.begin_ns || !self.bench.tally.started() {
+                continue;
+            }
+            share.begin();
+            for index in 0..self.connections.len() {
+                let connection = &mut self.connections[index];
+                if connection.stream != stream || !connection.works {
+                    continue;
+                }
+                connection.next_due_ns = self.bench.shares[stream].first_due_ns(connection.number);
+                if connection.is_free() {
+                    let now_ns = self.bench.now_ns();
+                    let result = connection.take_up(now_ns, &mut self.bench);
+                    self.settle(poll, index, result.map(|()| After::Carry));
+                }
+            }
+        }
+    }
+
+    /// Looks after the connections that have asked for it: those that have a transaction due, and those that are to be
+    /// opened again. Then after those that take longer than they may.
+    fn look_after(&mut self, poll: &OwnedFd, now_ns: u64) {
+        while let Some(Reverse((at_ns, _))) = self.bench.timers.peek()
+            && *at_ns <= now_ns
+        {
+            let Some(Reverse((at_ns, index))) = self.bench.timers.pop() else { break };
+            let connection = &mut self.connections[index as usize];
+            if connection.wake_ns != at_ns {
+                continue; // it has asked for another time since
+            }
+            connection.wake_ns = u64::MAX;
+            if connection.is_down() {
+                self.to_open.push_back(index);
+            } else if connection.is_free() {
+                let now_ns = self.bench.now_ns();
+                let result = connection.take_up(now_ns, &mut self.bench);
+                self.settle(poll, index as usize, result.map(|()| After::Carry));
+            }
+        }
+        if now_ns >= self.swept_ns + SWEEP_NS {
+            self.swept_ns = now_ns;
+            self.sweep(now_ns);
+        }
+    }
+
+    fn sweep(&mut self, now_ns: u64) {
+        let Terms { connect_timeout, reply_timeout, .. } = self.terms;
         for index in 0..self.connections.len() {
-            if self.connections[index].is_idle() {
-                let result = self.connections[index].begin(&mut self.bench);
-                self.settle(poll, index, result.map(|()| After::Carry));
+            if let Some(loss) = self.connections[index].overdue(now_ns, connect_timeout, reply_timeout) {
+                self.lost(index, &loss);
+            }
+        }
+    }
+
+    /// Lets free connections of open loops begin what is due.
+    fn call_free(&mut self, poll: &OwnedFd) {
+        for stream in 0..self.bench.shares.len() {
+            for _ in 0..CALLS_AT_ONCE {
+                let now_ns = self.bench.now_ns();
+                let Some(index) = self.bench.shares[stream].call(now_ns) else { break };
+                let connection = &mut self.connections[index as usize];
+                connection.is_in_queue = false;
+                if connection.is_free() {
+                    let result = connection.take_up(now_ns, &mut self.bench);
+                    self.settle(poll, index as usize, result.map(|()| After::Carry));
+                }
             }
         }
     }
 
     fn is_quiet(&self) -> bool {
-        self.connections.iter().all(|connection| connection.busy_since_ns().is_none())
+        !self.connections.iter().any(Connection::is_waiting)
     }
 
     fn note_in_flight(&mut self, now_ns: u64) {
@@ -171,31 +305,64 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn wait(&self, now_ns: u64, drained_ns: u64) -> Timespec {
-        let retry_ns = self.down.iter().map(|(at, _)| *at).min().unwrap_or(u64::MAX);
-        let until = self.bench.tally.end_ns().min(drained_ns).min(retry_ns);
-        let wait = Duration::from_nanos(until.saturating_sub(now_ns)).min(LOOK_UP);
-        Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
+    /// Waits for events until something else is to be done.
+    fn wait(
+        &mut self,
+        poll: &OwnedFd,
+        events: &mut Vec<epoll::Event>,
+        drained_ns: u64,
+    ) -> std::io::Result<()> {
+        let mut until_ns = self.bench.tally.end_ns().min(drained_ns);
+        if !self.bench.stopping {
+            let timer_ns = self.bench.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+            until_ns = until_ns.min(timer_ns).min(self.open_ns_waited_for());
+            if self.bench.tally.started() {
+                for share in &self.bench.shares {
+                    until_ns = until_ns.min(if share.begun { share.call_ns() } else { share.begin_ns });
+                }
+            }
+        }
+        let wait = Duration::from_nanos(until_ns.saturating_sub(self.bench.now_ns())).min(LOOK_UP);
+        let mut limit = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
+        if self.waits_in_milliseconds {
+            limit.tv_nsec -= limit.tv_nsec % 1_000_000; // and the last part of a millisecond in turns
+        }
+        match epoll::wait(poll, rustix::buffer::spare_capacity(events), Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(Errno::NOSYS) if !self.waits_in_milliseconds => {
+                self.waits_in_milliseconds = true;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// When the next connection may be opened, where one waits only for that.
+    fn open_ns_waited_for(&self) -> u64 {
+        let waits = !self.to_open.is_empty() && self.opening < OPENING_AT_ONCE;
+        if waits { self.open_ns } else { u64::MAX }
     }
 
     /// Opens connections that are due, as many as may be on their way at once.
-    fn open_waiting(&mut self, poll: &OwnedFd) {
-        if !self.down.is_empty() {
-            let now_ns = self.bench.now_ns();
-            let Self { down, to_open, .. } = self;
-            down.retain(|(at, index)| {
-                let due = *at <= now_ns;
-                if due {
-                    to_open.push_back(*index);
-                }
-                !due
-            });
-        }
+    fn open_waiting(&mut self, poll: &OwnedFd, now_ns: u64) {
         while self.opening < OPENING_AT_ONCE && !self.bench.stopping {
+            if !self.bench.tally.started() && !self.terms.open_gap.is_zero() {
+                if now_ns < self.open_ns {
+                    return;
+                }
+                self.open_ns =
+                    self.open_ns.max(now_ns.saturating_sub(SWEEP_NS)) + self.terms.open_gap.as_nanos() as u64;
+            }
             let Some(index) = self.to_open.pop_front() else { return };
             self.opening += 1;
-            let result = self.connections[index].open(&self.bench).and_then(|()| self.watch(poll, index));
-            self.settle(poll, index, result.map(|()| After::Carry));
+            self.connections[index as usize].is_queued = true;
+            self.open(poll, index as usize);
+        }
+    }
+
+    fn open(&mut self, poll: &OwnedFd, index: usize) {
+        if let Err(loss) = self.connections[index].open(&self.bench).and_then(|()| self.watch(poll, index)) {
+            self.lost(index, &loss);
         }
     }
 
@@ -232,6 +399,7 @@ impl<'a> Worker<'a> {
     fn settle(&mut self, poll: &OwnedFd, index: usize, result: Result<After, Loss>) {
         let connection = &mut self.connections[index];
         match result {
+            Ok(After::Carry) if connection.is_called() => return self.open(poll, index),
             Ok(After::Carry) => {}
             Ok(After::LoggedIn) => return self.logged_in(poll, index),
             Err(loss) => return self.lost(index, &loss),
@@ -250,12 +418,18 @@ impl<'a> Worker<'a> {
     }
 
     fn logged_in(&mut self, poll: &OwnedFd, index: usize) {
-        self.opening -= 1;
-        let version = self.connections[index].server_version().unwrap_or_default().to_owned();
-        let _ = self.messages.send(Message::Opened { version });
+        let connection = &mut self.connections[index];
+        if std::mem::take(&mut connection.is_queued) {
+            self.opening -= 1;
+        }
+        if !self.bench.tally.started() {
+            let version = connection.server_version().unwrap_or_default().to_owned();
+            let _ = self.messages.send(Message::Opened { version });
+        }
         let mut result = Ok(());
         if self.bench.tally.started() && !self.bench.stopping {
-            result = self.connections[index].begin(&mut self.bench);
+            let now_ns = self.bench.now_ns();
+            result = connection.resume(now_ns, &mut self.bench);
         }
         self.settle(poll, index, result.map(|()| After::Carry));
     }
@@ -264,24 +438,32 @@ impl<'a> Worker<'a> {
     fn lost(&mut self, index: usize, loss: &Loss) {
         let now_ns = self.bench.now_ns();
         let connection = &mut self.connections[index];
-        let was_opening = connection.is_opening();
-        if was_opening {
+        if std::mem::take(&mut connection.is_queued) {
             self.opening -= 1;
         }
         // a full queue of a Unix socket is no failure: the server is just slow to accept
-        let busy = matches!(loss, Loss::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock);
-        if self.bench.tally.started() && !busy {
-            connection.fail_transaction(&mut self.bench, now_ns);
-            let (code, state) = loss.code();
-            self.bench.count_error(connection.stream, code, state, &loss.to_string(), now_ns);
-        } else if !busy {
-            let _ = self.messages.send(Message::NotOpened { loss: loss.to_string(), code: loss.code().0 });
+        let is_busy = matches!(loss, Loss::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock);
+        if !is_busy {
+            if connection.is_opening()
+                && let Some(connects) = connection::connects(&mut self.bench, connection.stream)
+            {
+                connects.failed += 1;
+            }
+            if self.bench.tally.started() {
+                connection.fail_transaction(&mut self.bench, now_ns);
+                let (code, state) = loss.code();
+                self.bench.count_error(connection.stream, code, state, &loss.to_string(), now_ns);
+            } else {
+                let _ =
+                    self.messages.send(Message::NotOpened { loss: loss.to_string(), code: loss.code().0 });
+            }
         }
         let doublings = connection.failures().min(8);
         connection.close();
         if !self.bench.stopping {
             let pause = (BACK_OFF * 2u32.pow(doublings)).min(BACK_OFF_MAX);
-            self.down.push((now_ns + pause.as_nanos() as u64, index));
+            connection.wake_ns = now_ns + pause.as_nanos() as u64;
+            self.bench.wake_at(connection.wake_ns, index as u32);
         }
     }
 
@@ -294,10 +476,24 @@ impl<'a> Worker<'a> {
         };
         let mut finished = Vec::with_capacity(self.connections.len());
         for connection in &mut self.connections {
-            finished.push((connection.stream, connection.number, connection.finished));
+            if connection.works {
+                finished.push((connection.stream, connection.number, connection.finished));
+            }
             connection.quit(&mut self.bench);
         }
-        let Bench { connect, opened, rolled_back, errors, .. } = self.bench;
-        Report { connect, opened, rolled_back, errors, finished, in_flight: self.in_flight, usage }
+        let end_ns = self.bench.tally.load_end_ns();
+        let Bench { shares, send_delay, queueing, .. } = self.bench;
+        let report = |(share, in_flight): (Share<'_>, InFlight)| StreamReport {
+            silences: share.watch.finish(if share.over { share.ended_ns } else { end_ns }),
+            opening: share.opening,
+            reconnecting: share.reconnecting,
+            opened: share.opened,
+            rolled_back: share.rolled_back,
+            errors: share.errors,
+            begin_ns: share.begin_ns,
+            in_flight,
+        };
+        let streams = shares.into_iter().zip(self.in_flight).map(report).collect();
+        Report { streams, finished, usage, send_delay, queueing }
     }
 }
