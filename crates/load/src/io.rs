@@ -1,7 +1,10 @@
 //! The system calls that have no safe wrapper, each as one small safe function. The only module of Prony with unsafe code.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper elsewhere")]
 
-use rustix::fd::{AsRawFd as _, BorrowedFd};
+use rustix::{
+    event::epoll::EventFlags,
+    fd::{AsRawFd as _, BorrowedFd},
+};
 use std::{io, mem::MaybeUninit, time::Duration};
 
 /// CPU time of the process or of the calling thread.
@@ -75,6 +78,98 @@ pub fn choose_port_when_connecting(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// What epoll told of, and room for it.
+pub struct Events {
+    raw: Vec<libc::epoll_event>,
+    /// The kernel has no waiting with nanoseconds (before Linux 5.11), or a sandbox forbids it.
+    is_coarse: bool,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Events({})", self.raw.len())
+    }
+}
+
+impl Events {
+    /// Room for so many.
+    #[must_use]
+    pub fn with_capacity(count: usize) -> Self {
+        Self { raw: Vec::with_capacity(count), is_coarse: false }
+    }
+
+    /// Waits until something happens, but not longer than `limit`, to the nanosecond. On kernels that only wait in
+    /// milliseconds it comes back early rather than late. (rustix rounds up to milliseconds, which is why this is here.)
+    ///
+    /// # Errors
+    /// If `poll` is no epoll descriptor.
+    pub fn wait(&mut self, poll: BorrowedFd<'_>, limit: Duration) -> io::Result<()> {
+        self.raw.clear();
+        let count =
+            if self.is_coarse { self.wait_milliseconds(poll, limit) } else { self.wait_exactly(poll, limit) };
+        if count >= 0 {
+            // SAFETY: the kernel has written so many events, which is not more than there is room for.
+            unsafe { self.raw.set_len(count as usize) };
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Ok(()),
+            Some(libc::ENOSYS | libc::EPERM) if !self.is_coarse => {
+                self.is_coarse = true;
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn wait_exactly(&mut self, poll: BorrowedFd<'_>, limit: Duration) -> libc::c_long {
+        let limit =
+            libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() };
+        let no_signals = std::ptr::null::<libc::sigset_t>();
+        // SAFETY: the pointers are to live values, the capacity is that of the buffer. The C library's own function would
+        // not link where that library is older than the kernel.
+        unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                poll.as_raw_fd(),
+                self.raw.as_mut_ptr(),
+                self.raw.capacity() as libc::c_int,
+                &raw const limit,
+                no_signals,
+                0usize,
+            )
+        }
+    }
+
+    fn wait_milliseconds(&mut self, poll: BorrowedFd<'_>, limit: Duration) -> libc::c_long {
+        let limit = limit.as_millis().min(1_000_000) as libc::c_int;
+        // SAFETY: as above.
+        let count = unsafe {
+            libc::epoll_wait(
+                poll.as_raw_fd(),
+                self.raw.as_mut_ptr(),
+                self.raw.capacity() as libc::c_int,
+                limit,
+            )
+        };
+        count.into()
+    }
+
+    /// Number of events of the last wait.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Token and flags of an event of the last wait.
+    #[must_use]
+    pub fn at(&self, index: usize) -> (u64, EventFlags) {
+        let event = self.raw[index];
+        (event.u64, EventFlags::from_bits_retain(event.events))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +185,30 @@ mod tests {
         let after = thread_usage();
         assert!(after.user + after.system > before.user + before.system);
         assert!(memory_bytes_max() > 1 << 20);
+    }
+
+    #[test]
+    fn waiting_is_exact_where_the_kernel_can_and_never_too_long_by_rounding() {
+        use rustix::{event::epoll, fd::AsFd as _};
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor");
+        for is_coarse in [false, true] {
+            let mut events = Events { is_coarse, ..Events::with_capacity(4) };
+            // a busy machine makes some waits long, but not all: the shortest shows what is asked of the kernel
+            let shortest = (0..50)
+                .map(|_| {
+                    let begun = std::time::Instant::now();
+                    events.wait(poll.as_fd(), Duration::from_micros(1_300)).expect("waits");
+                    begun.elapsed()
+                })
+                .min()
+                .expect("some");
+            assert_eq!(events.count(), 0);
+            let coarse = if events.is_coarse { 1_000 } else { 1_300 };
+            assert!(
+                shortest >= Duration::from_micros(coarse) && shortest < Duration::from_micros(2_000),
+                "{shortest:?}"
+            );
+        }
     }
 
     #[test]

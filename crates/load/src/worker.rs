@@ -6,7 +6,7 @@ use crate::{
     connection::{self, After, Connection, Loss},
     engine::{Control, Message},
     histogram::Histogram,
-    io::{self, Usage},
+    io::{self, Events, Usage},
     outage::Silence,
     program::Program,
     record::ErrorBook,
@@ -14,9 +14,8 @@ use crate::{
     share::Share,
 };
 use rustix::{
-    event::{Timespec, epoll},
+    event::epoll,
     fd::{AsFd as _, OwnedFd},
-    io::Errno,
     thread::set_current_timer_slack,
 };
 use std::{
@@ -109,8 +108,6 @@ pub(crate) struct Worker<'a> {
     is_cut: bool,
     usage_at_start: Option<Usage>,
     in_flight: Vec<InFlight>,
-    /// The kernel has no waiting with nanoseconds (before Linux 5.11).
-    waits_in_milliseconds: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -139,7 +136,6 @@ impl<'a> Worker<'a> {
             is_cut: false,
             usage_at_start: None,
             in_flight: vec![InFlight::default(); programs.len()],
-            waits_in_milliseconds: false,
         }
     }
 
@@ -152,7 +148,7 @@ impl<'a> Worker<'a> {
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&poll, &*self.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
-        let mut events = Vec::with_capacity(EVENTS_AT_ONCE);
+        let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         let mut drained_ns = u64::MAX;
         loop {
             let now_ns = self.bench.now_ns();
@@ -170,11 +166,10 @@ impl<'a> Worker<'a> {
             if self.bench.stopping && (now_ns >= drained_ns || self.is_quiet()) {
                 break;
             }
-            events.clear();
-            self.wait(&poll, &mut events, drained_ns)?;
+            events.wait(poll.as_fd(), self.patience(drained_ns))?;
             self.bench.woken_ns = self.bench.now_ns();
-            for event in &events {
-                self.serve(&poll, *event);
+            for index in 0..events.count() {
+                self.serve(&poll, events.at(index));
             }
         }
         Ok(self.finish())
@@ -305,13 +300,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits for events until something else is to be done.
-    fn wait(
-        &mut self,
-        poll: &OwnedFd,
-        events: &mut Vec<epoll::Event>,
-        drained_ns: u64,
-    ) -> std::io::Result<()> {
+    /// How long events may be waited for until something else is to be done.
+    fn patience(&self, drained_ns: u64) -> Duration {
         let mut until_ns = self.bench.tally.end_ns().min(drained_ns);
         if !self.bench.stopping {
             let timer_ns = self.bench.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
@@ -322,19 +312,7 @@ impl<'a> Worker<'a> {
                 }
             }
         }
-        let wait = Duration::from_nanos(until_ns.saturating_sub(self.bench.now_ns())).min(LOOK_UP);
-        let mut limit = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        if self.waits_in_milliseconds {
-            limit.tv_nsec -= limit.tv_nsec % 1_000_000; // and the last part of a millisecond in turns
-        }
-        match epoll::wait(poll, rustix::buffer::spare_capacity(events), Some(&limit)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(Errno::NOSYS) if !self.waits_in_milliseconds => {
-                self.waits_in_milliseconds = true;
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+        Duration::from_nanos(until_ns.saturating_sub(self.bench.now_ns())).min(LOOK_UP)
     }
 
     /// When the next connection may be opened, where one waits only for that.
@@ -375,8 +353,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn serve(&mut self, poll: &OwnedFd, event: epoll::Event) {
-        let (token, flags) = (event.data.u64(), event.flags); // copied: the kernel's struct is packed
+    fn serve(&mut self, poll: &OwnedFd, (token, flags): (u64, epoll::EventFlags)) {
         if token == WAKE {
             self.control.acknowledge(&self.wake);
             return;
