@@ -19,6 +19,10 @@ const CANNOT_PREPARE: [u16; 2] = [1295, 1047];
 /// Parameters for which there is room on the stack; a statement with more allocates.
 const PARAMETERS_ON_STACK: usize = 24;
 
+/// Longest row of which something is kept for a later statement: whatever a server sends, thousands of connections fit
+/// into memory.
+const KEPT_ROW_BYTES_MAX: usize = 1 << 20;
+
 /// Errors after which every further attempt would end the same way: the load ends with the server's words.
 /// Access denied, unknown database, column, syntax, table, no privilege, too many prepared statements, read only.
 const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 1146, 1290, 1461, 1836];
@@ -510,6 +514,10 @@ impl Sink for FirstRow<'_> {
 
     fn wants_rows(&self) -> bool {
         !*self.seen
+    }
+
+    fn row_bytes_max(&self) -> usize {
+        KEPT_ROW_BYTES_MAX
     }
 
     fn column(&mut self, _: &Column<'_>) {}

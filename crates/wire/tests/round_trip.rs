@@ -408,6 +408,65 @@ fn packets_over_16_mib_are_split_and_joined_both_ways() {
     }
 }
 
+/// Wants the first row, if it is short.
+#[derive(Default)]
+struct FirstIfShort(u32);
+
+impl Sink for FirstIfShort {
+    fn wants_columns(&self) -> bool {
+        false
+    }
+    fn wants_rows(&self) -> bool {
+        self.0 == 0
+    }
+    fn row_bytes_max(&self) -> usize {
+        1000
+    }
+    fn column(&mut self, _: &Column<'_>) {}
+    fn row(&mut self, row: &Row<'_>) -> Result<(), Error> {
+        self.0 += 1;
+        row.values().try_for_each(|value| value.map(drop))
+    }
+    fn end(&mut self, _: &Reply) {}
+}
+
+#[test]
+fn a_row_that_is_longer_than_wanted_is_refused_however_it_comes_but_may_go_by() {
+    let kind = ColumnKind { code: column_type::BLOB, unsigned: false };
+    let reply = |lengths: [usize; 2]| {
+        let (mut session, mut server) = log_in(CAPABILITIES, false);
+        let mut out = Vec::new();
+        session.query(b"x", &mut out).expect("idle");
+        server.next(&out).expect("request");
+        out.clear();
+        server.reply().columns(&mut out, &[ColumnDefinition { name: "c", kind }]);
+        for length in lengths {
+            server.reply().text_row(&mut out, &[Some(&vec![b'x'; length])]);
+        }
+        server.reply().end_rows(&mut out, &Finish::default());
+        (session, out)
+    };
+    for step in [usize::MAX, 5000, 100] {
+        let (mut session, out) = reply([900, 100_000]);
+        let mut sink = FirstIfShort::default();
+        let cuts: Vec<usize> = (step..out.len()).step_by(step).collect();
+        assert_eq!(receive(&mut session, &out, &cuts, &mut sink).rows, 2);
+        assert_eq!(sink.0, 1);
+
+        let (mut session, out) = reply([5000, 1]);
+        let (mut start, mut end) = (0, 0_usize);
+        let error = loop {
+            assert!(end < out.len(), "the reply was taken");
+            end = end.saturating_add(step).min(out.len());
+            match session.receive_with(&out[start..end], &mut FirstIfShort::default()) {
+                Ok((used, _)) => start += used,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::TooLarge { limit: 1000, .. }), "{error}");
+    }
+}
+
 #[test]
 fn a_wrong_packet_number_is_an_error() {
     let (mut session, mut server) = log_in(CAPABILITIES, false);

@@ -6,13 +6,14 @@
 
 mod change_user;
 mod handshake;
+mod outcome;
 mod reply;
 mod row;
 mod session;
 mod statement;
 
 pub use handshake::{Handshake, Step};
-pub use reply::{Progress, Reply};
+pub use outcome::{Progress, Reply};
 pub use row::{Column, Row, Sink, Values};
 pub use session::Session;
 pub use statement::{Prepared, Statement};

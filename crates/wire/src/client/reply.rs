@@ -1,9 +1,13 @@
 //! Reads replies: a state machine that is fed bytes as they come, counts rows by their headers, and hands values out
 //! only to a [`Sink`] that asks for them.
 
-use super::{BUFFER_MIN, Column, Prepared, Row, Sink, handshake::read_error};
+use super::{
+    BUFFER_MIN, Column, Prepared, Progress, Reply, Row, Sink,
+    handshake::read_error,
+    outcome::{read_eof, read_ok, unasked, unexpected},
+};
 use crate::{
-    ColumnKind, Error, ServerError,
+    ColumnKind, Error,
     constants::{capability, status},
     error::malformed,
     packet::{HEADER, PAYLOAD_MAX, Reader, header},
@@ -12,52 +16,12 @@ use std::collections::HashMap;
 
 /// Bytes of an OK, ERR or EOF packet that are looked at; the rest is passed over.
 const HEAD_MAX: usize = 1024;
-/// Longest row, or column definition, that is put together for a [`Sink`]: what a server's `max_allowed_packet` can be.
-/// Memory grows with what has arrived, never with what was announced.
-const COLLECTED_MAX: usize = 1 << 30;
 /// Capacity that is kept between rows that had to be put together.
 const COLLECTED_KEPT: usize = 16 << 10;
 /// Columns of a result; servers end at 4096.
 const COLUMNS_MAX: u64 = 65_535;
 /// Prepared statements of one connection whose columns are remembered; beyond that, metadata is not cached.
 const REMEMBERED_MAX: usize = 1 << 16;
-
-/// The whole reply to one command, all its results together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reply {
-    /// Rows of all results.
-    pub rows: u64,
-    /// Affected rows of all results.
-    pub affected: u64,
-    /// Last one that was not 0.
-    pub last_insert_id: u64,
-    /// Warnings of the last result.
-    pub warnings: u16,
-    /// Status flags of the last result, see [`status`].
-    pub status: u16,
-    /// Number of results that ended well, with or without rows.
-    pub results: u32,
-    /// The error that ended the reply; its text is [`super::Session::message`].
-    pub error: Option<ServerError>,
-    /// Answer to prepare.
-    pub prepared: Option<Prepared>,
-}
-
-/// How far a reply is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// Bytes are missing.
-    NeedMore,
-    /// The server asks for a local file. Send it by [`super::Session::local_data`] if it was announced, and in any case
-    /// [`super::Session::local_end`]; then receive on.
-    LocalInfile {
-        /// Whether it is the file that was announced. Otherwise nothing will be sent, and the reply ends with
-        /// [`Error::LocalFileRefused`].
-        announced: bool,
-    },
-    /// The reply is complete.
-    Done(Reply),
-}
 
 /// What the reply to a command begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,7 +198,7 @@ impl Machine {
         let mut at = 0;
         loop {
             let progress = if let Some(part) = self.part {
-                if !self.take_part(part, input, &mut at)? {
+                if !self.take_part(part, input, &mut at, sink.row_bytes_max())? {
                     return Ok((at, Progress::NeedMore));
                 }
                 self.complete_collected(part.treatment, sink)?
@@ -281,7 +245,13 @@ impl Machine {
     }
 
     /// Goes on with a packet that is taken in parts; whether it is complete.
-    fn take_part(&mut self, mut part: Part, input: &[u8], at: &mut usize) -> Result<bool, Error> {
+    fn take_part(
+        &mut self,
+        mut part: Part,
+        input: &[u8],
+        at: &mut usize,
+        row_bytes_max: usize,
+    ) -> Result<bool, Error> {
         loop {
             let taken = (input.len() - *at).min(part.left as usize);
             let bytes = &input[*at..*at + taken];
@@ -292,10 +262,7 @@ impl Machine {
                     self.collected.extend_from_slice(&bytes[..taken.min(room)]);
                 }
                 Treatment::Whole => {
-                    if self.collected.len() + taken > COLLECTED_MAX {
-                        let seen = (self.collected.len() + taken) as u64;
-                        return Err(Error::TooLarge { what: "a row", seen, limit: COLLECTED_MAX as u64 });
-                    }
+                    check_size(self.collected.len() + taken, row_bytes_max)?;
                     self.collected.extend_from_slice(bytes);
                 }
             }
@@ -403,6 +370,7 @@ impl Machine {
                     Ok(self.end_of_result(result, sink))
                 }
                 _ => {
+                    check_size(payload.len(), sink.row_bytes_max())?;
                     self.reply.rows += 1;
                     let binary = matches!(self.awaited, Awaited::Execute(_)).then_some(&self.kinds[..]);
                     sink.row(&Row { payload, binary })?;
@@ -576,36 +544,11 @@ impl Machine {
     }
 }
 
-/// OK, also in the form that ends rows.
+/// Whether a row, or a column definition, is not longer than who takes it wants.
 #[inline]
-fn read_ok(payload: &[u8]) -> Result<Reply, Error> {
-    const WHAT: &str = "an OK packet";
-    let mut reader = Reader(&payload[1..]);
-    Ok(Reply {
-        affected: reader.lenenc(WHAT)?,
-        last_insert_id: reader.lenenc(WHAT)?,
-        status: reader.u16(WHAT)?,
-        warnings: reader.u16(WHAT)?,
-        ..Reply::default()
-    })
-}
-
-fn read_eof(payload: &[u8]) -> Result<Reply, Error> {
-    const WHAT: &str = "an EOF packet";
-    let mut reader = Reader(&payload[1..]);
-    Ok(Reply { warnings: reader.u16(WHAT)?, status: reader.u16(WHAT)?, ..Reply::default() })
-}
-
-#[cold]
-fn unexpected(payload: &[u8], expected: &'static str) -> Error {
-    payload.first().map_or(malformed("a packet is empty"), |&first| Error::Unexpected { first, expected })
-}
-
-/// Something came though nothing was asked: the server ends the connection (idle for too long, shutdown), or nonsense.
-#[cold]
-fn unasked(payload: Option<&[u8]>) -> Error {
-    match payload {
-        Some(payload @ [0xff, ..]) => read_error(payload),
-        _ => Error::OutOfTurn("the server sent something that was not asked for"),
+fn check_size(bytes: usize, limit: usize) -> Result<(), Error> {
+    if bytes > limit {
+        return Err(Error::TooLarge { what: "a row", seen: bytes as u64, limit: limit as u64 });
     }
+    Ok(())
 }
