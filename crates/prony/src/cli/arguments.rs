@@ -42,6 +42,12 @@ pub(super) enum Command {
     Report(ReportOptions),
     /// List runs, studies, workloads or servers
     List(ListOptions),
+    /// Get servers of any version, start and stop them
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Server {
+        #[command(subcommand)]
+        command: ServerCommand,
+    },
     /// A server without a database, for measuring the load engine itself
     #[command(hide = true)]
     NullServer {
@@ -66,6 +72,70 @@ pub(super) enum Command {
         #[arg(long, value_name = "DIR")]
         directory: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ServerCommand {
+    /// List the servers that can be had, and which are here (`prony list servers` is the same)
+    #[command(after_help = "Servers of your own are added in ~/.config/prony/servers.toml:\n  \
+        [[server]]\n  name = \"mysql-8.4-mine\"\n  product = \"mysql\"\n  version = \"8.4.2\"\n  \
+        from = { directory = \"/opt/mysql-8.4.2\" }\n  \
+        # or: from = { archive = { at = \"PATH OR URL\", sha256 = \"...\" } }")]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Get servers into the user's cache, without root; what is there already stays
+    #[command(after_help = "Example:\n  prony server fetch mysql-5.7 mariadb-11.4")]
+    Fetch {
+        /// A name from the list, or product and version: mysql-5.7 is the newest 5.7
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+    /// Start a server that stays until `prony server stop`
+    Start(StartOptions),
+    /// Stop servers that `prony server start` started
+    Stop {
+        /// Their names (`prony server status`)
+        #[arg(value_name = "NAME", required_unless_present = "all")]
+        names: Vec<String>,
+        /// Stop all of them
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+    },
+    /// List the servers that `prony server start` started, and how to connect
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony server start mysql-5.7\n  \
+    prony server start mariadb-11.4 --port 3307 --set thread_handling=pool-of-threads --data ~/data/mariadb-11.4\n\n\
+    It listens on 127.0.0.1 alone, and only Prony's own account gets in; its password is in the option file that is printed.")]
+pub(super) struct StartOptions {
+    /// A name from `prony server list`, or product and version: mysql-5.7 is the newest 5.7
+    #[arg(value_name = "NAME")]
+    pub(super) server: String,
+    /// The name that it goes by [default: the one given]
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// Port on 127.0.0.1 [default: any that is free]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) port: Option<u16>,
+    /// A setting, as its option file has it; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Keep its data in this directory, and use it again if it is there [default: data goes when the server is stopped]
+    #[arg(long, value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

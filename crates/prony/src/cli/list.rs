@@ -4,9 +4,9 @@ use super::{
     arguments::{Arguments, ListOptions, Listed},
     failure::{Failure, chain},
     report::{open_store, print, write},
+    server,
 };
 use crate::{
-    provision::{Provisioner, catalogue},
     study,
     workload::{self, Options},
 };
@@ -16,13 +16,22 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
-    let (header, rows, machine) = match options.what {
+    let listing = match options.what {
         Listed::Runs => runs(options)?,
         Listed::Studies => studies(),
         Listed::Workloads => workloads(),
-        Listed::Servers => servers()?,
+        Listed::Servers => server::servers()?,
     };
-    if options.json {
+    show(listing, options.json)?;
+    if options.what == Listed::Workloads && !options.json {
+        print(&workload_options())?;
+    }
+    Ok(())
+}
+
+/// Prints a list as a table or as JSON.
+pub(super) fn show((header, rows, machine): Listing, json: bool) -> Result<(), Failure> {
+    if json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&machine).expect("a list is JSON")));
     }
     let mut table = Table::new();
@@ -31,14 +40,11 @@ pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
         table.add_row(row);
     }
     let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    print(&lines)?;
-    if options.what == Listed::Workloads {
-        print(&workload_options())?;
-    }
-    Ok(())
+    print(&lines)
 }
 
-type Listing = (Vec<&'static str>, Vec<Vec<Cell>>, Value);
+/// Header, rows, and the same as JSON.
+pub(super) type Listing = (Vec<&'static str>, Vec<Vec<Cell>>, Value);
 
 fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     let store = open_store(&options.store)?;
@@ -84,27 +90,6 @@ fn workload_options() -> String {
         text.push_str(&format!("  {name:42} {} [{}]\n", info.help, info.default));
     }
     text
-}
-
-fn servers() -> Result<Listing, Failure> {
-    let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
-    let cached = |name: &str| provisioner.places().servers().join(name).is_dir();
-    let entries = catalogue::entries();
-    let rows = entries.iter().map(|entry| {
-        let state = if cached(&entry.name) {
-            "here".to_owned()
-        } else {
-            format!("{} MB to fetch", entry.download_mb)
-        };
-        vec![Cell::new(&entry.name), Cell::new(state), Cell::new(entry.origin()), Cell::new(&entry.remark)]
-    });
-    let machine = entries.iter().map(|entry| {
-        json!({
-            "name": entry.name, "product": entry.product, "version": entry.version, "licence": entry.licence,
-            "download_mb": entry.download_mb, "remark": entry.remark, "here": cached(&entry.name),
-        })
-    });
-    Ok((vec!["SERVER", "STATE", "FROM", "REMARK"], rows.collect(), machine.collect()))
 }
 
 /// Prints a completion script.

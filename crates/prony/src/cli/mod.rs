@@ -14,6 +14,7 @@ mod prepare;
 mod progress;
 mod report;
 mod run;
+mod server;
 
 pub use arguments::Arguments;
 pub use failure::Failure;
@@ -53,6 +54,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Cleanup(options) => prepare::cleanup(&options),
         Command::Report(options) => report::report(&options),
         Command::List(options) => list::list(&options),
+        Command::Server { command } => server::server(&command),
         Command::NullServer { port } => NullServer::start(port)
             .and_then(NullServer::join)
             .map_err(|error| Failure::cannot_begin(format!("null server on port {port}: {error}"))),

@@ -7,7 +7,10 @@ use crate::{
     run::{Event, TrialOutcome},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::{Duration, Instant};
+use std::{
+    cell::RefCell,
+    time::{Duration, Instant},
+};
 
 /// Time that a trial takes beside its load: opening and closing connections, until the first one has told.
 const OVERHEAD: Duration = Duration::from_millis(300);
@@ -66,6 +69,36 @@ impl DataProgress {
         self.bar.set_length(rows_total.max(1));
         self.bar.set_position(rows);
         self.bar.set_message(loading(rows, rows_total, rows_loaded, self.begun.elapsed()));
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Steps of work whose length nobody knows: on a terminal the last one, elsewhere each that is a new one.
+pub(super) struct StepProgress {
+    bar: ProgressBar,
+    /// The beginning of what was told last, up to the figures.
+    told: RefCell<String>,
+}
+
+impl StepProgress {
+    pub(super) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(style("{spinner} {msg}"));
+        Self { bar, told: RefCell::default() }
+    }
+
+    #[expect(clippy::print_stderr, reason = "progress is printed here")]
+    pub(super) fn show(&self, step: &str) {
+        self.bar.set_message(step.to_owned());
+        self.bar.tick();
+        let beginning = step.split([':', '(']).next().unwrap_or_default().trim();
+        if self.bar.is_hidden() && *self.told.borrow() != beginning {
+            eprintln!("{step}");
+            beginning.clone_into(&mut self.told.borrow_mut());
+        }
     }
 
     pub(super) fn clear(&self) {

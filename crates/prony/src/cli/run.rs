@@ -20,6 +20,7 @@ use crate::{
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 #[expect(clippy::print_stdout, reason = "the command's result")]
@@ -46,6 +47,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     };
     announce(&plan, id, &done, &store);
     let stop = interrupt::stop_on_signals();
+    let provisioner = provisioner.heeding(Arc::clone(&stop));
     let mut progress = RunProgress::new((plan.trials.len() - done.len()) as u32);
     let mut begun = false;
     let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {

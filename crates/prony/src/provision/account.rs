@@ -2,6 +2,9 @@
 
 use super::software::Software;
 
+/// Over the socket it comes from the first, over TCP from the second; with names resolved always from the first.
+pub(super) const ACCOUNT_HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
+
 /// SQL for the server's `init_file`, a statement on each line: Prony's account with `password`, its `schema`, and no way in for others.
 /// The binary log stays free of it.
 pub(super) fn statements(software: &Software, account: &str, schema: &str, password: &str) -> String {
@@ -17,8 +20,7 @@ pub(super) fn statements(software: &Software, account: &str, schema: &str, passw
         lines.push("DELETE FROM mysql.user WHERE User IN ('','root');".to_owned());
     }
     lines.push("FLUSH PRIVILEGES;".to_owned());
-    // Over TCP it comes from 127.0.0.1, over the socket from localhost; with names resolved from localhost always.
-    for host in ["localhost", "127.0.0.1"] {
+    for host in ACCOUNT_HOSTS {
         let who = format!("'{account}'@'{host}'");
         if has_create_user(software) {
             lines.push(format!("CREATE USER {who} IDENTIFIED BY '{password}';"));

@@ -9,6 +9,8 @@ use std::{fs, net::IpAddr, path::Path, time::Duration};
 
 /// How long a server may take to take a login.
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
+/// Words of a command line among which the server's program is: behind a loader, its option and that option's value.
+const PROGRAM_WORDS: usize = 4;
 
 /// A server that runs already and that can be logged in to.
 #[derive(Debug)]
@@ -98,6 +100,8 @@ fn is_local(address: &Address) -> bool {
 fn server_pid(connection: &mut Connection) -> Option<u32> {
     let variables = pairs(connection, "SHOW GLOBAL VARIABLES LIKE 'pid_file'").ok()?;
     let pid: u32 = fs::read_to_string(Path::new(variables.get("pid_file")?)).ok()?.trim().parse().ok()?;
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    ["mysqld", "mariadbd"].contains(&name.trim()).then_some(pid)
+    let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    // The first word is the loader's name where a server runs through one of its own.
+    let mut names = words.split('\0').take(PROGRAM_WORDS).filter_map(|word| Path::new(word).file_name());
+    names.any(|name| name == "mysqld" || name == "mariadbd").then_some(pid)
 }

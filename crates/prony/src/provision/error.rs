@@ -6,6 +6,10 @@ use std::{io, path::PathBuf, time::Duration};
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
+    #[error("interrupted")]
+    Interrupted,
+    #[error("{file}: {reason}", file = file.display())]
+    Catalogue { file: PathBuf, reason: String },
     #[error("neither {variable} nor HOME is set: set one of them to the directory that Prony may write to")]
     NoHome { variable: String },
     #[error("cannot {action} {path}: {source}", path = path.display())]
@@ -58,6 +62,22 @@ pub enum Error {
     NoAddress,
     #[error("{what} is not a server address: {reason}. One looks like mysql://user@127.0.0.1:3306/database")]
     Address { what: String, reason: String },
+    #[error(
+        "there is a server named {name} already ({state}): `prony server stop {name}` ends it and removes its data unless that is kept, --name gives the new one another name"
+    )]
+    StandsAlready { name: String, state: &'static str },
+    #[error(
+        "no server named {name} was started with `prony server start`; `prony server status` lists those that were"
+    )]
+    StandsNot { name: String },
+    #[error("`{name}` is no name for a server: letters, digits, `-`, `_` and `.` make one")]
+    ServerName { name: String },
+    #[error("{directory} is not empty, and nothing that Prony made: give a directory that does not exist yet, or is empty", directory = directory.display())]
+    ForeignDirectory { directory: PathBuf },
+    #[error("{directory} holds data of {product} {version}, which is not for {wanted}: start {product} of that version on it, or give another directory", directory = directory.display())]
+    OtherData { directory: PathBuf, product: String, version: String, wanted: String },
+    #[error("{file} is not what this version of Prony writes ({reason}): remove it if no server of that name runs", file = file.display())]
+    Record { file: PathBuf, reason: String },
     #[error("cannot log in to {server}: {source}{remedy}")]
     Login { server: String, remedy: String, source: Box<load::client::Error> },
     #[error(

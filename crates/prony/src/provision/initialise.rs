@@ -10,7 +10,8 @@ use super::{
     log,
     settings::{self, OptionFile},
     software::Software,
-    trampoline,
+    trampoline::{self, Bond},
+    work::Work,
 };
 use std::{
     collections::BTreeMap,
@@ -61,7 +62,7 @@ pub(super) fn fill(
     data: &Path,
     places: &Places,
     launcher: &Path,
-    progress: &mut dyn FnMut(&str),
+    work: &mut Work<'_>,
 ) -> Result<(), Error> {
     let lasting: BTreeMap<_, _> = settings
         .iter()
@@ -73,13 +74,13 @@ pub(super) fn fill(
     let name = template_name(software, &lasting)?;
     let template = templates.join(&name);
     let lock = Lock::open(&lock_of(&template))?;
-    lock.take()?;
+    lock.take(work, "another Prony that makes the same system tables")?;
     if !template.is_dir() {
-        progress(&format!("making the system tables of {} {}", software.product, software.version));
+        work.say(&format!("making the system tables of {} {}", software.product, software.version));
         let unfinished = template.with_file_name(format!(".{name}.unfinished"));
         remove_if_there(&unfinished)?;
         make_private(&unfinished)?;
-        let made = make(software, &lasting, &unfinished, launcher);
+        let made = make(software, &lasting, &unfinished, launcher, work);
         if made.is_err() {
             remove_if_there(&unfinished)?;
         }
@@ -129,6 +130,7 @@ fn make(
     lasting: &BTreeMap<String, String>,
     directory: &Path,
     launcher: &Path,
+    work: &Work<'_>,
 ) -> Result<(), Error> {
     let data = directory.join("data");
     let method = Method::of(software)?;
@@ -147,7 +149,7 @@ fn make(
     };
     let file = directory.join("my.cnf");
     write_private(&file, &options.text(software, lasting)?)?;
-    let mut command = software.command(launcher, &file);
+    let mut command = software.command(launcher, Bond::Owner, &file);
     command.current_dir(directory).stdout(create(&log)?).stderr(create(&log)?);
     match &method {
         Method::InitializeInsecure => command.arg("--initialize-insecure"),
@@ -158,14 +160,14 @@ fn make(
         }
         Method::Shipped(_) => unreachable!("handled above"),
     };
-    let child = trampoline::spawn(command)
+    let child = trampoline::spawn(command, Bond::Owner)
         .map_err(|source| Error::Spawn { program: software.program.clone(), source })?;
     let failed = |reason: String| Error::Initialise {
         server: software.to_string(),
         reason,
         log: log::last_lines(&log),
     };
-    let status = wait(child, INITIALISE_LIMIT).map_err(|error| failed(error.to_string()))?;
+    let status = wait(child, INITIALISE_LIMIT, work)?.map_err(|error| failed(error.to_string()))?;
     match status {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(failed(status.to_string())),
@@ -217,18 +219,23 @@ fn bootstrap_input(path: &Path, scripts: &[PathBuf]) -> Result<File, Error> {
     Ok(input)
 }
 
-/// Waits for the end of `child`; kills it and returns `None` if that takes longer than `limit`.
-pub(super) fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+/// Waits for the end of `child`; kills it if that takes longer than `limit` (then it returns `None`) or the user wants an end.
+fn wait(
+    mut child: Child,
+    limit: Duration,
+    work: &Work<'_>,
+) -> Result<std::io::Result<Option<ExitStatus>>, Error> {
     const POLL: Duration = Duration::from_millis(20);
     let began = Instant::now();
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        match child.try_wait() {
+            Ok(None) => {}
+            ended => return Ok(ended),
         }
-        if began.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
+        let wanted = work.heed();
+        if wanted.is_err() || began.elapsed() > limit {
+            let ended = child.kill().and_then(|()| child.wait());
+            return wanted.map(|()| ended.map(|_| None));
         }
         thread::sleep(POLL);
     }

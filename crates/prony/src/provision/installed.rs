@@ -1,6 +1,6 @@
 //! Servers that are installed on the machine: their programs are used, their data and services are not touched.
 
-use super::{libraries, software::Software};
+use super::{libraries::Libraries, software::Software};
 use std::{
     collections::BTreeSet,
     fs::File,
@@ -40,9 +40,10 @@ fn in_directories(directories: impl Iterator<Item = PathBuf>) -> Vec<Software> {
         .filter(|program| seen.insert(program.clone()) && is_program(program))
         .filter_map(|program| {
             let base = super::software::base_of(&program);
-            let own = libraries::missing(&program, &[]).is_ok_and(|missing| missing.is_empty());
-            let library_path = if own { Vec::new() } else { libraries::directories(base, base) };
-            Software::of_program(&program, library_path, &format!("installed: {}", program.display())).ok()
+            let system = Libraries::default();
+            let suffices = system.lacks(&program).is_ok_and(|lacks| lacks.nothing());
+            let libraries = if suffices { system } else { Libraries::below(base, base) };
+            Software::of_program(&program, libraries, &format!("installed: {}", program.display())).ok()
         })
         .collect()
 }

@@ -1,12 +1,14 @@
 //! A lock between processes that ends with its holder, however that ends (`flock`).
 
-use super::Error;
+use super::{Error, work::Work};
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 /// A file that one process at a time may hold locked.
@@ -34,10 +36,18 @@ impl Lock {
         }
     }
 
-    /// Takes the lock, waiting for it.
-    pub(super) fn take(&self) -> Result<(), Error> {
-        flock(&self.file, FlockOperation::LockExclusive)
-            .map_err(|error| Error::file("lock", &self.path)(error.into()))
+    /// Takes the lock, waiting for it as long as the user does; `holder` is who may have it.
+    pub(super) fn take(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+        const POLL: Duration = Duration::from_millis(50);
+        if self.try_take()? {
+            return Ok(());
+        }
+        work.say(&format!("waiting for {holder}"));
+        while !self.try_take()? {
+            work.heed()?;
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     /// Whether the file still has its name: somebody may have removed it between our opening and our locking it.

@@ -3,17 +3,20 @@
 use super::Error;
 use std::path::PathBuf;
 
-/// The two directories of Prony that provisioning uses.
+/// The directories of Prony that provisioning uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     /// What can be had again: fetched servers, initialised empty data directories.
     pub cache: PathBuf,
     /// What lives as long as a run: data directories of running servers. Should be on the disk that is to be measured.
     pub state: PathBuf,
+    /// What the user writes: [`Places::own_servers`].
+    pub config: PathBuf,
 }
 
 impl Places {
-    /// `$XDG_CACHE_HOME/prony` (else `~/.cache/prony`) and `$XDG_STATE_HOME/prony` (else `~/.local/state/prony`).
+    /// `$XDG_CACHE_HOME/prony` (else `~/.cache/prony`), `$XDG_STATE_HOME/prony` (else `~/.local/state/prony`) and
+    /// `$XDG_CONFIG_HOME/prony` (else `~/.config/prony`).
     ///
     /// # Errors
     /// [`Error::NoHome`] where neither these nor `$HOME` are set.
@@ -33,6 +36,7 @@ impl Places {
         Ok(Self {
             cache: directory("XDG_CACHE_HOME", ".cache")?,
             state: directory("XDG_STATE_HOME", ".local/state")?,
+            config: directory("XDG_CONFIG_HOME", ".config")?,
         })
     }
 
@@ -53,6 +57,18 @@ impl Places {
     pub fn instances(&self) -> PathBuf {
         self.state.join("instances")
     }
+
+    /// Servers that were started to stay, a directory each.
+    #[must_use]
+    pub fn standing(&self) -> PathBuf {
+        self.state.join("servers")
+    }
+
+    /// The file with the user's own entries of the catalogue.
+    #[must_use]
+    pub fn own_servers(&self) -> PathBuf {
+        self.config.join("servers.toml")
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +85,7 @@ mod tests {
         })
         .expect("a home");
         assert_eq!(places.servers(), PathBuf::from("/scratch/prony/servers"));
+        assert_eq!(places.own_servers(), PathBuf::from("/home/ada/.config/prony/servers.toml"));
         assert_eq!(places.instances(), PathBuf::from("/home/ada/.local/state/prony/instances"));
         assert!(Places::from_environment(|_| None).is_err());
     }

@@ -1,21 +1,24 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Places, Running, ServerDescription, Software, Wish, catalogue, describe, fetch,
-    installed, remains, target,
+    Error, Instance, Places, Running, ServerDescription, Software, Standing, StandingWish, Wish, Work,
+    catalogue::{self, Entry},
+    describe, fetch, installed, remains, target,
 };
 use crate::plan::{ServerPlan, ServerSource};
 use load::{
+    Stop,
     client::{self, Connection},
     spec::Target,
 };
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// Brings servers up.
 #[derive(Debug, Clone)]
 pub struct Provisioner {
     places: Places,
     launcher: PathBuf,
+    stop: Arc<Stop>,
 }
 
 impl Provisioner {
@@ -25,13 +28,19 @@ impl Provisioner {
     /// [`Error::NoHome`].
     pub fn new() -> Result<Self, Error> {
         // This name holds even after the program's file was replaced or removed.
-        Ok(Self { places: Places::of_user()?, launcher: PathBuf::from("/proc/self/exe") })
+        Ok(Self::with(Places::of_user()?, PathBuf::from("/proc/self/exe")))
     }
 
     /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
-        Self { places, launcher }
+        Self { places, launcher, stop: Arc::default() }
+    }
+
+    /// The same, but work that takes long ends soon with [`Error::Interrupted`] once `stop` is pulled.
+    #[must_use]
+    pub fn heeding(self, stop: Arc<Stop>) -> Self {
+        Self { stop, ..self }
     }
 
     /// Where things are kept.
@@ -49,7 +58,7 @@ impl Provisioner {
     }
 
     /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` is told each step in words
-    /// (`fetching mariadb-10.11 (12 MB)`). Blocks, up to minutes where it must be fetched.
+    /// (`fetching mariadb-10.11 (12 MB)`), once a second at most while one lasts. Blocks, up to minutes where it must be fetched.
     ///
     /// # Errors
     /// Each says what to do next; nothing is left behind but the cache.
@@ -74,46 +83,100 @@ impl Provisioner {
                 return Ok(Server::Running(Running::attach(target)?));
             }
         };
+        let mut work = Work::new(progress, &self.stop);
         let wish = Wish { software: &software, settings: &plan.settings, data_bytes };
-        Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, progress)?)))
+        Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, &mut work)?)))
     }
 
-    /// A program of `product` whose version begins with `version`: installed on the machine, else in the cache, else fetched.
+    /// A program of `product` whose version begins with `version`: of the user's own entries, else installed on the machine, else
+    /// of the catalogue. There a version means the newest that begins so; without one, what is in the cache goes first.
     ///
     /// # Errors
-    /// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the preferred one if none can be fetched.
+    /// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the first choice if no other can be had either.
     pub fn software(
         &self,
         product: &str,
         version: Option<&str>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Software, Error> {
+        let mut work = Work::new(progress, &self.stop);
         let fits = |software: &Software| software.fits(product, version);
+        let all = catalogue::all(&self.places)?;
+        let (own, ours) = all.split_at(all.len() - catalogue::entries().len());
+        if let Some(entry) = catalogue::fitting(own, product, version).first() {
+            return fetch::fetch(entry, &self.places, &self.launcher, &mut work);
+        }
         if let Some(software) = installed::installed().into_iter().find(fits) {
             return Ok(software);
         }
-        let fitting: Vec<_> =
-            catalogue::entries().iter().filter(|entry| entry.fits(product, version)).collect();
-        if let Some(software) =
-            fitting.iter().filter_map(|entry| fetch::cached(entry, &self.places)).find(fits)
+        let fitting = catalogue::fitting(ours, product, version);
+        if version.is_none()
+            && let Some(software) = fitting.iter().find_map(|entry| fetch::cached(entry, &self.places))
         {
             return Ok(software);
         }
         let mut failure = None;
         for entry in fitting {
-            match fetch::fetch(entry, &self.places, progress) {
+            match fetch::fetch(entry, &self.places, &self.launcher, &mut work) {
                 Ok(software) if fits(&software) => return Ok(software),
                 // The registry has moved on from the very version that is asked for.
                 Ok(_) => {}
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        let names = catalogue::entries().iter().map(|entry| entry.name.as_str());
-        Err(failure.unwrap_or_else(|| Error::UnknownServer {
-            wanted: [product, version.unwrap_or_default()].join(" ").trim().to_owned(),
-            known: names.collect::<Vec<_>>().join(", "),
-        }))
+        Err(failure.unwrap_or_else(|| unknown(&[product, version.unwrap_or_default()].join(" "), &all)))
     }
+
+    /// Starts a server that stays when this process ends; `progress` as in [`Provisioner::bring_up`].
+    ///
+    /// # Errors
+    /// Those of [`Standing::start`].
+    pub fn start_standing(
+        &self,
+        wish: &StandingWish<'_>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Standing, Error> {
+        Standing::start(wish, &self.places, &self.launcher, &mut Work::new(progress, &self.stop))
+    }
+
+    /// Stops one of those.
+    ///
+    /// # Errors
+    /// Those of [`Standing::stop`].
+    pub fn stop_standing(&self, name: &str, progress: &mut dyn FnMut(&str)) -> Result<Standing, Error> {
+        Standing::stop(name, &self.places, &mut Work::new(progress, &self.stop))
+    }
+
+    /// Every server that can be had; the user's own entries first.
+    ///
+    /// # Errors
+    /// [`Error::Catalogue`] if the user's file of entries is wrong.
+    pub fn catalogue(&self) -> Result<Vec<Entry>, Error> {
+        catalogue::all(&self.places)
+    }
+
+    /// The entry of the catalogue that `name` means: its own name, or product and version as `mysql-5.7`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownServer`], [`Error::Catalogue`].
+    pub fn named(&self, name: &str) -> Result<Entry, Error> {
+        let all = self.catalogue()?;
+        catalogue::named(&all, name).cloned().ok_or_else(|| unknown(name, &all))
+    }
+
+    /// Fetches `entry` unless it is here; `progress` as in [`Provisioner::bring_up`].
+    ///
+    /// # Errors
+    /// Those of [`fetch::fetch`].
+    pub fn fetch(&self, entry: &Entry, progress: &mut dyn FnMut(&str)) -> Result<Software, Error> {
+        fetch::fetch(entry, &self.places, &self.launcher, &mut Work::new(progress, &self.stop))
+    }
+}
+
+fn unknown(wanted: &str, all: &[Entry]) -> Error {
+    let names: Vec<_> = all.iter().map(|entry| entry.name.as_str()).collect();
+    Error::UnknownServer { wanted: wanted.trim().to_owned(), known: names.join(", ") }
 }
 
 /// A server that answers.

@@ -40,16 +40,31 @@ struct Record {
 
 /// A process, told apart from a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct ProcessIdentity {
-    pid: i32,
+pub(super) struct ProcessIdentity {
+    pub(super) pid: i32,
     /// Clock ticks after the machine's start.
     start_ticks: u64,
 }
 
 impl ProcessIdentity {
-    fn of(pid: i32) -> Option<Self> {
+    /// The process that has this number now; a zombie has ended.
+    pub(super) fn of(pid: i32) -> Option<Self> {
+        const ZOMBIE: char = 'Z';
         let stat = Process::new(pid).and_then(|process| process.stat()).ok()?;
-        Some(Self { pid, start_ticks: stat.starttime })
+        (stat.state != ZOMBIE).then_some(Self { pid, start_ticks: stat.starttime })
+    }
+
+    /// Whether it still runs, as that process and no other.
+    pub(super) fn runs(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    /// Sends it a signal if it still runs.
+    pub(super) fn signal(self, signal: Signal) {
+        if let (true, Some(pid)) = (self.runs(), Pid::from_raw(self.pid)) {
+            // If it has ended in between there is nothing to do.
+            let _ = kill_process(pid, signal);
+        }
     }
 }
 
@@ -136,13 +151,11 @@ fn sweep_one(owner: &Path) -> Result<Option<PathBuf>, Error> {
 
 /// Kills `server` if it is still the process that was recorded, and works in `directory`.
 fn kill_leftover(server: ProcessIdentity, directory: &Path) {
-    let is_same = ProcessIdentity::of(server.pid) == Some(server);
     let works_there = Process::new(server.pid)
         .and_then(|process| process.cwd())
         .is_ok_and(|cwd| cwd.starts_with(directory));
-    if let (true, true, Some(pid)) = (is_same, works_there, Pid::from_raw(server.pid)) {
-        // If it has ended in between there is nothing to do.
-        let _ = kill_process(pid, Signal::KILL);
+    if works_there {
+        server.signal(Signal::KILL);
     }
 }
 

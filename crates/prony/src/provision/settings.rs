@@ -55,6 +55,10 @@ impl OptionFile<'_> {
         if let Some(file) = self.init_file {
             path("init-file", file);
         }
+        if !software.is_mariadb() && software.numbers() >= (5, 7, 0) {
+            // Some builds have a directory of the system's here, and do not start without it. A study may set it otherwise.
+            path("secure-file-priv", self.directory);
+        }
         if let Some(messages) =
             software.shared_file("english/errmsg.sys").as_deref().and_then(|file| file.parent()?.parent())
         {

@@ -1,6 +1,10 @@
 //! A server's program on this machine: where it is, what it says it is, and what it needs to run.
 
-use super::{Error, libraries, trampoline};
+use super::{
+    Error,
+    libraries::Libraries,
+    trampoline::{self, Bond},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::OsString,
@@ -26,8 +30,8 @@ pub struct Software {
     pub program: PathBuf,
     /// Directory above the program's, which the server knows as `basedir`.
     pub base: PathBuf,
-    /// Directories with shared libraries that the system does not have; for `LD_LIBRARY_PATH`.
-    pub library_path: Vec<PathBuf>,
+    /// Shared libraries that the system does not have.
+    pub libraries: Libraries,
     /// Where it is from, in words: `installed`, `fetched from Debian`, `directory /opt/x`.
     pub origin: String,
 }
@@ -40,29 +44,24 @@ impl Software {
     pub fn in_directory(root: &Path, origin: &str) -> Result<Self, Error> {
         let program = find_program(root).ok_or_else(|| Error::NoProgram { directory: root.to_owned() })?;
         // The system's libraries go first: a package may bring old ones that its own program does not even need.
-        let library_path = if libraries::missing(&program, &[])?.is_empty() {
-            Vec::new()
-        } else {
-            libraries::directories(root, base_of(&program))
-        };
-        Self::of_program(&program, library_path, origin)
+        let system = Libraries::default();
+        let suffices = system.lacks(&program)?.nothing();
+        let libraries = if suffices { system } else { Libraries::below(root, base_of(&program)) };
+        Self::of_program(&program, libraries, origin)
     }
 
     /// Asks `program` what it is. It reads no option file and touches no data.
     ///
     /// # Errors
     /// [`Error::LibrariesMissing`] where shared libraries are missing, [`Error::Unusable`] if it does not run or says nothing sensible.
-    pub fn of_program(program: &Path, library_path: Vec<PathBuf>, origin: &str) -> Result<Self, Error> {
-        let missing = libraries::missing(program, &library_path)?;
-        if !missing.is_empty() {
-            return Err(Error::LibrariesMissing { program: program.to_owned(), libraries: missing });
+    pub fn of_program(program: &Path, libraries: Libraries, origin: &str) -> Result<Self, Error> {
+        let lacks = libraries.lacks(program)?;
+        if !lacks.names.is_empty() {
+            return Err(Error::LibrariesMissing { program: program.to_owned(), libraries: lacks.names });
         }
         let unusable = |reason: String| Error::Unusable { program: program.to_owned(), reason };
-        let mut command = Command::new(program);
-        command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
-        if let Some(path) = libraries::joined(&library_path) {
-            command.env("LD_LIBRARY_PATH", path);
-        }
+        let mut command = libraries.command(program);
+        command.args(["--no-defaults", "--version"]);
         let output = command.output().map_err(|error| unusable(error.to_string()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let Some((product, version)) = parse_version(&text) else {
@@ -70,7 +69,7 @@ impl Software {
             return Err(unusable(format!("asked for its version, it said: {}", said.trim())));
         };
         let (program, base, origin) = (program.to_owned(), base_of(program).to_owned(), origin.to_owned());
-        Ok(Self { product, version, program, base, library_path, origin })
+        Ok(Self { product, version, program, base, libraries, origin })
     }
 
     /// Whether this is `product` and its version begins with `version` (`10.1` does not fit 10.11).
@@ -96,13 +95,10 @@ impl Software {
 
     /// The names of all its settings, from its own help text; empty if it does not say them.
     pub(super) fn settings(&self) -> Vec<String> {
-        let mut command = Command::new(&self.program);
-        command.args(["--no-defaults", "--verbose", "--help"]).stdin(Stdio::null());
+        let mut command = self.libraries.command(&self.program);
+        command.args(["--no-defaults", "--verbose", "--help"]);
         if rustix::process::geteuid().is_root() {
             command.arg("--user=root");
-        }
-        if let Some(path) = libraries::joined(&self.library_path) {
-            command.env("LD_LIBRARY_PATH", path);
         }
         let help = command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         let help = help.unwrap_or_default();
@@ -113,8 +109,10 @@ impl Software {
     }
 
     /// A command that starts it through the trampoline with the option file `options` and no other.
-    pub(super) fn command(&self, launcher: &Path, options: &Path) -> Command {
-        let mut command = trampoline::command(launcher, &self.program, libraries::joined(&self.library_path));
+    pub(super) fn command(&self, launcher: &Path, bond: Bond, options: &Path) -> Command {
+        let (words, library_path) = self.libraries.start(&self.program);
+        let mut command = trampoline::command(launcher, bond, &words[0], library_path);
+        command.args(&words[1..]);
         let mut first = OsString::from("--defaults-file=");
         first.push(options);
         command.arg(first).stdin(Stdio::null());

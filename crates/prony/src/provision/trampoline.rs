@@ -6,6 +6,8 @@
 //!
 //! The kernel sends that signal when the *thread* that forked ends, not the process. So all such programs are
 //! started by one thread, which ends only with the process ([`spawn`]).
+//!
+//! A server that the user wants to stay ([`Bond::None`]) takes the same way without that request, into a session of its own.
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::{
@@ -41,6 +43,18 @@ const VARIABLES_REMOVED: [&str; 8] = [
 /// Exit code where the program could not be started, as shells have it.
 const EXIT_NOT_STARTED: u8 = 127;
 
+/// Whether a program ends with Prony.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bond {
+    /// It cannot outlive this process.
+    Owner,
+    /// It stays, whatever becomes of this process and its terminal.
+    None,
+}
+
+/// What stands in place of the parent's number for [`Bond::None`].
+const NO_PARENT: &str = "-";
+
 /// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the process number of
 /// the parent, the program, its arguments. Returns only if the program could not be started.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -51,17 +65,21 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Infallible> {
-    let parent = arguments.next().and_then(|text| text.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let (Some(parent), Some(program)) = (parent, arguments.next()) else {
+    let (Some(parent), Some(program)) = (arguments.next(), arguments.next()) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("usage: prony {ARGUMENT} PARENT PROGRAM ARGUMENTS..."),
         ));
     };
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    if rustix::process::getppid() != Some(parent) {
-        // It died before the request was made; the signal will never come.
-        return Err(io::Error::other("the process that asked for it is gone"));
+    if parent == NO_PARENT {
+        rustix::process::setsid()?;
+    } else {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        let parent = parent.to_str().and_then(|text| text.parse().ok()).and_then(Pid::from_raw);
+        if parent.is_none() || rustix::process::getppid() != parent {
+            // It died before the request was made; the signal will never come.
+            return Err(io::Error::other("the process that asked for it is gone"));
+        }
     }
     raise_open_files();
     let mut command = Command::new(&program);
@@ -88,9 +106,18 @@ pub fn raise_open_files() -> u64 {
 /// A command that runs `program` through the trampoline `launcher` (the `prony` program itself), with
 /// `library_path` as its `LD_LIBRARY_PATH`.
 #[must_use]
-pub fn command(launcher: &Path, program: impl AsRef<OsStr>, library_path: Option<OsString>) -> Command {
+pub fn command(
+    launcher: &Path,
+    bond: Bond,
+    program: impl AsRef<OsStr>,
+    library_path: Option<OsString>,
+) -> Command {
+    let parent = match bond {
+        Bond::Owner => std::process::id().to_string(),
+        Bond::None => NO_PARENT.to_owned(),
+    };
     let mut command = Command::new(launcher);
-    command.arg(ARGUMENT).arg(std::process::id().to_string()).arg(program);
+    command.arg(ARGUMENT).arg(parent).arg(program);
     if let Some(path) = library_path {
         command.env(LIBRARY_PATH, path);
     }
@@ -103,11 +130,15 @@ struct Request {
 }
 
 /// Starts `command` from the thread that lives as long as this process, in a process group of its own, so that Ctrl-C
-/// on the terminal reaches Prony alone, which then stops it in order.
+/// on the terminal reaches Prony alone, which then stops it in order. One that stays gets a session of its own instead, which
+/// the leader of a group could not make.
 ///
 /// # Errors
 /// As [`Command::spawn`].
-pub fn spawn(mut command: Command) -> io::Result<Child> {
+pub fn spawn(mut command: Command, bond: Bond) -> io::Result<Child> {
+    if bond == Bond::None {
+        return command.spawn();
+    }
     static SPAWNER: OnceLock<Mutex<mpsc::Sender<Request>>> = OnceLock::new();
     command.process_group(0);
     let (reply, answer) = mpsc::sync_channel(1);

@@ -171,6 +171,7 @@ impl Run<'_, '_> {
             }
         });
         told.map_err(Error::Reader)?;
+        self.heed_stop()?;
         let server = server.map_err(|source| Error::Provision { name: name(), source })?;
         let target = server.target().clone();
         let control = |source| Error::Control { name: name(), source };

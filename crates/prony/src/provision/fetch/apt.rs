@@ -3,10 +3,14 @@
 //! Nothing is installed and no root is needed: apt's lists and cache lie in the user's cache. The site is the one that the system
 //! itself is set up for, and apt checks the signatures with the system's keys.
 
-use super::{Error, Places, run};
+use super::{
+    Error,
+    client::{Client, Job},
+};
 use crate::provision::{
-    catalogue::{AptSource, Entry, library_package, library_suite},
-    libraries,
+    catalogue::{AptSource, library_package, library_suite},
+    libraries::{self, Libraries},
+    lock::Lock,
     software::{base_of, find_program},
 };
 use std::{
@@ -16,71 +20,75 @@ use std::{
     process::Command,
 };
 
-const APT_REMEDY: &str = "it is Debian's; elsewhere install MariaDB or MySQL with your system's package manager (it \
-     need not run), or Maven (mvn), which has other versions";
-const DPKG_REMEDY: &str = "install dpkg";
+pub(super) const CLIENT: Client = Client {
+    name: "apt-get",
+    remedy: "it is Debian's; elsewhere install MariaDB or MySQL with your system's package manager (it need not run), or \
+             Maven (mvn), which has other versions",
+};
+const DPKG: Client = Client { name: "dpkg-deb", remedy: "install dpkg" };
 
 /// Packages may need libraries that need libraries; more rounds than this mean that something is wrong.
 const LIBRARY_ROUNDS_MAX: u32 = 5;
 
-pub(super) fn fetch(
-    entry: &Entry,
-    source: &AptSource,
-    places: &Places,
-    directory: &Path,
-) -> Result<(), Error> {
-    let apt = Apt::prepare(&entry.name, &source.suite, places)?;
-    apt.update()?;
-    apt.unpack(&source.packages, directory)
+pub(super) fn fetch(job: &mut Job<'_, '_>, source: &AptSource) -> Result<(), Error> {
+    let apt = Apt::prepare(job, &source.suite)?;
+    apt.unpack(job, &source.packages, job.directory)
 }
 
-/// Fetches the libraries that the server in `directory` needs and this system lacks, from Debian.
-pub(super) fn add_libraries(entry: &Entry, places: &Places, directory: &Path) -> Result<(), Error> {
-    let Some(program) = find_program(directory) else {
-        return Err(Error::NoProgram { directory: directory.to_owned() });
+/// Fetches the libraries that the server in the job's directory needs and this system lacks, from Debian: single ones that are
+/// known by name, or all that the packages of `source` depend on, with the C library and its loader.
+pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -> Result<(), Error> {
+    let Some(program) = find_program(job.directory) else {
+        return Err(Error::NoProgram { directory: job.directory.to_owned() });
     };
-    let added = directory.join(libraries::ADDED);
+    let added = job.directory.join(libraries::ADDED);
     let mut apt = None;
     for _ in 0..LIBRARY_ROUNDS_MAX {
-        let missing = libraries::missing(&program, &libraries::directories(directory, base_of(&program)))?;
-        let mut packages: Vec<_> = missing.iter().filter_map(|name| library_package(name)).collect();
+        let lacks = Libraries::below(job.directory, base_of(&program)).lacks(&program)?;
+        let mut packages: Vec<_> = lacks.names.iter().filter_map(|name| library_package(name)).collect();
+        let all_known = packages.len() == lacks.names.len() && !lacks.newer;
         packages.sort_unstable();
         packages.dedup();
-        if packages.is_empty() || !has_apt() {
+        if lacks.nothing() || CLIENT.find().is_none() {
             // What cannot be fetched is named by the check that follows.
             break;
         }
+        if let (false, Some(source)) = (all_known, source) {
+            drop(apt);
+            let apt = Apt::prepare(job, &source.suite)?;
+            let needed = apt.libraries_of(job, &source.packages[0])?;
+            return apt.unpack(job, &needed, &added);
+        }
+        if packages.is_empty() {
+            break;
+        }
         if apt.is_none() {
-            let new = Apt::prepare(&entry.name, library_suite(), places)?;
-            new.update()?;
-            apt = Some(new);
+            apt = Some(Apt::prepare(job, library_suite())?);
         }
         if let Some(apt) = &apt {
-            apt.unpack(&packages, &added)?;
+            apt.unpack(job, &packages, &added)?;
         }
     }
     Ok(())
 }
 
-fn has_apt() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join("apt-get").is_file())
-}
-
-/// apt with lists and cache of its own, for one suite.
+/// apt with lists and cache of its own, for one suite; only one process has it at a time.
 struct Apt {
-    /// For messages.
-    server: String,
     options: Vec<OsString>,
+    /// Packages that have arrived and are not unpacked yet; what an interrupted fetch left is gone on with.
+    archives: PathBuf,
+    _lock: Lock,
 }
 
 impl Apt {
-    fn prepare(server: &str, suite: &str, places: &Places) -> Result<Self, Error> {
-        let home = places.cache.join("apt").join(suite);
+    fn prepare(job: &mut Job<'_, '_>, suite: &str) -> Result<Self, Error> {
+        let home = job.cache.join("apt").join(suite);
         let (lists, archives) = (home.join("lists"), home.join("archives"));
         for directory in [lists.join("partial"), archives.join("partial")] {
             fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
         }
+        let lock = Lock::open(&home.join(".lock"))?;
+        lock.take(job.work, &format!("another fetch from Debian {suite}"))?;
         let mut options = Vec::new();
         let mut set = |name: &str, value: &Path| {
             let mut option = OsString::from(format!("-o{name}="));
@@ -96,58 +104,83 @@ impl Apt {
         set("Acquire::Languages", Path::new("none"));
         set("Acquire::IndexTargets::deb::DEP-11::DefaultEnabled", Path::new("false"));
         set("Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled", Path::new("false"));
-        if let Some(list) = sources_of_other_suite(server, suite, &home)? {
+        if let Some(list) = sources_of_other_suite(job, suite, &home)? {
             set("Dir::Etc::sourcelist", &list);
             set("Dir::Etc::sourceparts", Path::new("-"));
         }
-        Ok(Self { server: server.to_owned(), options })
+        let apt = Self { options, archives, _lock: lock };
+        job.run(&CLIENT, None, |command| {
+            apt.arrange(command, "update").arg("--error-on=any");
+        })?;
+        Ok(apt)
     }
 
-    fn command(&self, operation: &str) -> Command {
-        let mut command = Command::new("apt-get");
-        command.arg("-q").args(&self.options).arg(operation);
-        command
-    }
-
-    fn update(&self) -> Result<(), Error> {
-        let mut command = self.command("update");
-        command.arg("--error-on=any");
-        run(&mut command, &self.server, APT_REMEDY, "apt-get").map(drop)
+    fn arrange<'c>(&self, command: &'c mut Command, operation: &str) -> &'c mut Command {
+        command.arg("-q").args(&self.options).arg(operation)
     }
 
     /// Downloads packages and unpacks them into `directory`.
-    fn unpack<S: AsRef<str>>(&self, packages: &[S], directory: &Path) -> Result<(), Error> {
-        let store = directory.join(".packages");
-        fs::create_dir_all(&store).map_err(Error::file("make the directory", &store))?;
-        let mut download = self.command("download");
-        download.args(packages.iter().map(AsRef::as_ref)).current_dir(&store);
-        run(&mut download, &self.server, APT_REMEDY, "apt-get")?;
-        for package in store.read_dir().map_err(Error::file("read", &store))?.flatten() {
-            let mut unpack = Command::new("dpkg-deb");
-            unpack.arg("-x").arg(package.path()).arg(directory);
-            run(&mut unpack, &self.server, DPKG_REMEDY, "dpkg-deb")?;
+    fn unpack<S: AsRef<str>>(
+        &self,
+        job: &mut Job<'_, '_>,
+        packages: &[S],
+        directory: &Path,
+    ) -> Result<(), Error> {
+        fs::create_dir_all(directory).map_err(Error::file("make the directory", directory))?;
+        job.run(&CLIENT, Some(&self.archives), |command| {
+            self.arrange(command, "download")
+                .args(packages.iter().map(AsRef::as_ref))
+                .current_dir(&self.archives);
+        })?;
+        let read = self.archives.read_dir().map_err(Error::file("read", &self.archives))?;
+        let files: Vec<_> = read.flatten().map(|entry| entry.path()).collect();
+        let archives = files.iter().filter(|file| file.extension().is_some_and(|end| end == "deb"));
+        // An interrupted fetch of something else may have left its own.
+        let name = |file: &Path| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            name.split('_').next().unwrap_or_default().to_owned()
+        };
+        for file in
+            archives.clone().filter(|file| packages.iter().any(|wanted| name(file) == wanted.as_ref()))
+        {
+            job.run(&DPKG, None, |command| {
+                command.arg("-x").arg(file).arg(directory);
+            })?;
         }
-        fs::remove_dir_all(&store).map_err(Error::file("remove", &store))
+        for file in archives {
+            fs::remove_file(file).map_err(Error::file("remove", file))?;
+        }
+        Ok(())
+    }
+
+    /// The packages with libraries that `package` depends on, directly or not.
+    fn libraries_of(&self, job: &mut Job<'_, '_>, package: &str) -> Result<Vec<String>, Error> {
+        let plan = job.run(&CLIENT, None, |command| {
+            self.arrange(command, "install").args(["--simulate", "--no-install-recommends", package]);
+        })?;
+        Ok(libraries_in(&plan))
     }
 }
 
+/// From apt's plan of an installation: `Inst libc6 (2.41-12 Debian:13/stable [amd64])`.
+fn libraries_in(plan: &str) -> Vec<String> {
+    let names = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split_whitespace().next());
+    names.filter(|name| name.starts_with("lib") || *name == "zlib1g").map(str::to_owned).collect()
+}
+
 /// The file of sources for a suite that is not the system's own; `None`: the system's own sources do.
-fn sources_of_other_suite(server: &str, suite: &str, home: &Path) -> Result<Option<PathBuf>, Error> {
-    let mut ask = Command::new("apt-get");
-    ask.args(["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"]);
-    let targets = run(&mut ask, server, APT_REMEDY, "apt-get")?;
+fn sources_of_other_suite(job: &mut Job<'_, '_>, suite: &str, home: &Path) -> Result<Option<PathBuf>, Error> {
+    let targets = job.run(&CLIENT, None, |command| {
+        command.args(["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"]);
+    })?;
     let known: Vec<_> = targets.lines().filter_map(|line| line.split_once(' ')).collect();
     if known.iter().any(|(_, release)| *release == suite) {
         return Ok(None);
     }
     let text = other_sources(&known, suite);
     if text.is_empty() {
-        return Err(Error::FetchFailed {
-            server: server.to_owned(),
-            command: "apt-get indextargets".to_owned(),
-            reason: format!("apt is set up for no site that would have Debian's {suite}"),
-            output: targets,
-        });
+        let reason = format!("apt is set up for no site that would have Debian's {suite}");
+        return Err(job.failed("apt-get indextargets", reason, &targets));
     }
     let list = home.join("sources.list");
     fs::write(&list, text).map_err(Error::file("write", &list))?;
@@ -189,5 +222,13 @@ mod tests {
         assert!(text.contains("http://mirror/debian bookworm main"), "{text}");
         assert!(text.contains("http://mirror/debian-security bookworm-security main"), "{text}");
         assert!(other_sources(&[("http://mirror/ubuntu", "noble")], "bookworm").is_empty());
+    }
+
+    #[test]
+    fn of_an_installation_only_the_libraries_are_taken() {
+        let plan = "Reading package lists...\nInst gcc-14-base (14.2.0-19 Debian:13/stable [amd64])\n\
+                    Inst libc6 (2.41-12 Debian:13/stable [amd64])\nConf libc6 (2.41-12 Debian:13/stable [amd64])\n\
+                    Inst zlib1g (1:1.3 Debian:13/stable [amd64]) []\nInst mariadb-server-core (1:11.8.6 Debian:13)\n";
+        assert_eq!(libraries_in(plan), ["libc6", "zlib1g"]);
     }
 }

@@ -5,79 +5,121 @@
 
 mod apt;
 mod archive;
+mod client;
 mod maven;
 mod npm;
+mod own;
 
 use super::{
-    Error, Places,
+    Error, Places, Work,
     catalogue::{Entry, Source},
     files::remove_if_there,
     lock::Lock,
     software::{Software, find_program},
 };
+use client::Job;
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Command, Stdio},
+    path::{Path, PathBuf},
 };
 
-/// Lines of a failed client that are shown.
-const OUTPUT_LINES_SHOWN: usize = 8;
-
-/// The server `entry` if it is in the cache already.
+/// The server `entry` if it is on this machine already.
 #[must_use]
 pub fn cached(entry: &Entry, places: &Places) -> Option<Software> {
-    Software::in_directory(&places.servers().join(&entry.name), &entry.origin()).ok()
+    Software::in_directory(&place(entry, places), &entry.origin()).ok()
 }
 
-/// The server `entry`, fetched into the cache unless it is there; `progress` is told each step in words.
+/// The directory of `entry`, whether it is there or not.
+#[must_use]
+pub fn place(entry: &Entry, places: &Places) -> PathBuf {
+    match &entry.source {
+        Source::Directory(directory) => directory.clone(),
+        _ => places.servers().join(&entry.name),
+    }
+}
+
+/// The program that fetching `entry` needs, if this machine does not have it, and what to do about that.
+#[must_use]
+pub fn missing_client(entry: &Entry) -> Option<(&'static str, &'static str)> {
+    let client = match &entry.source {
+        Source::Apt(_) => apt::CLIENT,
+        Source::Maven(_) => maven::CLIENT,
+        Source::Npm(_) => npm::CLIENT,
+        Source::Archive(source) if source.is_url() => own::CLIENT,
+        Source::Archive(_) | Source::Directory(_) => return None,
+    };
+    client.find().is_none().then_some((client.name, client.remedy))
+}
+
+/// The server `entry`, fetched into the cache unless it is there. `launcher` is the `prony` program; see [`super::trampoline`].
 ///
 /// # Errors
-/// [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`], and those of [`Software::in_directory`].
-pub fn fetch(entry: &Entry, places: &Places, progress: &mut dyn FnMut(&str)) -> Result<Software, Error> {
+/// [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`], [`Error::Interrupted`], and those of
+/// [`Software::in_directory`].
+pub fn fetch(
+    entry: &Entry,
+    places: &Places,
+    launcher: &Path,
+    work: &mut Work<'_>,
+) -> Result<Software, Error> {
+    let place = place(entry, places);
+    if matches!(entry.source, Source::Directory(_)) {
+        return verified(entry, &place);
+    }
     let servers = places.servers();
     fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
     let lock = Lock::open(&servers.join(format!(".{}.lock", entry.name)))?;
-    if !lock.try_take()? {
-        progress(&format!("waiting for another Prony that fetches {}", entry.name));
-        lock.take()?;
-    }
+    lock.take(work, &format!("another Prony that fetches {}", entry.name))?;
     if let Some(software) = cached(entry, places) {
         return Ok(software);
     }
-    progress(&format!("fetching {} ({} MB)", entry.name, entry.download_mb));
+    work.say(&format!("fetching {} ({} MB)", entry.name, entry.download_mb));
     let unfinished = servers.join(format!(".{}.unfinished", entry.name));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
-    let fetched = fill(entry, places, &unfinished, progress);
+    let mut job = Job {
+        server: &entry.name,
+        download_mb: entry.download_mb,
+        directory: &unfinished,
+        cache: &places.cache,
+        launcher,
+        fetched: 0,
+        work,
+    };
+    let fetched = fill(entry, &mut job);
     if fetched.is_err() {
         remove_if_there(&unfinished)?;
     }
     fetched?;
-    let place = servers.join(&entry.name);
     remove_if_there(&place)?;
     fs::rename(&unfinished, &place).map_err(Error::file("move into place", &place))?;
     Software::in_directory(&place, &entry.origin())
 }
 
-fn fill(
-    entry: &Entry,
-    places: &Places,
-    directory: &Path,
-    progress: &mut dyn FnMut(&str),
-) -> Result<(), Error> {
+fn fill(entry: &Entry, job: &mut Job<'_, '_>) -> Result<(), Error> {
+    let mut of_debian = None;
     match &entry.source {
-        Source::Apt(source) => apt::fetch(entry, source, places, directory)?,
-        Source::Maven(source) => maven::fetch(entry, source, directory)?,
-        Source::Npm(source) => npm::fetch(entry, source, directory)?,
+        Source::Apt(source) => {
+            of_debian = Some(source);
+            apt::fetch(job, source)?;
+        }
+        Source::Maven(source) => maven::fetch(job, source)?,
+        Source::Npm(source) => npm::fetch(job, source)?,
+        Source::Archive(source) => own::fetch(job, source)?,
+        Source::Directory(_) => {}
     }
-    make_executable(directory)?;
-    apt::add_libraries(entry, places, directory)?;
-    progress(&format!("checking {}", entry.name));
+    make_executable(job.directory)?;
+    apt::add_libraries(job, of_debian)?;
+    job.work.say(&format!("checking {}", entry.name));
+    verified(entry, job.directory).map(drop)
+}
+
+/// The server in `directory`, if it is what the entry says.
+fn verified(entry: &Entry, directory: &Path) -> Result<Software, Error> {
     let software = Software::in_directory(directory, &entry.origin())?;
     if software.fits(&entry.product, Some(&entry.version)) {
-        return Ok(());
+        return Ok(software);
     }
     let what = format!("it says that it is {} {}", software.product, software.version);
     Err(Error::NotVerified { server: entry.name.clone(), what })
@@ -90,33 +132,4 @@ fn make_executable(directory: &Path) -> Result<(), Error> {
     };
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
         .map_err(Error::file("change the mode of", &program))
-}
-
-/// Runs a registry's client and returns what it printed.
-fn run(
-    command: &mut Command,
-    server: &str,
-    remedy: &'static str,
-    program: &'static str,
-) -> Result<String, Error> {
-    let shown = format!("{:?}", command.get_program()).replace('"', "");
-    let output = command.stdin(Stdio::null()).env("LC_ALL", "C").output().map_err(|error| {
-        if error.kind() == std::io::ErrorKind::NotFound {
-            Error::ClientMissing { server: server.to_owned(), program, remedy }
-        } else {
-            failed(server, &shown, error.to_string(), "")
-        }
-    })?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return Ok(printed);
-    }
-    let said = printed + &String::from_utf8_lossy(&output.stderr);
-    Err(failed(server, &shown, output.status.to_string(), &said))
-}
-
-fn failed(server: &str, command: &str, reason: String, output: &str) -> Error {
-    let lines: Vec<_> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    let output = lines[lines.len().saturating_sub(OUTPUT_LINES_SHOWN)..].join("\n");
-    Error::FetchFailed { server: server.to_owned(), command: command.to_owned(), reason, output }
 }

@@ -3,23 +3,23 @@
 use super::{
     Error,
     archive::{only_file, scratch, untar, verify},
-    run,
+    client::{Client, Job},
 };
-use crate::provision::{
-    catalogue::{Entry, NpmSource},
-    files::remove_if_there,
-};
-use std::{path::Path, process::Command};
+use crate::provision::{catalogue::NpmSource, files::remove_if_there};
 
-const REMEDY: &str = "install npm (it comes with Node.js)";
+pub(super) const CLIENT: Client = Client { name: "npm", remedy: "install npm (it comes with Node.js)" };
 
-pub(super) fn fetch(entry: &Entry, source: &NpmSource, directory: &Path) -> Result<(), Error> {
-    let archives = scratch(directory)?;
-    let mut command = Command::new("npm");
-    command.args(["pack", "--silent", "--ignore-scripts", &source.package]).current_dir(&archives);
-    run(&mut command, &entry.name, REMEDY, "npm")?;
-    let file = only_file(entry, &archives)?;
-    verify(entry, &file, &source.sha256)?;
-    untar(entry, &file, directory)?;
+pub(super) fn fetch(job: &mut Job<'_, '_>, source: &NpmSource) -> Result<(), Error> {
+    let archives = scratch(job.directory)?;
+    // What npm keeps would never be read again; it lies elsewhere so that the package is the only file.
+    let cache = job.directory.join(".npm");
+    job.run(&CLIENT, Some(&cache), |command| {
+        command.args(["pack", "--silent", "--ignore-scripts", &source.package]);
+        command.env("npm_config_cache", &cache).current_dir(&archives);
+    })?;
+    remove_if_there(&cache)?;
+    let file = only_file(job, &archives)?;
+    verify(job, &file, &source.sha256)?;
+    untar(job, &file, job.directory)?;
     remove_if_there(&archives)
 }

@@ -1,0 +1,238 @@
+//! `prony server`: which servers can be had, and servers that are started to stay.
+
+use super::{
+    arguments::{ServerCommand, StartOptions},
+    failure::{Failure, chain},
+    interrupt,
+    list::Listing,
+    progress::StepProgress,
+    report::print,
+};
+use crate::provision::{
+    Error, Provisioner, Software, Standing, StandingWish,
+    catalogue::{self, Entry},
+    fetch,
+};
+use comfy_table::Cell;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Version of what `--json` prints.
+const FORMAT: u32 = 1;
+
+pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
+    match command {
+        ServerCommand::List { json } => super::list::show(servers()?, *json),
+        ServerCommand::Fetch { names } => fetch_all(names),
+        ServerCommand::Start(options) => start(options),
+        ServerCommand::Stop { names, all } => stop(names, *all),
+        ServerCommand::Status { json } => status(*json),
+    }
+}
+
+/// What can be had and what is here: `prony server list`, and `prony list servers`.
+pub(super) fn servers() -> Result<Listing, Failure> {
+    let provisioner = provisioner()?;
+    let entries = provisioner.catalogue().map_err(|error| failure(&error))?;
+    let state = |entry: &Entry| {
+        if fetch::place(entry, provisioner.places()).is_dir() {
+            "here".to_owned()
+        } else if let Some((client, _)) = fetch::missing_client(entry) {
+            format!("{} MB, needs {client}", entry.download_mb)
+        } else {
+            format!("{} MB to fetch", entry.download_mb)
+        }
+    };
+    let installed = crate::provision::installed();
+    let row = |name: &str, version: &str, state: &str, licence: &str, from: &str, remark: &str| {
+        [name, version, state, licence, from, remark].map(Cell::new).to_vec()
+    };
+    let mut rows: Vec<_> = installed
+        .iter()
+        .map(|each| {
+            row(&each.product, &each.version, "installed", "", &each.program.display().to_string(), "")
+        })
+        .collect();
+    rows.extend(entries.iter().map(|entry| {
+        row(&entry.name, &entry.version, &state(entry), &entry.licence, &entry.registry(), &entry.remark)
+    }));
+    let machine = json!({
+        "format": FORMAT,
+        "installed": installed.iter().map(|each| json!({
+            "product": each.product, "version": each.version, "program": each.program,
+        })).collect::<Vec<_>>(),
+        "servers": entries.iter().map(|entry| entry_json(&provisioner, entry)).collect::<Vec<_>>(),
+    });
+    Ok((vec!["SERVER", "VERSION", "STATE", "LICENCE", "FROM", "REMARK"], rows, machine))
+}
+
+fn entry_json(provisioner: &Provisioner, entry: &Entry) -> Value {
+    let place = fetch::place(entry, provisioner.places());
+    let here = place.is_dir();
+    let missing = if here { None } else { fetch::missing_client(entry) };
+    json!({
+        "name": entry.name, "product": entry.product, "version": entry.version, "licence": entry.licence,
+        "download_mb": entry.download_mb, "remark": entry.remark, "from": entry.registry(), "here": here,
+        "directory": here.then_some(place), "own": is_own(entry),
+        "needs": missing.map(|(program, remedy)| json!({ "program": program, "remedy": remedy })),
+    })
+}
+
+/// Whether the user added it.
+fn is_own(entry: &Entry) -> bool {
+    !catalogue::entries().contains(entry)
+}
+
+fn fetch_all(names: &[String]) -> Result<(), Failure> {
+    let provisioner = patient_provisioner()?;
+    let found: Result<Vec<_>, _> = names.iter().map(|name| provisioner.named(name)).collect();
+    let progress = StepProgress::new();
+    for entry in found.map_err(|error| failure(&error))? {
+        let fetched = provisioner.fetch(&entry, &mut |step| progress.show(step));
+        progress.clear();
+        let software = fetched.map_err(|error| failure(&error))?;
+        let place = fetch::place(&entry, provisioner.places());
+        let (product, version) = (software.product, software.version);
+        print(&format!("{}: {product} {version} in {}\n", entry.name, place.display()))?;
+    }
+    Ok(())
+}
+
+fn start(options: &StartOptions) -> Result<(), Failure> {
+    let settings = settings(&options.set)?;
+    let provisioner = patient_provisioner()?;
+    let progress = StepProgress::new();
+    let started = software(&provisioner, &options.server, &progress).and_then(|(name, software)| {
+        let wish = StandingWish {
+            name: options.name.as_deref().unwrap_or(&name),
+            software: &software,
+            settings: &settings,
+            port: options.port,
+            directory: options.data.as_deref(),
+        };
+        provisioner.start_standing(&wish, &mut |step| progress.show(step))
+    });
+    progress.clear();
+    let standing = started.map_err(|error| failure(&error))?;
+    if options.json {
+        return print_json(&standing_json(&standing));
+    }
+    print(&words(&standing))
+}
+
+/// The server that `name` means, and the name that an instance of it goes by: an entry of the catalogue, or an installed one.
+fn software(
+    provisioner: &Provisioner,
+    name: &str,
+    progress: &StepProgress,
+) -> Result<(String, Software), Error> {
+    let mut tell = |step: &str| progress.show(step);
+    let entries = provisioner.catalogue()?;
+    if let Some(entry) = entries.iter().find(|entry| entry.name == name) {
+        return Ok((entry.name.clone(), provisioner.fetch(entry, &mut tell)?));
+    }
+    let (product, version) = catalogue::product_and_version(name);
+    Ok((name.to_owned(), provisioner.software(product, version, &mut tell)?))
+}
+
+fn settings(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(Failure::cannot_begin(format!("--set {text}: write --set max_connections=500"))),
+    };
+    given.iter().map(pair).collect()
+}
+
+fn stop(names: &[String], all: bool) -> Result<(), Failure> {
+    let provisioner = patient_provisioner()?;
+    let names = if all {
+        let standing = Standing::all(provisioner.places()).map_err(|error| failure(&error))?;
+        standing.into_iter().map(|each| each.name).collect()
+    } else {
+        names.to_vec()
+    };
+    if names.is_empty() {
+        return print("no server was started with `prony server start`\n");
+    }
+    let progress = StepProgress::new();
+    for name in names {
+        let stopped = provisioner.stop_standing(&name, &mut |step| progress.show(step));
+        progress.clear();
+        let standing = stopped.map_err(|error| failure(&error))?;
+        let data = if standing.keeps_data {
+            format!("its data stays in {}", standing.directory.display())
+        } else {
+            "its data is removed".to_owned()
+        };
+        print(&format!("{name}: stopped; {data}\n"))?;
+    }
+    Ok(())
+}
+
+fn status(json: bool) -> Result<(), Failure> {
+    let standing = Standing::all(provisioner()?.places()).map_err(|error| failure(&error))?;
+    if json {
+        let servers: Vec<_> = standing.iter().map(standing_json).collect();
+        return print_json(&json!({ "format": FORMAT, "servers": servers }));
+    }
+    if standing.is_empty() {
+        return print("no server was started with `prony server start`\n");
+    }
+    let texts: Vec<_> = standing.iter().map(words).collect();
+    print(&texts.join("\n"))
+}
+
+fn standing_json(standing: &Standing) -> Value {
+    json!({
+        "name": standing.name, "state": standing.state(), "product": standing.product, "version": standing.version,
+        "origin": standing.origin, "program": standing.program, "pid": standing.pid(), "port": standing.port,
+        "socket": standing.socket, "data": standing.data(), "keeps_data": standing.keeps_data, "log": standing.log(),
+        "url": standing.url(), "defaults_file": standing.client_file(), "started": standing.started,
+    })
+}
+
+fn words(standing: &Standing) -> String {
+    let state = match standing.pid() {
+        Some(pid) => format!("running since {}, pid {pid}", standing.started),
+        None => format!("ended by itself; see {}", standing.log().display()),
+    };
+    let fate = if standing.keeps_data { "stays" } else { "removed when it is stopped; --data DIR keeps it" };
+    let client = standing.client_file();
+    let client = client.display();
+    format!(
+        "{}: {} {}, {state}\n  port     127.0.0.1:{}\n  socket   {}\n  data     {} ({fate})\n  \
+         connect  mysql --defaults-file={client}\n           prony load oltp_read_only --defaults-file {client}\n  \
+         stop     prony server stop {}\n",
+        standing.name,
+        standing.product,
+        standing.version,
+        standing.port,
+        standing.socket.display(),
+        standing.data().display(),
+        standing.name,
+    )
+}
+
+fn provisioner() -> Result<Provisioner, Failure> {
+    Provisioner::new().map_err(|error| failure(&error))
+}
+
+/// One for work that may take long, which Ctrl-C ends cleanly.
+fn patient_provisioner() -> Result<Provisioner, Failure> {
+    Ok(provisioner()?.heeding(Arc::clone(&interrupt::stop_on_signals())))
+}
+
+fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value).expect("plain values")))
+}
+
+fn failure(error: &Error) -> Failure {
+    match error {
+        Error::Interrupted => {
+            Failure::interrupted("interrupted; what has been fetched is gone on with next time")
+        }
+        error => Failure::cannot_begin(chain(error)),
+    }
+}

@@ -1,0 +1,210 @@
+//! Starts a server's program on a data directory that is ready, and waits until it answers.
+
+use super::{
+    Error, account,
+    files::write_private,
+    log,
+    settings::{self, OptionFile},
+    software::Software,
+    trampoline::{self, Bond},
+    work::Work,
+};
+use load::spec::{Address, Secret, Target, Tls};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Child,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A server on an empty data directory answers within seconds; a large buffer pool may take longer to be allocated.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// How often a server that starts is looked at.
+const POLL: Duration = Duration::from_millis(20);
+/// Two servers may choose the same free port at the same moment; each then tries another.
+const PORT_ATTEMPTS: u32 = 3;
+
+/// The account that Prony makes in its own servers.
+pub(super) const ACCOUNT: &str = "prony";
+/// The schema that Prony makes in its own servers.
+pub const SCHEMA: &str = "prony";
+
+/// A server that is about to be started.
+pub(super) struct Launch<'a> {
+    /// The program.
+    pub(super) software: &'a Software,
+    /// Settings as the server's option file takes them.
+    pub(super) settings: &'a BTreeMap<String, String>,
+    /// Its directory, in which `data` is its data directory.
+    pub(super) directory: &'a Path,
+    /// Its port on 127.0.0.1; `None`: any that is free.
+    pub(super) port: Option<u16>,
+    /// Password of [`ACCOUNT`].
+    pub(super) password: &'a str,
+    /// Whether the account is there already, with that password.
+    pub(super) has_account: bool,
+    /// Whether it ends with this process.
+    pub(super) bond: Bond,
+    /// The `prony` program; see [`trampoline`].
+    pub(super) launcher: &'a Path,
+}
+
+/// A server that answers.
+pub(super) struct Launched {
+    /// Its process.
+    pub(super) child: Child,
+    /// Its port on 127.0.0.1.
+    pub(super) port: u16,
+    /// Its Unix socket.
+    pub(super) socket: PathBuf,
+    /// Its error log.
+    pub(super) log: PathBuf,
+}
+
+impl Launch<'_> {
+    /// Starts it. `record` is told process number, port and socket at once, before the server answers, so that it is never forgotten.
+    pub(super) fn start(
+        &self,
+        record: &dyn Fn(u32, u16, &Path) -> Result<(), Error>,
+        work: &Work<'_>,
+    ) -> Result<Launched, Error> {
+        let mut attempt = 1;
+        loop {
+            let port = self.port.map_or_else(free_port, Ok)?;
+            match self.start_on(port, record, work) {
+                Err(Error::Died { log, .. })
+                    if self.port.is_none() && attempt < PORT_ATTEMPTS && log::port_was_taken(&log) =>
+                {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn start_on(
+        &self,
+        port: u16,
+        record: &dyn Fn(u32, u16, &Path) -> Result<(), Error>,
+        work: &Work<'_>,
+    ) -> Result<Launched, Error> {
+        let path = self.directory;
+        let (data, log, init) = (path.join("data"), path.join("error.log"), path.join("init.sql"));
+        let socket = socket_path(path);
+        let options = OptionFile {
+            directory: path,
+            data: &data,
+            log: &log,
+            socket: &socket,
+            port: Some(port),
+            init_file: (!self.has_account).then_some(init.as_path()),
+        };
+        let file = path.join("my.cnf");
+        write_private(&file, &options.text(self.software, self.settings)?)?;
+        write_private(&init, &account::statements(self.software, ACCOUNT, SCHEMA, self.password))?;
+        write_private(&log, "")?;
+        let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
+        let mut command = self.software.command(self.launcher, self.bond, &file);
+        command.current_dir(path).stdout(output()?).stderr(output()?);
+        let mut child = trampoline::spawn(command, self.bond)
+            .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
+        let ready = record(child.id(), port, &socket)
+            .and_then(|()| wait_ready(self.software, &mut child, port, &log, work));
+        let cleaned = std::fs::remove_file(&init).map_err(Error::file("remove", &init));
+        if let Err(error) = ready.and(cleaned) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+        Ok(Launched { child, port, socket, log })
+    }
+}
+
+/// How to log in over TCP to a server of Prony's own.
+pub(super) fn target(port: u16, password: &str) -> Target {
+    Target {
+        address: Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port },
+        user: ACCOUNT.to_owned(),
+        password: Secret::new(password.to_owned()),
+        database: Some(SCHEMA.to_owned()),
+        tls: Tls::default(),
+        compress: false,
+    }
+}
+
+/// Waits for the greeting of the protocol: the server sends it once it has read the file with the account.
+fn wait_ready(
+    software: &Software,
+    child: &mut Child,
+    port: u16,
+    log: &Path,
+    work: &Work<'_>,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    while began.elapsed() < START_LIMIT {
+        work.heed()?;
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(died(software, status.to_string(), log));
+        }
+        if greets(port).unwrap_or(false) {
+            return Ok(());
+        }
+        thread::sleep(POLL);
+    }
+    Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
+}
+
+/// Whether somebody on `port` begins as a server of this protocol does: four bytes of header, then the version, 10.
+fn greets(port: u16) -> io::Result<bool> {
+    const LIMIT: Duration = Duration::from_secs(2);
+    const PROTOCOL_VERSION: u8 = 10;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    let mut beginning = [0; 5];
+    stream.read_exact(&mut beginning)?;
+    Ok(beginning[4] == PROTOCOL_VERSION)
+}
+
+pub(super) fn died(software: &Software, status: String, log: &Path) -> Error {
+    let (server, text) = (software.to_string(), log::last_lines(log));
+    match log::unknown_setting(log) {
+        Some(setting) => {
+            let nearest = settings::nearest(&software.settings(), &setting);
+            let suggestion =
+                nearest.map_or_else(String::new, |name| format!("; did you mean {name}?")).into_boxed_str();
+            Error::UnknownSetting { server, setting, suggestion, log: text }
+        }
+        None => Error::Died { server, status, log: text },
+    }
+}
+
+fn free_port() -> Result<u16, Error> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|source| Error::NoPort { source })?;
+    Ok(listener.local_addr().map_err(|source| Error::NoPort { source })?.port())
+}
+
+/// In the instance's directory, unless that path is longer than the kernel takes.
+fn socket_path(directory: &Path) -> PathBuf {
+    const PATH_BYTES_MAX: usize = 107;
+    let usual = directory.join("sock");
+    if usual.as_os_str().len() <= PATH_BYTES_MAX {
+        return usual;
+    }
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    std::env::temp_dir().join(format!("prony-{name}.sock"))
+}
+
+/// A random one, with all kinds of characters that a server's policy may ask for.
+pub(super) fn password() -> Result<String, Error> {
+    let source = Path::new("/dev/urandom");
+    let mut bytes = [0_u8; 16];
+    File::open(source)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(Error::file("read", source))?;
+    Ok(bytes.iter().fold("Pr-1".to_owned(), |text, byte| format!("{text}{byte:02x}")))
+}
