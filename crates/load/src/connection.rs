@@ -3,7 +3,7 @@
 
 use crate::{
     bench::Bench,
-    execute::FirstRow,
+    compose::FirstRow,
     program::{Drawn, Program},
     random::Random,
     sample::Connects,

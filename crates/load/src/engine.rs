@@ -1,18 +1,18 @@
-//! The coordinator: starts workers, waits until every connection is open, lets them start together, merges their seconds
-//! and makes the outcome. It sleeps while they work.
+//! The coordinator: starts workers, waits until every connection is open and lets them start together. It sleeps while
+//! they work; [`crate::gather`] merges what they send.
 
 use crate::{
     arrival::Deal,
     bench::{Login, Timeline},
+    check::check,
     client,
     connection::Connection,
-    io,
-    outage::outages,
+    gather::Gatherer,
     program::{self, Program},
-    record::{Batch, ErrorBook, Seconds, StreamBatch},
-    sample::{ClientUsage, Connects, End, Outcome, Phase, Sample, StreamOutcome},
+    record::{Batch, Seconds},
+    sample::{Outcome, Sample},
     share::{Share, budget_of},
-    spec::{Address, Arrival, Begin, ConnectionMode, Rate, Scheduling, Spec, Stream, TlsMode},
+    spec::{Address, Arrival, Begin, Scheduling, Spec, Stream, TlsMode},
     tls::Connector,
     transport::Peer,
     worker::{Report, Terms, Worker},
@@ -38,7 +38,7 @@ const OPENING_STALL_MAX: Duration = Duration::from_secs(30);
 /// How long the server's address may take to answer at all.
 const REACH_MAX: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, so that all workers have heard of it.
-const START_AHEAD: Duration = Duration::from_millis(2);
+pub(crate) const START_AHEAD: Duration = Duration::from_millis(2);
 /// How often the coordinator looks whether it is to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// How long it may go on where attempts fail: the connections of an earlier load may still be on their way out.
@@ -138,9 +138,9 @@ pub(crate) struct Control {
     /// 0: not yet.
     start_ns: AtomicU64,
     /// Where the load ends before its interval is over; 0: not yet.
-    end_ns: AtomicU64,
+    pub(crate) end_ns: AtomicU64,
     /// When each stream begins; far away: not yet known.
-    begins_ns: Vec<AtomicU64>,
+    pub(crate) begins_ns: Vec<AtomicU64>,
 }
 
 impl Control {
@@ -175,7 +175,7 @@ impl Control {
         let _ = rustix::io::read(wake, &mut [0u8; 8]);
     }
 
-    fn wake(wakes: &[Arc<OwnedFd>]) {
+    pub(crate) fn wake(wakes: &[Arc<OwnedFd>]) {
         for wake in wakes {
             // the counter of an eventfd cannot be full after two writes
             let _ = rustix::io::write(&**wake, &1u64.to_ne_bytes());
@@ -239,91 +239,6 @@ pub fn run(spec: &Spec, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<O
         drop(messages);
         let coordinator = Coordinator { spec, programs: &programs, epoch, control: &control, stop };
         coordinator.conduct(crew, seconds, &inbox, tell)
-    })
-}
-
-/// What is asked for must make sense as a whole.
-fn check(spec: &Spec) -> Result<(), Error> {
-    let refuse = |text: String| Err(Error::Spec(text));
-    if spec.streams.is_empty() || spec.streams.iter().any(|stream| stream.connections == 0) {
-        return refuse(
-            "a load needs at least one stream, and each stream at least one connection".to_owned(),
-        );
-    }
-    if spec.interval.is_zero() {
-        return refuse("the measurement interval must be longer than nothing".to_owned());
-    }
-    if spec.open_rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
-        return refuse("connections opened in a second must be more than 0".to_owned());
-    }
-    for (index, stream) in spec.streams.iter().enumerate() {
-        let name = &stream.name;
-        if spec.streams[..index].iter().any(|other| other.name == *name) {
-            return refuse(format!("two streams are named `{name}`"));
-        }
-        check_arrival(stream)?;
-        if stream.connect == ConnectionMode::Transactions(0) {
-            return refuse(format!("stream `{name}`: a connection must last for at least 1 transaction"));
-        }
-        if let Begin::WhenDone(first) = &stream.begin {
-            let before = spec.streams.iter().find(|other| other.name == *first);
-            if before.is_none_or(|before| before.limit.is_none()) || stream.limit.is_none() {
-                return refuse(format!(
-                    "stream `{name}` begins when `{first}` is done: both must be there and have a limit"
-                ));
-            }
-        }
-    }
-    match circle(&spec.streams) {
-        Some(name) => refuse(format!("stream `{name}` waits for its own end")),
-        None => Ok(()),
-    }
-}
-
-fn check_arrival(stream: &Stream) -> Result<(), Error> {
-    let good = |rate: f64| rate.is_finite() && rate >= 0.0;
-    let lasts = |time: Duration| !time.is_zero();
-    let is_good = match &stream.arrival {
-        Arrival::Closed | Arrival::Think(_) => true,
-        Arrival::Paced { every, .. } => lasts(*every),
-        Arrival::Open { rate, .. } => match rate {
-            Rate::Constant(rate) => good(*rate) && *rate > 0.0,
-            Rate::Steps(steps) => {
-                !steps.is_empty() && steps.iter().all(|step| good(step.rate) && lasts(step.lasts))
-            }
-            Rate::Ramp { from, to, over } => good(*from) && good(*to) && lasts(*over),
-            Rate::Sine { mean, amplitude, period } => {
-                good(*mean) && good(*amplitude) && amplitude <= mean && lasts(*period)
-            }
-            Rate::Burst { base, peak, length, every } => {
-                good(*base) && good(*peak) && lasts(*length) && length <= every
-            }
-        },
-    };
-    if is_good {
-        return Ok(());
-    }
-    Err(Error::Spec(format!(
-        "stream `{}`: rates must be 0 or more (a constant one more), times longer than nothing, an amplitude not above the \
-         mean, a burst not longer than its period",
-        stream.name
-    )))
-}
-
-/// A stream that, by way of others or directly, begins when it has ended itself.
-fn circle(streams: &[Stream]) -> Option<&str> {
-    let before = |stream: &Stream| match &stream.begin {
-        Begin::WhenDone(first) => streams.iter().find(|other| other.name == *first),
-        _ => None,
-    };
-    streams.iter().map(|stream| (stream, stream)).find_map(|(first, mut at)| {
-        for _ in 0..streams.len() {
-            at = before(at)?;
-            if at.name == first.name {
-                return Some(first.name.as_str());
-            }
-        }
-        None
     })
 }
 
@@ -413,18 +328,18 @@ fn login(spec: &Spec) -> Result<Login, Error> {
 type Handle<'scope> = thread::ScopedJoinHandle<'scope, std::io::Result<Report>>;
 
 /// The running workers and how to reach them.
-struct Crew<'scope> {
+pub(crate) struct Crew<'scope> {
     workers: Vec<Handle<'scope>>,
-    wakes: Vec<Arc<OwnedFd>>,
-    empties: Vec<Sender<Box<Batch>>>,
+    pub(crate) wakes: Vec<Arc<OwnedFd>>,
+    pub(crate) empties: Vec<Sender<Box<Batch>>>,
 }
 
-struct Coordinator<'a> {
-    spec: &'a Spec,
-    programs: &'a [Program],
-    epoch: Instant,
-    control: &'a Control,
-    stop: &'a Stop,
+pub(crate) struct Coordinator<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) programs: &'a [Program],
+    pub(crate) epoch: Instant,
+    pub(crate) control: &'a Control,
+    pub(crate) stop: &'a Stop,
 }
 
 impl Coordinator<'_> {
@@ -532,215 +447,5 @@ fn plain_version(greeted: String) -> String {
     match greeted.strip_prefix("5.5.5-") {
         Some(version) if version.contains("MariaDB") => version.to_owned(),
         _ => greeted,
-    }
-}
-
-/// Merges what the workers send.
-struct Gatherer<'a> {
-    coordinator: &'a Coordinator<'a>,
-    seconds: Seconds,
-    start_ns: u64,
-    workers: usize,
-    /// Seconds that not all workers have delivered yet, with the number of those that have.
-    partial: Vec<(usize, Box<Batch>)>,
-    totals: Vec<StreamBatch>,
-    /// How many workers have reached the limit of each stream, and when the last transaction of it ended.
-    done: Vec<(usize, u64)>,
-    measured: Duration,
-    usage_at_start: io::Usage,
-    usage_at_end: io::Usage,
-}
-
-impl<'a> Gatherer<'a> {
-    fn new(coordinator: &'a Coordinator<'a>, seconds: Seconds, (start_ns, workers): (u64, usize)) -> Self {
-        Self {
-            coordinator,
-            seconds,
-            start_ns,
-            workers,
-            partial: Vec::new(),
-            totals: coordinator.programs.iter().map(StreamBatch::new).collect(),
-            done: vec![(0, 0); coordinator.programs.len()],
-            measured: Duration::ZERO,
-            usage_at_start: io::process_usage(),
-            usage_at_end: io::process_usage(),
-        }
-    }
-
-    fn gather(&mut self, crew: &Crew<'_>, inbox: &Receiver<Message>, tell: &mut dyn FnMut(Progress)) -> End {
-        let mut complete = 0;
-        while complete < self.seconds.count() {
-            match inbox.recv_timeout(LOOK_UP) {
-                Ok(Message::Second(batch)) => complete += u32::from(self.add(batch, crew, tell)),
-                Ok(Message::Done { stream, at_ns }) => self.note_done(stream, at_ns, crew),
-                Ok(Message::Hopeless(reason)) => return End::Failed(reason),
-                Ok(Message::Opened { .. } | Message::NotOpened { .. }) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return End::Failed("a worker ended early".to_owned()),
-            }
-            if self.coordinator.stop.is_stopped() {
-                return End::Interrupted;
-            }
-        }
-        End::Completed
-    }
-
-    /// A worker has reached the limit of a stream. When all have, those that waited for it begin; when all streams with
-    /// a limit have reached theirs, the load ends.
-    fn note_done(&mut self, stream: usize, at_ns: u64, crew: &Crew<'_>) {
-        let (count, last_ns) = &mut self.done[stream];
-        *count += 1;
-        *last_ns = at_ns.max(*last_ns);
-        if *count < self.workers {
-            return;
-        }
-        let Coordinator { spec, control, epoch, .. } = self.coordinator;
-        // all workers are to hear of it before the time has come
-        let soon_ns = (epoch.elapsed() + START_AHEAD).as_nanos() as u64;
-        for (other, begin) in spec.streams.iter().zip(&control.begins_ns) {
-            if other.begin == Begin::WhenDone(spec.streams[stream].name.clone()) {
-                begin.store(soon_ns, Ordering::Release);
-            }
-        }
-        let limited = spec.streams.iter().zip(&self.done).filter(|(stream, _)| stream.limit.is_some());
-        if limited.into_iter().all(|(_, (count, _))| *count == self.workers) {
-            self.seconds.cut(soon_ns - self.start_ns);
-            control.end_ns.store(soon_ns, Ordering::Release);
-        }
-        Control::wake(&crew.wakes);
-    }
-
-    /// Adds one worker's second. Returns whether that second is complete.
-    fn add(&mut self, mut batch: Box<Batch>, crew: &Crew<'_>, tell: &mut dyn FnMut(Progress)) -> bool {
-        let (worker, second) = (batch.worker, batch.second);
-        if second >= self.seconds.count() {
-            return false; // begun after the end had been moved
-        }
-        let place = self.partial.iter().position(|(_, other)| other.second == second);
-        let place = if let Some(place) = place {
-            let (count, sum) = &mut self.partial[place];
-            *count += 1;
-            sum.merge(&batch);
-            batch.clear();
-            // the worker may have ended already
-            let _ = crew.empties[worker].send(batch);
-            place
-        } else {
-            self.partial.push((1, batch));
-            self.partial.len() - 1
-        };
-        if self.partial[place].0 < self.workers {
-            return false;
-        }
-        let (_, mut whole) = self.partial.swap_remove(place);
-        self.finish_second(&whole, tell);
-        whole.clear();
-        let _ = crew.empties[whole.worker].send(whole);
-        true
-    }
-
-    fn finish_second(&mut self, whole: &Batch, tell: &mut dyn FnMut(Progress)) {
-        let seconds = &self.seconds;
-        let phase = seconds.phase(whole.second);
-        let last_of_warm_up = phase == Phase::WarmUp && seconds.phase(whole.second + 1) == Phase::Measure;
-        if last_of_warm_up {
-            self.usage_at_start = io::process_usage();
-        }
-        let is_first = self.measured.is_zero();
-        if phase == Phase::Measure {
-            self.measured += seconds.length(whole.second);
-            self.usage_at_end = io::process_usage();
-        }
-        for (index, stream) in whole.streams.iter().enumerate() {
-            if phase == Phase::Measure {
-                self.totals[index].add(stream, is_first);
-            }
-            tell(Progress::Sample(Box::new(Sample {
-                stream: index as u16,
-                second: whole.second,
-                phase,
-                length: seconds.length(whole.second),
-                transactions: stream.all_transactions(),
-                statements: stream.statements.clone(),
-                errors: stream.errors,
-                schedule: stream.schedule.clone(),
-            })));
-        }
-    }
-
-    fn outcome(mut self, reports: Vec<Report>, end: End, server_version: String) -> Outcome {
-        let totals = std::mem::take(&mut self.totals);
-        let streams = totals
-            .into_iter()
-            .enumerate()
-            .map(|(index, total)| self.stream(index, total, &reports))
-            .collect();
-        let mut client = ClientUsage {
-            cpu_user: self.usage_at_end.user.saturating_sub(self.usage_at_start.user),
-            cpu_system: self.usage_at_end.system.saturating_sub(self.usage_at_start.system),
-            workers: reports.iter().map(|report| report.usage.user + report.usage.system).collect(),
-            memory_bytes_max: io::memory_bytes_max(),
-            ..ClientUsage::default()
-        };
-        for report in &reports {
-            client.send_delay.merge(&report.send_delay);
-            client.queueing.merge(&report.queueing);
-        }
-        Outcome { streams, client, interval: self.measured, end, server_version }
-    }
-
-    fn stream(&self, index: usize, total: StreamBatch, reports: &[Report]) -> StreamOutcome {
-        let stream = &self.coordinator.spec.streams[index];
-        let (mut opening, mut reconnecting) = (Connects::default(), Connects::default());
-        let mut errors = ErrorBook::default();
-        let mut transactions_by_connection = vec![0; stream.connections as usize];
-        let (mut connections_opened, mut rolled_back, mut in_flight_at_end) = (0, 0, 0);
-        let mut in_flight_age_max = Duration::ZERO;
-        let mut silences = Vec::new();
-        for report in reports {
-            let of = &report.streams[index];
-            opening.merge(&of.opening);
-            reconnecting.merge(&of.reconnecting);
-            errors.merge(&of.errors);
-            connections_opened += of.opened;
-            rolled_back += of.rolled_back;
-            in_flight_at_end += of.in_flight.count;
-            in_flight_age_max = in_flight_age_max.max(of.in_flight.age_max);
-            silences.push(of.silences.clone());
-            for (_, number, count) in report.finished.iter().filter(|(of, _, _)| *of == index) {
-                transactions_by_connection[*number as usize] = *count;
-            }
-        }
-        StreamOutcome {
-            name: stream.name.clone(),
-            connections: stream.connections,
-            idle: stream.idle,
-            connections_opened,
-            opening,
-            reconnecting,
-            active: self.active(index, reports),
-            limit_reached: stream.limit.map(|_| self.done[index].0 == self.workers),
-            outages: outages(silences, self.start_ns),
-            transactions: total.all_transactions(),
-            by_transaction: total.transactions,
-            statements: total.statements,
-            schedule: total.schedule,
-            rolled_back,
-            errors: errors.into_counts(),
-            transactions_by_connection,
-            in_flight_at_end,
-            in_flight_age_max,
-        }
-    }
-
-    /// When a stream was active within the interval, since the load began.
-    fn active(&self, index: usize, reports: &[Report]) -> (Duration, Duration) {
-        let warm_up = self.coordinator.spec.warm_up;
-        let end = warm_up + self.measured;
-        let since_start = |ns: u64| Duration::from_nanos(ns.saturating_sub(self.start_ns));
-        let begin_ns = reports.iter().map(|report| report.streams[index].begin_ns).min().unwrap_or(0);
-        let from = since_start(begin_ns).clamp(warm_up, end);
-        let (count, done_ns) = self.done[index];
-        let until = if count == self.workers { since_start(done_ns).clamp(from, end) } else { end };
-        (from, until)
     }
 }

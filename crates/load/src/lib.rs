@@ -8,10 +8,13 @@
 
 mod arrival;
 mod bench;
+mod check;
 pub mod client;
+mod compose;
 mod connection;
 mod engine;
 mod execute;
+mod gather;
 pub mod histogram;
 pub mod io;
 pub mod null;

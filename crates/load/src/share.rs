@@ -39,7 +39,7 @@ enum Pace {
     Closed,
     Think(Think),
     Paced { every_ns: u64, lateness_max_ns: u64, firsts_ns: Vec<u64> },
-    Open { rate: Rate, gaps: Gaps, lateness_max_ns: u64, arrivals: Option<Arrivals> },
+    Open { rate: Rate, gaps: Gaps, lateness_max_ns: u64, arrivals: Option<Box<Arrivals>> },
 }
 
 /// One worker's share of a stream.
@@ -170,7 +170,7 @@ impl<'a> Share<'a> {
         self.watch.begin(self.begin_ns);
         if let Pace::Open { rate, gaps, arrivals, .. } = &mut self.pace {
             let random = Random::for_connection(self.seed.0, self.seed.1, SCHEDULE);
-            *arrivals = Some(Arrivals::new((rate, *gaps), random, self.deal, self.begin_ns));
+            *arrivals = Some(Box::new(Arrivals::new((rate, *gaps), random, self.deal, self.begin_ns)));
         }
     }
 

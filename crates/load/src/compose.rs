@@ -1,0 +1,289 @@
+//! How a connection composes its statements: draws their values, writes them as parameters or into the text, and keeps
+//! what a later statement needs of a row.
+
+use crate::{
+    bench::Bench,
+    connection::{Connection, Loss, Prepared},
+    program::{Drawer, Drawn, Input, Part, Program, Sentence},
+    spec::SlotIndex,
+};
+use std::io::Write as _;
+use wire::{
+    Value,
+    client::{Column, Reply, Row, Sink},
+    constants::status,
+};
+
+/// Parameters for which there is room on the stack; a statement with more allocates.
+const PARAMETERS_ON_STACK: usize = 24;
+
+/// Longest row of which something is kept for a later statement: whatever a server sends, thousands of connections fit
+/// into memory.
+const KEPT_ROW_BYTES_MAX: usize = 1 << 20;
+
+impl Connection {
+    /// Draws the parameters of a statement into the worker's buffers.
+    fn draw_parameters(&mut self, program: &Program, sentence: &Sentence, bench: &mut Bench<'_>) {
+        bench.drawn.clear();
+        bench.arena.clear();
+        for part in &sentence.parts {
+            if let Part::Parameter(input) = part {
+                let drawn = self.value(program, input, &mut bench.arena);
+                bench.drawn.push(drawn);
+            }
+        }
+    }
+
+    /// The value of an operand; a text is copied to the end of `arena`.
+    fn value(&mut self, program: &Program, input: &Input, arena: &mut Vec<u8>) -> Drawn {
+        match input {
+            Input::Draw(source) => {
+                let mut drawer = Drawer { random: &mut self.random, connection: self.number };
+                program.draw(source, &mut drawer, arena)
+            }
+            Input::SlotPlus(slot, add) => match self.slots[usize::from(*slot)] {
+                Drawn::Integer(number) => Drawn::Integer(number.wrapping_add(*add)),
+                Drawn::Text { start, end } => {
+                    // a number that was kept from a row of the text protocol
+                    let text = &self.arena[start as usize..end as usize];
+                    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+                    number.map_or(Drawn::Null, |number| Drawn::Integer(number.wrapping_add(*add)))
+                }
+                other => other,
+            },
+            Input::Slot(slot) => copy(self.slots[usize::from(*slot)], &self.arena, arena),
+        }
+    }
+
+    pub(crate) fn write_execute(
+        &mut self,
+        program: &Program,
+        index: usize,
+        bench: &mut Bench<'_>,
+    ) -> Result<(), Loss> {
+        self.draw_parameters(program, &program.statements[index], bench);
+        let place = self.prepared_index(program, index);
+        let (Some(session), Prepared::Ready(statement)) = (&mut self.session, &mut self.prepared[place])
+        else {
+            return Err(Loss::Closed);
+        };
+        let Bench { drawn, arena, out, .. } = bench;
+        if drawn.len() <= PARAMETERS_ON_STACK {
+            let mut values = [Value::Null; PARAMETERS_ON_STACK];
+            for (value, drawn) in values.iter_mut().zip(&*drawn) {
+                *value = as_value(*drawn, arena);
+            }
+            session.execute(statement, &values[..drawn.len()], out)?;
+        } else {
+            let values: Vec<Value<'_>> = drawn.iter().map(|drawn| as_value(*drawn, arena)).collect();
+            session.execute(statement, &values, out)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_text(
+        &mut self,
+        program: &Program,
+        sentence: &Sentence,
+        bench: &mut Bench<'_>,
+    ) -> Result<(), Loss> {
+        bench.text.clear();
+        bench.arena.clear();
+        let escapes = self.status & status::NO_BACKSLASH_ESCAPES == 0;
+        for part in &sentence.parts {
+            match part {
+                Part::Sql(sql) => bench.text.extend_from_slice(sql),
+                Part::Table(slot) => {
+                    write_plain(self.slots[usize::from(*slot)], &self.arena, &mut bench.text)
+                }
+                Part::Parameter(input) => {
+                    let drawn = self.value(program, input, &mut bench.arena);
+                    write_literal(drawn, &bench.arena, escapes, &mut bench.text);
+                }
+                Part::Inline(input) => {
+                    let drawn = self.value(program, input, &mut bench.arena);
+                    write_plain(drawn, &bench.arena, &mut bench.text);
+                }
+            }
+        }
+        let session = self.session.as_mut().ok_or(Loss::Closed)?;
+        Ok(session.query(&bench.text, &mut bench.out)?)
+    }
+
+    pub(crate) fn add_row(&mut self, program: &Program, head: &[Part], row: &[Part], bench: &mut Bench<'_>) {
+        let mut bulk = std::mem::take(&mut self.bulk);
+        if bulk.is_empty() {
+            self.write_plain_parts(program, head, bench, &mut bulk);
+        } else {
+            bulk.push(b',');
+        }
+        self.write_plain_parts(program, row, bench, &mut bulk);
+        self.bulk = bulk;
+    }
+
+    fn write_plain_parts(
+        &mut self,
+        program: &Program,
+        parts: &[Part],
+        bench: &mut Bench<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        for part in parts {
+            match part {
+                Part::Sql(sql) => out.extend_from_slice(sql),
+                Part::Table(slot) => write_plain(self.slots[usize::from(*slot)], &self.arena, out),
+                Part::Inline(input) | Part::Parameter(input) => {
+                    bench.arena.clear();
+                    let drawn = self.value(program, input, &mut bench.arena);
+                    write_plain(drawn, &bench.arena, out);
+                }
+            }
+        }
+    }
+}
+
+/// Takes the first row of a result into slots: see [`crate::spec::Statement::keep`].
+pub(crate) struct FirstRow<'a> {
+    pub(crate) keep: &'a [SlotIndex],
+    pub(crate) slots: &'a mut [Drawn],
+    pub(crate) arena: &'a mut Vec<u8>,
+    pub(crate) seen: &'a mut bool,
+}
+
+impl Sink for FirstRow<'_> {
+    fn wants_columns(&self) -> bool {
+        false
+    }
+
+    fn wants_rows(&self) -> bool {
+        !*self.seen
+    }
+
+    fn row_bytes_max(&self) -> usize {
+        KEPT_ROW_BYTES_MAX
+    }
+
+    fn column(&mut self, _: &Column<'_>) {}
+
+    fn row(&mut self, row: &Row<'_>) -> Result<(), wire::Error> {
+        *self.seen = true;
+        let mut values = row.values();
+        for slot in self.keep {
+            let value = values.next().transpose()?.unwrap_or(Value::Null);
+            self.slots[usize::from(*slot)] = match value {
+                Value::Null | Value::LongData => Drawn::Null,
+                Value::Int(number) => Drawn::Integer(number),
+                Value::UInt(number) => match i64::try_from(number) {
+                    Ok(number) => Drawn::Integer(number),
+                    Err(_) => text(number.to_string().as_bytes(), self.arena),
+                },
+                Value::Float(number) => Drawn::Real(f64::from(number)),
+                Value::Double(number) => Drawn::Real(number),
+                Value::Bytes(bytes) => text(bytes, self.arena),
+                Value::Date(date) => text(date.to_string().as_bytes(), self.arena),
+                Value::DateTime(moment) => text(moment.to_string().as_bytes(), self.arena),
+                Value::Time(time) => text(time.to_string().as_bytes(), self.arena),
+            };
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Reply) {
+        if !*self.seen {
+            for slot in self.keep {
+                self.slots[usize::from(*slot)] = Drawn::Null;
+            }
+        }
+    }
+}
+
+fn text(bytes: &[u8], arena: &mut Vec<u8>) -> Drawn {
+    let start = arena.len() as u32;
+    arena.extend_from_slice(bytes);
+    Drawn::Text { start, end: arena.len() as u32 }
+}
+
+fn copy(drawn: Drawn, from: &[u8], arena: &mut Vec<u8>) -> Drawn {
+    let Drawn::Text { start, end } = drawn else { return drawn };
+    text(&from[start as usize..end as usize], arena)
+}
+
+fn as_value(drawn: Drawn, arena: &[u8]) -> Value<'_> {
+    match drawn {
+        Drawn::Null => Value::Null,
+        Drawn::Integer(number) => Value::Int(number),
+        Drawn::Real(number) => Value::Double(number),
+        Drawn::Text { start, end } => Value::Bytes(&arena[start as usize..end as usize]),
+    }
+}
+
+/// Writes a value as it is, without quotes.
+pub(crate) fn write_plain(drawn: Drawn, arena: &[u8], out: &mut Vec<u8>) {
+    match drawn {
+        Drawn::Null => out.extend_from_slice(b"NULL"),
+        Drawn::Integer(number) => write_integer(number, out),
+        // writing to memory cannot fail
+        Drawn::Real(number) => drop(write!(out, "{number}")),
+        Drawn::Text { start, end } => out.extend_from_slice(&arena[start as usize..end as usize]),
+    }
+}
+
+fn write_integer(number: i64, out: &mut Vec<u8>) {
+    const DIGITS_MAX: usize = 20;
+    let mut digits = [0u8; DIGITS_MAX];
+    let mut at = DIGITS_MAX;
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Writes a value as an SQL literal. Quotes are doubled, which is right in every SQL mode; backslashes only where the
+/// server takes them as escapes.
+fn write_literal(drawn: Drawn, arena: &[u8], escapes: bool, out: &mut Vec<u8>) {
+    let Drawn::Text { start, end } = drawn else { return write_plain(drawn, arena, out) };
+    out.push(b'\'');
+    for &byte in &arena[start as usize..end as usize] {
+        if byte == b'\'' || (byte == b'\\' && escapes) {
+            out.push(byte);
+        }
+        out.push(byte);
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_cannot_break_out_of_their_quotes() {
+        let arena = br"it's a \ back";
+        let whole = Drawn::Text { start: 0, end: arena.len() as u32 };
+        let written = |escapes| {
+            let mut out = Vec::new();
+            write_literal(whole, arena, escapes, &mut out);
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(written(true), r"'it''s a \\ back'");
+        assert_eq!(written(false), r"'it''s a \ back'");
+    }
+
+    #[test]
+    fn integers_are_written_to_their_ends() {
+        for number in [0, 7, -7, 10, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            write_integer(number, &mut out);
+            assert_eq!(String::from_utf8(out).expect("digits"), number.to_string());
+        }
+    }
+}

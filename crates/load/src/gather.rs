@@ -1,0 +1,241 @@
+//! The coordinator's other half: merges the seconds of all workers, ends the load early where limits are reached, and makes
+//! the outcome.
+
+use crate::{
+    engine::{Control, Coordinator, Crew, Message, Progress, START_AHEAD},
+    io,
+    outage::outages,
+    record::{Batch, ErrorBook, Seconds, StreamBatch},
+    sample::{ClientUsage, Connects, End, Outcome, Phase, Sample, StreamOutcome},
+    spec::Begin,
+    worker::Report,
+};
+use std::{
+    sync::{
+        atomic::Ordering,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
+
+/// How often the coordinator looks whether it is to stop.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// Merges what the workers send.
+pub(crate) struct Gatherer<'a> {
+    coordinator: &'a Coordinator<'a>,
+    seconds: Seconds,
+    start_ns: u64,
+    workers: usize,
+    /// Seconds that not all workers have delivered yet, with the number of those that have.
+    partial: Vec<(usize, Box<Batch>)>,
+    totals: Vec<StreamBatch>,
+    /// How many workers have reached the limit of each stream, and when the last transaction of it ended.
+    done: Vec<(usize, u64)>,
+    measured: Duration,
+    usage_at_start: io::Usage,
+    usage_at_end: io::Usage,
+}
+
+impl<'a> Gatherer<'a> {
+    pub(crate) fn new(
+        coordinator: &'a Coordinator<'a>,
+        seconds: Seconds,
+        (start_ns, workers): (u64, usize),
+    ) -> Self {
+        Self {
+            coordinator,
+            seconds,
+            start_ns,
+            workers,
+            partial: Vec::new(),
+            totals: coordinator.programs.iter().map(StreamBatch::new).collect(),
+            done: vec![(0, 0); coordinator.programs.len()],
+            measured: Duration::ZERO,
+            usage_at_start: io::process_usage(),
+            usage_at_end: io::process_usage(),
+        }
+    }
+
+    pub(crate) fn gather(
+        &mut self,
+        crew: &Crew<'_>,
+        inbox: &Receiver<Message>,
+        tell: &mut dyn FnMut(Progress),
+    ) -> End {
+        let mut complete = 0;
+        while complete < self.seconds.count() {
+            match inbox.recv_timeout(LOOK_UP) {
+                Ok(Message::Second(batch)) => complete += u32::from(self.add(batch, crew, tell)),
+                Ok(Message::Done { stream, at_ns }) => self.note_done(stream, at_ns, crew),
+                Ok(Message::Hopeless(reason)) => return End::Failed(reason),
+                Ok(Message::Opened { .. } | Message::NotOpened { .. }) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return End::Failed("a worker ended early".to_owned()),
+            }
+            if self.coordinator.stop.is_stopped() {
+                return End::Interrupted;
+            }
+        }
+        End::Completed
+    }
+
+    /// A worker has reached the limit of a stream. When all have, those that waited for it begin; when all streams with
+    /// a limit have reached theirs, the load ends.
+    fn note_done(&mut self, stream: usize, at_ns: u64, crew: &Crew<'_>) {
+        let (count, last_ns) = &mut self.done[stream];
+        *count += 1;
+        *last_ns = at_ns.max(*last_ns);
+        if *count < self.workers {
+            return;
+        }
+        let Coordinator { spec, control, epoch, .. } = self.coordinator;
+        // all workers are to hear of it before the time has come
+        let soon_ns = (epoch.elapsed() + START_AHEAD).as_nanos() as u64;
+        for (other, begin) in spec.streams.iter().zip(&control.begins_ns) {
+            if other.begin == Begin::WhenDone(spec.streams[stream].name.clone()) {
+                begin.store(soon_ns, Ordering::Release);
+            }
+        }
+        let limited = spec.streams.iter().zip(&self.done).filter(|(stream, _)| stream.limit.is_some());
+        if limited.into_iter().all(|(_, (count, _))| *count == self.workers) {
+            self.seconds.cut(soon_ns - self.start_ns);
+            control.end_ns.store(soon_ns, Ordering::Release);
+        }
+        Control::wake(&crew.wakes);
+    }
+
+    /// Adds one worker's second. Returns whether that second is complete.
+    fn add(&mut self, mut batch: Box<Batch>, crew: &Crew<'_>, tell: &mut dyn FnMut(Progress)) -> bool {
+        let (worker, second) = (batch.worker, batch.second);
+        if second >= self.seconds.count() {
+            return false; // begun after the end had been moved
+        }
+        let place = self.partial.iter().position(|(_, other)| other.second == second);
+        let place = if let Some(place) = place {
+            let (count, sum) = &mut self.partial[place];
+            *count += 1;
+            sum.merge(&batch);
+            batch.clear();
+            // the worker may have ended already
+            let _ = crew.empties[worker].send(batch);
+            place
+        } else {
+            self.partial.push((1, batch));
+            self.partial.len() - 1
+        };
+        if self.partial[place].0 < self.workers {
+            return false;
+        }
+        let (_, mut whole) = self.partial.swap_remove(place);
+        self.finish_second(&whole, tell);
+        whole.clear();
+        let _ = crew.empties[whole.worker].send(whole);
+        true
+    }
+
+    fn finish_second(&mut self, whole: &Batch, tell: &mut dyn FnMut(Progress)) {
+        let seconds = &self.seconds;
+        let phase = seconds.phase(whole.second);
+        let last_of_warm_up = phase == Phase::WarmUp && seconds.phase(whole.second + 1) == Phase::Measure;
+        if last_of_warm_up {
+            self.usage_at_start = io::process_usage();
+        }
+        let is_first = self.measured.is_zero();
+        if phase == Phase::Measure {
+            self.measured += seconds.length(whole.second);
+            self.usage_at_end = io::process_usage();
+        }
+        for (index, stream) in whole.streams.iter().enumerate() {
+            if phase == Phase::Measure {
+                self.totals[index].add(stream, is_first);
+            }
+            tell(Progress::Sample(Box::new(Sample {
+                stream: index as u16,
+                second: whole.second,
+                phase,
+                length: seconds.length(whole.second),
+                transactions: stream.all_transactions(),
+                statements: stream.statements.clone(),
+                errors: stream.errors,
+                schedule: stream.schedule.clone(),
+            })));
+        }
+    }
+
+    pub(crate) fn outcome(mut self, reports: Vec<Report>, end: End, server_version: String) -> Outcome {
+        let totals = std::mem::take(&mut self.totals);
+        let streams = totals
+            .into_iter()
+            .enumerate()
+            .map(|(index, total)| self.stream(index, total, &reports))
+            .collect();
+        let mut client = ClientUsage {
+            cpu_user: self.usage_at_end.user.saturating_sub(self.usage_at_start.user),
+            cpu_system: self.usage_at_end.system.saturating_sub(self.usage_at_start.system),
+            workers: reports.iter().map(|report| report.usage.user + report.usage.system).collect(),
+            memory_bytes_max: io::memory_bytes_max(),
+            ..ClientUsage::default()
+        };
+        for report in &reports {
+            client.send_delay.merge(&report.send_delay);
+            client.queueing.merge(&report.queueing);
+        }
+        Outcome { streams, client, interval: self.measured, end, server_version }
+    }
+
+    fn stream(&self, index: usize, total: StreamBatch, reports: &[Report]) -> StreamOutcome {
+        let stream = &self.coordinator.spec.streams[index];
+        let (mut opening, mut reconnecting) = (Connects::default(), Connects::default());
+        let mut errors = ErrorBook::default();
+        let mut transactions_by_connection = vec![0; stream.connections as usize];
+        let (mut connections_opened, mut rolled_back, mut in_flight_at_end) = (0, 0, 0);
+        let mut in_flight_age_max = Duration::ZERO;
+        let mut silences = Vec::new();
+        for report in reports {
+            let of = &report.streams[index];
+            opening.merge(&of.opening);
+            reconnecting.merge(&of.reconnecting);
+            errors.merge(&of.errors);
+            connections_opened += of.opened;
+            rolled_back += of.rolled_back;
+            in_flight_at_end += of.in_flight.count;
+            in_flight_age_max = in_flight_age_max.max(of.in_flight.age_max);
+            silences.push(of.silences.clone());
+            for (_, number, count) in report.finished.iter().filter(|(of, _, _)| *of == index) {
+                transactions_by_connection[*number as usize] = *count;
+            }
+        }
+        StreamOutcome {
+            name: stream.name.clone(),
+            connections: stream.connections,
+            idle: stream.idle,
+            connections_opened,
+            opening,
+            reconnecting,
+            active: self.active(index, reports),
+            limit_reached: stream.limit.map(|_| self.done[index].0 == self.workers),
+            outages: outages(silences, self.start_ns),
+            transactions: total.all_transactions(),
+            by_transaction: total.transactions,
+            statements: total.statements,
+            schedule: total.schedule,
+            rolled_back,
+            errors: errors.into_counts(),
+            transactions_by_connection,
+            in_flight_at_end,
+            in_flight_age_max,
+        }
+    }
+
+    /// When a stream was active within the interval, since the load began.
+    fn active(&self, index: usize, reports: &[Report]) -> (Duration, Duration) {
+        let warm_up = self.coordinator.spec.warm_up;
+        let end = warm_up + self.measured;
+        let since_start = |ns: u64| Duration::from_nanos(ns.saturating_sub(self.start_ns));
+        let begin_ns = reports.iter().map(|report| report.streams[index].begin_ns).min().unwrap_or(0);
+        let from = since_start(begin_ns).clamp(warm_up, end);
+        let (count, done_ns) = self.done[index];
+        let until = if count == self.workers { since_start(done_ns).clamp(from, end) } else { end };
+        (from, until)
+    }
+}
