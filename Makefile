@@ -20,6 +20,7 @@ build: tools ## Build the release
 
 test: tools ## All quick tests, a real server included
 	$(CARGO) test --workspace
+	$(CARGO) test -p prony --bench peers -- --smoke
 	scripts/viewer.sh test
 
 test-long: tools ## The long tests too: every server version, simulations, bigger data sets
@@ -37,8 +38,8 @@ lint: tools ## Formatting, clippy, rustdoc, licences of dependencies, committed 
 fuzz: tools ## Attack the protocol parser from both sides, 60 s each
 	scripts/fuzz.sh 60
 
-bench: tools ## Compare the load engine with sysbench on the same server, as ratios
-	$(CARGO) bench -p prony --bench peers
+bench: tools ## Compare the load engine with other programs on the same servers, as ratios (FLAGS=--quick: 3 minutes)
+	$(CARGO) bench -p prony --bench peers -- $(FLAGS)
 
 viewer: ## Rebuild the report's viewer (needs Node.js; its result is committed)
 	scripts/viewer.sh build

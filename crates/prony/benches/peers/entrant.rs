@@ -1,0 +1,289 @@
+//! Who takes part: how each program is called for the same load, and what it reports.
+
+use crate::{process::measured, server::Site};
+use serde::Serialize;
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+/// How long a program may take to open its connections and to end, besides the load itself.
+const AROUND: Duration = Duration::from_secs(60);
+/// Bytes of the column that a point select returns; go-ycsb's field is made as long.
+const FIELD_BYTES: u32 = 119;
+
+/// A program that makes load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Prony,
+    Raw,
+    Sysbench,
+    MysqlSlap,
+    GoYcsb,
+}
+
+/// One participant of a heat.
+#[derive(Debug, Clone)]
+pub(crate) struct Entrant {
+    pub(crate) label: String,
+    pub(crate) tool: Tool,
+    pub(crate) connections: u32,
+    /// Threads of Prony's engine and of the raw client.
+    pub(crate) workers: Option<usize>,
+    /// Load of Prony that is not counted, s.
+    pub(crate) warm_up_s: u32,
+    /// Prony does what mysqlslap can: text, and always the same row.
+    pub(crate) like_slap: bool,
+}
+
+/// What all of a heat have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) site: Site,
+    /// One of sysbench's workloads.
+    pub(crate) workload: &'static str,
+    pub(crate) seconds: u32,
+    pub(crate) rows: u64,
+    /// Transactions per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a time.
+    pub(crate) expected_per_second: f64,
+}
+
+impl Job {
+    /// Queries that take about the time of a run, as many on each connection.
+    fn queries(&self, connections: u32) -> u64 {
+        let each = self.expected_per_second * f64::from(self.seconds) / f64::from(connections);
+        each.ceil().max(1.0) as u64 * u64::from(connections)
+    }
+}
+
+/// What a participant reached in one round.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Figures {
+    /// Transactions; a point select is one.
+    pub(crate) transactions_per_second: f64,
+    pub(crate) cpu_us_per_query: f64,
+    pub(crate) memory_mb: f64,
+}
+
+impl Tool {
+    /// Its version, or how to get it.
+    ///
+    /// # Errors
+    /// The remedy.
+    pub(crate) fn check(self) -> Result<String, String> {
+        let (name, flag, remedy) = match self {
+            Self::Prony | Self::Raw => return Ok(env!("CARGO_PKG_VERSION").to_owned()),
+            Self::Sysbench => ("sysbench", "--version", "Debian: apt install sysbench"),
+            Self::MysqlSlap => ("mysqlslap", "--version", "Debian: apt install mariadb-client"),
+            Self::GoYcsb => ("go-ycsb", "--help", "build it from its source, github.com/pingcap/go-ycsb"),
+        };
+        let output = Command::new(name).arg(flag).stderr(Stdio::null()).output();
+        let Ok(output) = output else { return Err(format!("{name} is not there ({remedy})")) };
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(match self {
+            Self::GoYcsb => name.to_owned(), // it does not know its version
+            _ => text.lines().next().unwrap_or(name).trim().to_owned(),
+        })
+    }
+}
+
+impl Entrant {
+    pub(crate) fn new(tool: Tool, connections: u32) -> Self {
+        let label = match tool {
+            Tool::Prony => "Prony",
+            Tool::Raw => "raw",
+            Tool::Sysbench => "sysbench",
+            Tool::MysqlSlap => "mysqlslap",
+            Tool::GoYcsb => "go-ycsb",
+        };
+        let label = label.to_owned();
+        Self { label, tool, connections, workers: None, warm_up_s: 0, like_slap: false }
+    }
+
+    /// One round.
+    ///
+    /// # Errors
+    /// The program's own words.
+    pub(crate) fn run(&self, job: &Job) -> Result<Figures, String> {
+        let mut command = match self.tool {
+            Tool::Prony => self.prony(job),
+            Tool::Raw => self.raw(job)?,
+            Tool::Sysbench => self.sysbench(job),
+            Tool::MysqlSlap => self.slap(job),
+            Tool::GoYcsb => go_ycsb("run", job, self.connections),
+        };
+        let length = Duration::from_secs(u64::from(job.seconds + self.warm_up_s));
+        let measured = measured(&mut command, length * 3 + AROUND)?;
+        let read = match self.tool {
+            Tool::Prony => prony_figures(&measured.text, self.warm_up_s > 0),
+            Tool::Raw => raw_figures(&measured.text),
+            Tool::Sysbench => sysbench_figures(&measured.text),
+            Tool::MysqlSlap => slap_figures(&measured.text),
+            Tool::GoYcsb => go_ycsb_figures(&measured.text),
+        };
+        let Some(read) = read.filter(|read| read.transactions_per_second > 0.0) else {
+            let said: Vec<_> = measured.text.lines().rev().take(3).collect();
+            return Err(format!("said something else: {}", said.join(" / ")));
+        };
+        Ok(Figures {
+            transactions_per_second: read.transactions_per_second,
+            cpu_us_per_query: read.cpu_us_per_query.unwrap_or(measured.cpu_s * 1e6 / read.queries),
+            memory_mb: measured.memory_mb,
+        })
+    }
+
+    fn prony(&self, job: &Job) -> Command {
+        let Job { site, .. } = job;
+        let rows = if self.like_slap { 1 } else { job.rows };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["load", job.workload, "--json"]).env("PRONY_PASSWORD", &site.password);
+        command.args(["--url", &format!("mysql://{}@{}/prony", site.user, site.address)]);
+        command.args(["--connections", &self.connections.to_string(), "--rows", &rows.to_string()]);
+        command.args(["--warm-up", &format!("{}s", self.warm_up_s)]);
+        command.args(["--duration", &format!("{}s", job.seconds)]);
+        command.args(["--protocol", if self.like_slap { "text" } else { "prepared" }]);
+        command.args(self.workers.iter().flat_map(|workers| ["--workers".to_owned(), workers.to_string()]));
+        command
+    }
+
+    fn raw(&self, job: &Job) -> Result<Command, String> {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let workers = self.workers.or(std::thread::available_parallelism().ok().map(usize::from));
+        let mut command = Command::new(own);
+        command.args(["raw", &job.site.address.to_string(), &job.site.user]);
+        command.args(
+            [self.connections as usize, workers.unwrap_or(1), job.seconds as usize].map(|n| n.to_string()),
+        );
+        command.env("PRONY_PASSWORD", &job.site.password);
+        Ok(command)
+    }
+
+    fn sysbench(&self, job: &Job) -> Command {
+        let Job { site, workload, seconds, rows, .. } = job;
+        let mut command = Command::new("sysbench");
+        command.args([
+            *workload,
+            &format!("--mysql-host={}", site.address.ip()),
+            &format!("--mysql-port={}", site.address.port()),
+            &format!("--mysql-user={}", site.user),
+            &format!("--mysql-password={}", site.password),
+            "--mysql-db=prony",
+            &format!("--threads={}", self.connections),
+            &format!("--time={seconds}"),
+            &format!("--table-size={rows}"),
+            "--rand-type=uniform",
+            "run",
+        ]);
+        command
+    }
+
+    fn slap(&self, job: &Job) -> Command {
+        let site = &job.site;
+        let queries = job.queries(self.connections);
+        let mut command = Command::new("mysqlslap");
+        command.args([
+            "--no-defaults",
+            "--no-drop",
+            "--create-schema=prony",
+            "--query=SELECT c FROM sbtest1 WHERE id=1",
+            &format!("--host={}", site.address.ip()),
+            &format!("--port={}", site.address.port()),
+            &format!("--user={}", site.user),
+            &format!("--password={}", site.password),
+            &format!("--concurrency={}", self.connections),
+            &format!("--number-of-queries={queries}"),
+        ]);
+        command
+    }
+}
+
+/// Makes go-ycsb's own table.
+///
+/// # Errors
+/// Its own words.
+pub(crate) fn load_go_ycsb(job: &Job) -> Result<(), String> {
+    const THREADS: u32 = 16;
+    let mut command = go_ycsb("load", job, THREADS);
+    measured(&mut command, AROUND).map(|_| ())
+}
+
+fn go_ycsb(verb: &str, job: &Job, threads: u32) -> Command {
+    let Job { site, rows, .. } = job;
+    let mut command = Command::new("go-ycsb");
+    command.args([verb, "mysql"]);
+    let operations = if verb == "run" { job.queries(threads) } else { *rows };
+    let properties = [
+        "workload=core".to_owned(),
+        "readproportion=1".to_owned(),
+        "updateproportion=0".to_owned(),
+        "requestdistribution=uniform".to_owned(),
+        "fieldcount=1".to_owned(),
+        format!("fieldlength={FIELD_BYTES}"),
+        format!("recordcount={rows}"),
+        format!("operationcount={operations}"),
+        format!("threadcount={threads}"),
+        format!("mysql.host={}", site.address.ip()),
+        format!("mysql.port={}", site.address.port()),
+        format!("mysql.user={}", site.user),
+        format!("mysql.password={}", site.password),
+        "mysql.db=prony".to_owned(),
+    ];
+    command.args(properties.iter().flat_map(|property| ["-p", property]));
+    command
+}
+
+/// What a program says itself.
+struct Said {
+    transactions_per_second: f64,
+    queries: f64,
+    /// Where the CPU time of the whole life is of no use because a warm-up is in it.
+    cpu_us_per_query: Option<f64>,
+}
+
+fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
+    let figures: serde_json::Value = serde_json::from_str(text).ok()?;
+    let number = |name: &str| figures.get(name)?.as_f64();
+    Some(Said {
+        transactions_per_second: number("transactions_per_second")?,
+        queries: number("statements")?,
+        cpu_us_per_query: number("client_cpu_us_per_statement").filter(|_| warmed_up),
+    })
+}
+
+fn raw_figures(text: &str) -> Option<Said> {
+    let (replies, seconds) = text.trim().split_once(' ')?;
+    let (replies, seconds): (f64, f64) = (replies.parse().ok()?, seconds.parse().ok()?);
+    Some(Said { transactions_per_second: replies / seconds, queries: replies, cpu_us_per_query: None })
+}
+
+fn sysbench_figures(text: &str) -> Option<Said> {
+    let number = |label: &str| {
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(label))?;
+        line.trim_start().split([' ', 's']).next()?.parse::<f64>().ok()
+    };
+    let time_s = number("total time:")?;
+    Some(Said {
+        transactions_per_second: number("transactions:")? / time_s,
+        queries: number("total:")?,
+        cpu_us_per_query: None,
+    })
+}
+
+fn slap_figures(text: &str) -> Option<Said> {
+    let number = |label: &str| {
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(label))?;
+        line.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let queries =
+        number("Number of clients running queries:")? * number("Average number of queries per client:")?;
+    let time_s = number("Average number of seconds to run all queries:")?;
+    Some(Said { transactions_per_second: queries / time_s, queries, cpu_us_per_query: None })
+}
+
+/// `READ   - Takes(s): 3.0, Count: 150000, OPS: 50000.1, Avg(us): ...`; the last such line is about the whole run.
+fn go_ycsb_figures(text: &str) -> Option<Said> {
+    let line = text.lines().rfind(|line| line.starts_with("READ "))?;
+    let number = |label: &str| line.split_once(label)?.1.trim().split(',').next()?.parse::<f64>().ok();
+    let queries = number("Count:")?;
+    Some(Said { transactions_per_second: number("OPS:")?, queries, cpu_us_per_query: None })
+}

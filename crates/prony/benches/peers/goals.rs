@@ -1,0 +1,54 @@
+//! What Prony promises, by connections.
+
+/// Bounds of one comparison; `None`: nothing is promised.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Goals {
+    /// Least ratio of throughput.
+    pub(crate) throughput_min: Option<f64>,
+    /// Greatest ratio of CPU time for each query.
+    pub(crate) cpu_max: Option<f64>,
+    /// Most memory, MB.
+    pub(crate) memory_mb_max: Option<f64>,
+}
+
+/// Against sysbench, on the null server.
+pub(crate) fn null_server(connections: u32) -> Goals {
+    let (throughput, cpu, memory) = match connections {
+        8 => (1.8, 0.5, None),
+        64 => (2.0, 0.42, None),
+        512 => (2.7, 0.27, None),
+        2048 => (3.5, 0.15, Some(25.0)),
+        _ => return Goals::default(),
+    };
+    Goals { throughput_min: Some(throughput), cpu_max: Some(cpu), memory_mb_max: memory }
+}
+
+/// Against the raw client.
+pub(crate) fn raw(_: u32) -> Goals {
+    Goals { throughput_min: Some(0.9), ..Goals::default() }
+}
+
+/// Many connections against a few.
+pub(crate) fn scale(connections: u32) -> Goals {
+    if connections < 10_000 {
+        return Goals::default();
+    }
+    Goals { throughput_min: Some(0.85), memory_mb_max: Some(80.0), ..Goals::default() }
+}
+
+/// Against sysbench, on a real server.
+pub(crate) fn real_server(connections: u32) -> Goals {
+    let throughput = match connections {
+        1..=16 => 0.97,
+        64 => 1.2,
+        256 => 1.15,
+        1024 | 4096 => 1.5,
+        _ => return Goals::default(),
+    };
+    Goals { throughput_min: Some(throughput), ..Goals::default() }
+}
+
+/// Where nothing is promised.
+pub(crate) fn none(_: u32) -> Goals {
+    Goals::default()
+}

@@ -1,0 +1,87 @@
+//! A heat: several programs under the same load, in interleaved rounds, and the ratios between two of them. A ratio is made
+//! within each round, so that what changes on the machine from round to round does not get into it.
+
+use crate::entrant::{Entrant, Figures, Job};
+use serde::Serialize;
+
+/// What all participants did.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Heat {
+    /// What is varied from heat to heat: connections.
+    pub(crate) at: u32,
+    pub(crate) results: Vec<Results>,
+}
+
+/// What one participant did.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Results {
+    pub(crate) label: String,
+    /// By round; shorter than that where it failed.
+    pub(crate) rounds: Vec<Figures>,
+    /// Its words when it failed; it was not asked again.
+    pub(crate) failure: Option<String>,
+}
+
+/// A figure of [`Figures`].
+pub(crate) type Measure = fn(&Figures) -> f64;
+
+/// Median and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Spread {
+    /// `None`: there is nothing.
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            f64::midpoint(values[middle - 1], values[middle])
+        };
+        Some(Self { median, min, max })
+    }
+}
+
+impl Heat {
+    /// Runs `rounds` rounds; who begins changes from round to round.
+    pub(crate) fn run(at: u32, entrants: &[Entrant], job: &Job, rounds: u32) -> Self {
+        let mut job = job.clone();
+        let empty =
+            |entrant: &Entrant| Results { label: entrant.label.clone(), rounds: Vec::new(), failure: None };
+        let mut results: Vec<Results> = entrants.iter().map(empty).collect();
+        for round in 0..rounds as usize {
+            for turn in 0..entrants.len() {
+                let index = (round + turn) % entrants.len();
+                let result = &mut results[index];
+                if result.failure.is_some() {
+                    continue;
+                }
+                match entrants[index].run(&job) {
+                    Ok(figures) => {
+                        job.expected_per_second = figures.transactions_per_second;
+                        result.rounds.push(figures);
+                    }
+                    Err(words) => result.failure = Some(words),
+                }
+            }
+        }
+        Self { at, results }
+    }
+
+    /// Median and ends of one participant's figure.
+    pub(crate) fn spread(&self, index: usize, measure: Measure) -> Option<Spread> {
+        Spread::of(self.results[index].rounds.iter().map(measure).collect())
+    }
+
+    /// `ours` divided by `theirs`, round by round.
+    pub(crate) fn ratio(&self, ours: usize, theirs: usize, measure: Measure) -> Option<Spread> {
+        let pairs = self.results[ours].rounds.iter().zip(&self.results[theirs].rounds);
+        Spread::of(pairs.map(|(ours, theirs)| measure(ours) / measure(theirs)).collect())
+    }
+}

@@ -1,0 +1,338 @@
+//! The load engine against other programs: on the null server, against the limit of the machine (`raw`), and on a real
+//! MariaDB. Interleaved rounds, medians, ratios with their spread, and whether they are what Prony promises. `make bench`
+//! runs it; `make bench FLAGS="--output BENCHMARKS.md"` renews the committed page.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its result")]
+
+mod entrant;
+mod flags;
+mod goals;
+mod heat;
+mod page;
+mod process;
+mod raw;
+mod section;
+mod server;
+mod table;
+
+use entrant::{Entrant, Job, Tool};
+use flags::{Flags, Hidden, Part};
+use heat::Heat;
+use page::Page;
+use section::{Comparison, Section};
+use server::{MariaDb, Null, Site};
+use std::process::ExitCode;
+
+const POINT_SELECT: &str = "oltp_point_select";
+const READ_WRITE: &str = "oltp_read_write";
+/// Connections with which very many are compared.
+const FEW: u32 = 512;
+/// Numbers of workers that are compared.
+const WORKERS: [usize; 4] = [1, 2, 3, 4];
+/// Connections while workers are compared.
+const WORKERS_CONNECTIONS: u32 = 64;
+/// Warm-up of Prony at MariaDB, s, so that each connection has prepared its statements as sysbench does before it begins:
+/// at least this, and one more for so many connections.
+const WARM_UP_S: u32 = 1;
+const CONNECTIONS_A_WARM_UP_SECOND: u32 = 1000;
+
+fn main() -> ExitCode {
+    let flags = Flags::of_the_command_line();
+    let result = match &flags.hidden {
+        Some(Hidden::Raw(options)) => raw::run(options)
+            .map(|(replies, seconds)| println!("{replies} {seconds}"))
+            .map_err(|error| error.to_string()),
+        None => measure(&flags),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(flags: &Flags) -> Result<(), String> {
+    let mut bench = Bench::new(flags);
+    println!("{}", bench.page.head());
+    let io = |error: std::io::Error| format!("the null server: {error}");
+    if [Part::Null, Part::Many, Part::Workers].into_iter().any(|part| flags.wants(part)) {
+        let null = Null::start().map_err(io)?;
+        bench.null_server(&null.site)?;
+        bench.many_connections(&null.site)?;
+        bench.workers(&null.site)?;
+    }
+    if [Part::PointSelect, Part::ReadWrite, Part::Others].into_iter().any(|part| flags.wants(part)) {
+        let most = flags.connections.iter().chain(&flags.others_connections).max().copied().unwrap_or(1);
+        match MariaDb::start(&flags.mariadb, most, flags.rows) {
+            Ok(server) => bench.mariadb(&server)?,
+            Err(error) => bench.page.missing.push(format!("MariaDB {}: {error}", flags.mariadb)),
+        }
+    }
+    bench.page.save().map_err(|error| format!("the result cannot be written: {error}"))?;
+    println!("{}", bench.page.targets());
+    for missing in &bench.page.missing {
+        println!("left out: {missing}");
+    }
+    Ok(())
+}
+
+/// Measures part by part.
+struct Bench<'a> {
+    flags: &'a Flags,
+    page: Page,
+    has_sysbench: bool,
+    /// Open files that a process may have.
+    files: u64,
+}
+
+impl<'a> Bench<'a> {
+    fn new(flags: &'a Flags) -> Self {
+        let (mut versions, mut missing) = (Vec::new(), Vec::new());
+        for tool in [Tool::Sysbench, Tool::MysqlSlap, Tool::GoYcsb] {
+            match tool.check() {
+                Ok(version) => versions.push(version),
+                Err(remedy) => missing.push(remedy),
+            }
+        }
+        let how = format!(
+            "{} rounds of {} s. To reproduce: `make bench FLAGS=\"--output BENCHMARKS.md\"` on a machine that does \
+             nothing else (`--help` lists the flags, `--quick` takes 3 minutes).",
+            flags.rounds, flags.seconds
+        );
+        let mut page = Page::new(how, versions, flags.output.clone(), flags.json.clone());
+        page.missing = missing;
+        Self { flags, page, has_sysbench: Tool::Sysbench.check().is_ok(), files: raise_open_files() }
+    }
+
+    fn job(&self, site: &Site, workload: &'static str) -> Job {
+        let Flags { seconds, rows, .. } = *self.flags;
+        Job { site: site.clone(), workload, seconds, rows, expected_per_second: 1000.0 }
+    }
+
+    /// Runs the heats of a section, saves after each, prints all in the end.
+    fn section(&mut self, section: Section, heats: &[(u32, Vec<Entrant>)], job: &Job) -> Result<(), String> {
+        eprintln!("{}:", section.title);
+        let (at, unit) = (self.page.sections.len(), section.unit);
+        self.page.sections.push(section);
+        for (connections, entrants) in heats {
+            eprint!("  {connections} connections");
+            let heat = Heat::run(*connections, entrants, job, self.flags.rounds);
+            for (index, results) in heat.results.iter().enumerate() {
+                match heat.spread(index, |figures| figures.transactions_per_second) {
+                    Some(spread) => eprint!(", {} {:.0}", results.label, spread.median),
+                    None => eprint!(", {} failed", results.label),
+                }
+            }
+            eprintln!(" {unit}");
+            self.page.sections[at].heats.push(heat);
+            self.page.save().map_err(|error| format!("the result cannot be written: {error}"))?;
+        }
+        println!("{}", self.page.sections[at].markdown());
+        Ok(())
+    }
+
+    fn null_server(&mut self, site: &Site) -> Result<(), String> {
+        if !self.flags.wants(Part::Null) {
+            return Ok(());
+        }
+        let tools: &[Tool] = if self.has_sysbench {
+            &[Tool::Prony, Tool::Raw, Tool::Sysbench]
+        } else {
+            &[Tool::Prony, Tool::Raw]
+        };
+        let heats = self.heats(&self.flags.null_connections, |connections| {
+            tools.iter().map(|&tool| Entrant::new(tool, connections)).collect()
+        });
+        let mut comparisons = vec![Comparison { ours: 0, theirs: 1, goals: goals::raw }];
+        if self.has_sysbench {
+            comparisons.insert(0, Comparison { ours: 0, theirs: 2, goals: goals::null_server });
+        }
+        let section = Section {
+            title: "Null server, point select, prepared".to_owned(),
+            remarks: vec![
+                "A server in another process that answers at once: what is measured is the client. `raw` is the limit: the \
+                 same sockets, threads and scheduling as Prony's engine, but always the same request, and of the reply only \
+                 bytes are counted."
+                    .to_owned(),
+            ],
+            unit: "queries/s",
+            heats: Vec::new(),
+            comparisons,
+        };
+        let job = self.job(site, POINT_SELECT);
+        self.section(section, &heats, &job)
+    }
+
+    fn many_connections(&mut self, site: &Site) -> Result<(), String> {
+        const WARM_UP_S: u32 = 2;
+        if !self.flags.wants(Part::Many) {
+            return Ok(());
+        }
+        let entrant = |connections: u32| Entrant {
+            label: format!("{connections} connections"),
+            warm_up_s: WARM_UP_S,
+            ..Entrant::new(Tool::Prony, connections)
+        };
+        let heats = self
+            .heats(&[self.flags.many_connections], |connections| vec![entrant(connections), entrant(FEW)]);
+        let section = Section {
+            title: "Null server, very many connections of Prony".to_owned(),
+            remarks: vec!["CPU time is that of the measurement interval.".to_owned()],
+            unit: "queries/s",
+            heats: Vec::new(),
+            comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::scale }],
+        };
+        let job = self.job(site, POINT_SELECT);
+        self.section(section, &heats, &job)
+    }
+
+    fn workers(&mut self, site: &Site) -> Result<(), String> {
+        if !self.flags.wants(Part::Workers) {
+            return Ok(());
+        }
+        let heats = self.heats(&[WORKERS_CONNECTIONS], |connections| {
+            let entrant = |workers: usize| Entrant {
+                label: if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") },
+                workers: Some(workers),
+                ..Entrant::new(Tool::Prony, connections)
+            };
+            WORKERS.map(entrant).into()
+        });
+        let section = Section {
+            title: "Null server, cost of a query by number of Prony's workers".to_owned(),
+            remarks: vec![
+                "64 connections. Workers share nothing, so the CPU time of a query should stay the same. Throughput can only grow where there \
+                 are processors for more workers and for the server."
+                    .to_owned(),
+            ],
+            unit: "queries/s",
+            heats: Vec::new(),
+            comparisons: Vec::new(),
+        };
+        let job = self.job(site, POINT_SELECT);
+        self.section(section, &heats, &job)
+    }
+
+    fn mariadb(&mut self, server: &MariaDb) -> Result<(), String> {
+        self.page.note("server", format!("{}, {}, defaults otherwise", server.name, server.settings));
+        for (part, workload) in [(Part::PointSelect, POINT_SELECT), (Part::ReadWrite, READ_WRITE)] {
+            if self.flags.wants(part) && self.has_sysbench {
+                self.against_sysbench(server, workload)?;
+            }
+        }
+        if self.flags.wants(Part::Others) {
+            self.against_mysqlslap(server)?;
+            self.against_go_ycsb(server)?;
+        }
+        Ok(())
+    }
+
+    fn against_sysbench(&mut self, server: &MariaDb, workload: &'static str) -> Result<(), String> {
+        let heats = self.heats(&self.flags.connections, |connections| {
+            vec![warmed(connections), Entrant::new(Tool::Sysbench, connections)]
+        });
+        let section = Section {
+            title: format!("{}, {workload}, prepared", server.name),
+            remarks: vec![format!(
+                "One table of {} rows, uniform. sysbench has prepared its statements before it begins to measure, so \
+                 Prony gets a warm-up; its CPU time is that of the measurement interval.",
+                whole_rows(self.flags.rows)
+            )],
+            unit: if workload == READ_WRITE { "transactions/s" } else { "queries/s" },
+            heats: Vec::new(),
+            comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::real_server }],
+        };
+        let job = self.job(&server.site, workload);
+        self.section(section, &heats, &job)
+    }
+
+    fn against_mysqlslap(&mut self, server: &MariaDb) -> Result<(), String> {
+        if Tool::MysqlSlap.check().is_err() {
+            return Ok(());
+        }
+        let heats = self.heats(&self.flags.others_connections, |connections| {
+            let ours = Entrant { label: "Prony (text)".to_owned(), like_slap: true, ..warmed(connections) };
+            vec![ours, Entrant::new(Tool::MysqlSlap, connections)]
+        });
+        let section = Section {
+            title: format!("{}, mysqlslap", server.name),
+            remarks: vec![
+                "mysqlslap cannot prepare and cannot draw: here both send the same text for always the same row. Not \
+                 comparable: mysqlslap runs a number of queries in place of a time, the time to connect counts, and it \
+                 measures no latency of single queries."
+                    .to_owned(),
+            ],
+            unit: "queries/s",
+            heats: Vec::new(),
+            comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::none }],
+        };
+        let job = self.job(&server.site, POINT_SELECT);
+        self.section(section, &heats, &job)
+    }
+
+    fn against_go_ycsb(&mut self, server: &MariaDb) -> Result<(), String> {
+        let job = self.job(&server.site, POINT_SELECT);
+        if Tool::GoYcsb.check().is_err() {
+            return Ok(());
+        }
+        if let Err(words) = entrant::load_go_ycsb(&job) {
+            self.page.missing.push(format!("go-ycsb, which could not make its table: {words}"));
+            return Ok(());
+        }
+        let heats = self.heats(&self.flags.others_connections, |connections| {
+            vec![warmed(connections), Entrant::new(Tool::GoYcsb, connections)]
+        });
+        let section = Section {
+            title: format!("{}, go-ycsb", server.name),
+            remarks: vec![
+                "YCSB's workload C (only reads, uniform) with one field as long as sysbench's column: prepared point \
+                 selects like sysbench's. Not comparable: go-ycsb's own table has a text of about 24 characters as its \
+                 key in place of an integer."
+                    .to_owned(),
+            ],
+            unit: "queries/s",
+            heats: Vec::new(),
+            comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::none }],
+        };
+        self.section(section, &heats, &job)
+    }
+
+    /// A heat for each number of connections for which there are open files enough.
+    fn heats(&mut self, rungs: &[u32], entrants: impl Fn(u32) -> Vec<Entrant>) -> Vec<(u32, Vec<Entrant>)> {
+        /// Files that a process has open besides its connections.
+        const OTHER_FILES: u64 = 100;
+        let mut heats = Vec::new();
+        for &connections in rungs {
+            let needed = u64::from(connections) + OTHER_FILES;
+            if needed <= self.files {
+                heats.push((connections, entrants(connections)));
+            } else {
+                self.page.missing.push(format!(
+                    "{connections} connections: only {} files may be open (`ulimit -Hn {needed}` as root)",
+                    self.files
+                ));
+            }
+        }
+        heats
+    }
+}
+
+/// Prony at MariaDB.
+fn warmed(connections: u32) -> Entrant {
+    let warm_up_s = WARM_UP_S + connections / CONNECTIONS_A_WARM_UP_SECOND;
+    Entrant { warm_up_s, ..Entrant::new(Tool::Prony, connections) }
+}
+
+fn whole_rows(rows: u64) -> String {
+    table::whole(rows as f64)
+}
+
+/// Raises the limit of open files, which all programs inherit, as far as the system lets; returns it.
+fn raise_open_files() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // where it is refused, the old limit holds
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
