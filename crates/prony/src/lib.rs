@@ -6,6 +6,7 @@ pub mod analyse;
 pub mod arrival;
 pub mod cli;
 pub mod dataset;
+pub mod doctor;
 pub mod plan;
 pub mod provision;
 pub mod report;

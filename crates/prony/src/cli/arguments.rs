@@ -48,6 +48,13 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: ServerCommand,
     },
+    /// Look for what would spoil measurements on this machine, and say what mends it
+    #[command(after_help = "It changes nothing. Exit code 0, whatever it finds.")]
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// A server without a database, for measuring the load engine itself
     #[command(hide = true)]
     NullServer {

@@ -4,6 +4,7 @@
 //! Data goes to stdout, progress and remarks to stderr.
 
 mod arguments;
+mod doctor;
 mod failure;
 mod figures;
 mod flags;
@@ -54,6 +55,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Cleanup(options) => prepare::cleanup(&options),
         Command::Report(options) => report::report(&options),
         Command::List(options) => list::list(&options),
+        Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),
         Command::NullServer { port } => NullServer::start(port)
             .and_then(NullServer::join)

@@ -2,6 +2,7 @@
 
 use super::{
     arguments::{PlanOptions, RunOptions, StudyOptions},
+    doctor,
     failure::{Failure, chain},
     interrupt,
     progress::RunProgress,
@@ -46,6 +47,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         (store.begin(&plan, &machine).map_err(|error| Failure::cannot_begin(chain(&error)))?, BTreeSet::new())
     };
     announce(&plan, id, &done, &store);
+    doctor::remark(&provisioner.places().instances());
     let stop = interrupt::stop_on_signals();
     let provisioner = provisioner.heeding(Arc::clone(&stop));
     let mut progress = RunProgress::new((plan.trials.len() - done.len()) as u32);

@@ -12,7 +12,7 @@ impl Machine {
     #[must_use]
     pub fn of_this_host() -> Self {
         let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let control_group = ControlGroup::of_this_process();
+        let control_group = ControlGroup::below(Path::new("/"));
         Self {
             cpu_model: cpu_model(&processor),
             cpus: cpus(),
@@ -83,7 +83,8 @@ fn virtualisation(cpuinfo: &str) -> String {
 }
 
 /// The control groups of this process, of version 2 or 1, as seen below `/sys/fs/cgroup`.
-struct ControlGroup {
+#[derive(Debug)]
+pub struct ControlGroup {
     /// Directories from the process's own group up to the root: the tightest limit of all holds.
     unified: Vec<PathBuf>,
     cpu: Vec<PathBuf>,
@@ -91,9 +92,11 @@ struct ControlGroup {
 }
 
 impl ControlGroup {
-    fn of_this_process() -> Self {
-        let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let root = Path::new("/sys/fs/cgroup");
+    /// From the files of the kernel below `root`, which is `/` but in tests.
+    #[must_use]
+    pub fn below(root: &Path) -> Self {
+        let text = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+        let root = &root.join("sys/fs/cgroup");
         let of = |controller: &str| path_of(&text, controller);
         Self {
             unified: up_to(root, of("")),
@@ -102,7 +105,9 @@ impl ControlGroup {
         }
     }
 
-    fn cpu_limit(&self) -> Option<f64> {
+    /// Processors that may be used; `None`: no limit.
+    #[must_use]
+    pub fn cpu_limit(&self) -> Option<f64> {
         let second = lowest(&self.unified, |group| parse_cpu_max(&read(group, "cpu.max")?));
         let first = lowest(&self.cpu, |group| {
             let quota: f64 = read(group, "cpu.cfs_quota_us")?.trim().parse().ok()?;
@@ -112,7 +117,9 @@ impl ControlGroup {
         second.or(first)
     }
 
-    fn memory_limit_bytes(&self) -> Option<u64> {
+    /// Memory that may be used, bytes; `None`: no limit.
+    #[must_use]
+    pub fn memory_limit_bytes(&self) -> Option<u64> {
         /// Version 1 says "no limit" by a number near 2^63.
         const NO_LIMIT: f64 = 4e18;
         let number = |text: String| text.trim().parse::<f64>().ok().filter(|bytes| *bytes < NO_LIMIT);

@@ -3,6 +3,7 @@
 mod machine;
 mod sampler;
 
+pub use machine::ControlGroup;
 pub use sampler::Sampler;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,92 @@
+//! `prony doctor`, and what a run says of its machine before it begins.
+
+use super::{
+    failure::{Failure, chain},
+    report::print,
+    run::colour,
+};
+use crate::{
+    doctor::{self, Effort, Files, Finding, Level, Observed},
+    provision::Places,
+};
+use serde_json::json;
+use std::path::Path;
+
+/// Version of what `--json` prints.
+const FORMAT: u32 = 1;
+/// Columns before a finding's text.
+const INDENT: usize = 26;
+/// Widest text where the terminal does not say how wide it is.
+const WIDTH_DEFAULT: usize = 110;
+
+pub(super) fn doctor(json: bool) -> Result<(), Failure> {
+    let places = Places::of_user().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let directory = places.instances();
+    let observed = Observed::of_this_machine(&directory, Effort::Full).map_err(|error| {
+        Failure::cannot_begin(format!(
+            "cannot look at the disk of {}: {error}; set XDG_STATE_HOME to a directory that may be written",
+            directory.display()
+        ))
+    })?;
+    let mut findings = doctor::examine(&Files::of_this_machine(), &observed);
+    if json {
+        let object = json!({ "format": FORMAT, "findings": findings });
+        return print(&format!("{}\n", serde_json::to_string_pretty(&object).expect("plain values")));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    let width = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
+    let coloured = colour(&std::io::stdout());
+    let text: String = findings.iter().map(|finding| words(finding, width, coloured)).collect();
+    print(&(text + &summary(&findings)))
+}
+
+/// Tells, before a run, what hurts on this machine.
+#[expect(clippy::print_stderr, reason = "remarks of the command")]
+pub(super) fn remark(directory: &Path) {
+    // Where the disk cannot be looked at, the first server will say so better.
+    let Ok(observed) = Observed::of_this_machine(directory, Effort::Short) else { return };
+    let findings = doctor::examine(&Files::of_this_machine(), &observed);
+    for finding in findings.iter().filter(|finding| finding.level == Level::Warning) {
+        eprintln!("remark: {}: {}; {}. {}", finding.id, finding.read, finding.effect, finding.remedy);
+    }
+}
+
+fn words(finding: &Finding, width: usize, coloured: bool) -> String {
+    let (label, colour) = match finding.level {
+        Level::Fine => ("fine", 32),
+        Level::Note => ("note", 36),
+        Level::Warning => ("warning", 33),
+    };
+    let label = if coloured { format!("\x1b[{colour}m{label:8}\x1b[0m") } else { format!("{label:8}") };
+    let mut text = format!("{label}{:18}", finding.id);
+    let room = width.saturating_sub(INDENT).max(INDENT);
+    let mend = if finding.remedy.is_empty() { String::new() } else { format!("mend: {}", finding.remedy) };
+    let parts = [finding.read.clone(), finding.effect.clone(), mend];
+    let lines = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| wrapped(part, room));
+    let lines: Vec<_> = lines.collect();
+    text.push_str(&lines.join(&format!("\n{}", " ".repeat(INDENT))));
+    text + "\n"
+}
+
+/// Lines of at most `room` letters, broken between words.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("never empty");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+fn summary(findings: &[Finding]) -> String {
+    let count = |level| findings.iter().filter(|finding| finding.level == level).count();
+    let (warnings, notes, fine) = (count(Level::Warning), count(Level::Note), count(Level::Fine));
+    format!("\n{} looked at: {warnings} to mend, {notes} to know, {fine} fine\n", findings.len())
+}
