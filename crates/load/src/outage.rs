@@ -4,10 +4,9 @@
 use crate::sample::Outage;
 use std::time::Duration;
 
-/// A silence is noted from this length on when something failed in it.
-const FAILED_MIN_NS: u64 = 10_000_000;
-/// And from this length on when nothing did: another worker of the stream may have had the failure.
-const QUIET_MIN_NS: u64 = 100_000_000;
+/// A silence is noted from this length on, also where nothing failed in it: another worker of the stream may have had the
+/// failure. Shorter ones are errors and slow replies, and counted as that; a busy client alone can make some of 10 ms.
+const SILENCE_MIN_NS: u64 = 100_000_000;
 /// Most silences that a worker keeps of one stream: the longest ones.
 const KEPT_MAX: usize = 512;
 
@@ -38,7 +37,7 @@ impl Watch {
 
     #[inline]
     pub(crate) fn success(&mut self, now_ns: u64) {
-        if self.failed_ns.is_some() || now_ns.saturating_sub(self.success_ns) >= QUIET_MIN_NS {
+        if self.failed_ns.is_some() || now_ns.saturating_sub(self.success_ns) >= SILENCE_MIN_NS {
             self.note(now_ns, true);
         }
         self.success_ns = now_ns;
@@ -61,8 +60,7 @@ impl Watch {
     fn note(&mut self, until_ns: u64, recovered: bool) {
         let silence =
             Silence { from_ns: self.success_ns, until_ns, failed_ns: self.failed_ns.take(), recovered };
-        let least = if silence.failed_ns.is_some() { FAILED_MIN_NS } else { QUIET_MIN_NS };
-        if silence.length() < least {
+        if silence.length() < SILENCE_MIN_NS {
             return;
         }
         if self.kept.len() < KEPT_MAX {
@@ -106,7 +104,7 @@ pub(crate) fn outages(mut of_workers: Vec<Vec<Silence>>, start_ns: u64) -> Vec<O
                 until: since_start(silence.until_ns),
                 recovered: silence.recovered,
             };
-            (silence.until_ns.saturating_sub(from_ns) >= FAILED_MIN_NS).then_some(outage)
+            (silence.until_ns.saturating_sub(from_ns) >= SILENCE_MIN_NS).then_some(outage)
         })
         .collect()
 }
