@@ -2,7 +2,7 @@
 // schemas/report.json.
 
 /** The version of the form that this viewer knows. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 export interface Estimate {
   value: number;
@@ -13,22 +13,32 @@ export interface Estimate {
 export interface Point {
   levels: Record<string, string>;
   server: string;
+  stream: string;
   connections: number;
   trials: number;
   throughput: Estimate;
+  schedule: { offered_per_second: number } | null;
+  /** Trials that could not keep up with what was offered. */
+  overloaded: number;
   latency_ms: Record<string, Estimate>;
   latency_curve: [share: number, ms: number][];
-  doubts: string[];
 }
 
 export interface Series {
-  server: string;
+  name: string;
   points: (number | null)[];
+}
+
+export interface Rung {
+  label: string;
+  /** Null: it is no number. */
+  value: number | null;
 }
 
 export interface Group {
   title: string;
-  connections: number[];
+  stream: string;
+  rungs: Rung[];
   series: Series[];
 }
 
@@ -36,6 +46,8 @@ export interface Seconds {
   second: number[];
   warm_up: number;
   throughput: number[];
+  /** Empty where nothing is offered at times fixed beforehand. */
+  offered: number[];
   p95_ms: (number | null)[];
   p99_ms: (number | null)[];
   errors: number[];
@@ -45,15 +57,14 @@ export interface Trial {
   number: number;
   block: number;
   server: string;
-  connections: number;
   levels: Record<string, string>;
   failure: string | null;
-  seconds: Seconds;
+  streams: { name: string; seconds: Seconds }[];
 }
 
 export interface Report {
   format: number;
-  servers: { name: string }[];
+  axis: { kind: "rate" | "connections" | "number" | "names"; title: string };
   groups: Group[];
   points: Point[];
   trials: Trial[];
@@ -62,13 +73,30 @@ export interface Report {
 /** Texts by section and key; see crates/prony/src/report/words. */
 export type Words = Record<string, Record<string, string>>;
 
-/** Trials of a group at one number of connections, in the order of execution. */
-export function trialsOf(report: Report, group: Group, connections: number): Trial[] {
-  const members = group.series.flatMap((series) => series.points).filter((index) => index !== null);
-  const levels = members.map((index) => report.points[index]?.levels ?? {});
-  const belongs = (trial: Trial) =>
-    levels.some((known) => Object.entries(known).every(([factor, level]) => trial.levels[factor] === level));
-  return report.trials.filter(
-    (trial) => trial.failure === null && trial.connections === connections && belongs(trial),
-  );
+/** The seconds of one stream in one trial, and the series that it belongs to. */
+export interface Course {
+  number: number;
+  block: number;
+  series: string;
+  seconds: Seconds;
+}
+
+/** Trials of a group at one place of the axis, in the order of execution. */
+export function coursesOf(report: Report, group: Group, place: number): Course[] {
+  const courses = group.series.flatMap((series) => {
+    const index = series.points[place];
+    const point = index == null ? undefined : report.points[index];
+    if (!point) return [];
+    // Which stream it is stands among the levels of a point; a trial has all streams.
+    const levels = Object.entries(point.levels).filter(([factor]) => factor !== "stream");
+    const belongs = (trial: Trial) =>
+      trial.failure === null &&
+      trial.server === point.server &&
+      levels.every(([factor, level]) => trial.levels[factor] === level);
+    return report.trials.filter(belongs).flatMap((trial) => {
+      const stream = trial.streams.find((one) => one.name === point.stream);
+      return stream ? [{ number: trial.number, block: trial.block, series: series.name, seconds: stream.seconds }] : [];
+    });
+  });
+  return courses.sort((a, b) => a.number - b.number);
 }

@@ -25,16 +25,16 @@ function embedded<T>(id: string): T {
   return JSON.parse(document.getElementById(id)?.textContent ?? "null") as T;
 }
 
-/** A drop-down list with its label; returns the list. */
-function chooser(label: string, values: string[], chosen: string): { element: HTMLElement; list: HTMLSelectElement } {
+/** A drop-down list with its label; returns the list. `texts` are what is shown for each value. */
+function chooser(label: string, values: string[], texts: string[], chosen: string): { element: HTMLElement; list: HTMLSelectElement } {
   const element = document.createElement("label");
   element.className = "chooser";
   element.append(`${label} `);
   const list = document.createElement("select");
-  for (const value of values) {
+  for (const [place, value] of values.entries()) {
     const option = document.createElement("option");
     option.value = value;
-    option.textContent = /^\d+$/.test(value) ? Number(value).toLocaleString("en-US") : value;
+    option.textContent = texts[place] ?? value;
     option.selected = value === chosen;
     list.append(option);
   }
@@ -85,17 +85,18 @@ class Chart {
 
   private addChooser(): void {
     const html = this.words["html"] ?? {};
-    const rungs = this.group.connections.map(String);
+    const rungs = this.group.rungs.map((_, place) => String(place));
+    const labels = this.group.rungs.map((rung) => rung.label);
     const kind = this.place.dataset["chart"];
-    const [label, values, chosen] =
+    const [label, values, texts, chosen] =
       kind === "latency"
-        ? [html["percentile"] ?? "", PERCENTILES, "p95"]
+        ? [html["percentile"] ?? "", PERCENTILES, PERCENTILES, "p95"]
         : kind === "throughput"
-          ? ["", [], ""]
-          : [html["rung"] ?? "", rungs, rungs.at(-1) ?? ""];
+          ? ["", [], [], ""]
+          : [this.report.axis.title, rungs, labels, rungs.at(-1) ?? ""];
     this.choice = chosen;
     if (values.length < 2) return;
-    const { element, list } = chooser(label, values, chosen);
+    const { element, list } = chooser(label, values, texts, chosen);
     list.addEventListener("change", () => {
       this.choice = list.value;
       drawAll();

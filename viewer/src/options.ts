@@ -1,7 +1,7 @@
 // From the report to the options of each chart. Pure: no page, no ECharts instance.
 
 import type { Group, Point, Report, Words } from "./document";
-import { trialsOf } from "./document";
+import { coursesOf } from "./document";
 import { escape, number, percentile, tick } from "./format";
 import { SYMBOLS, type Theme } from "./theme";
 
@@ -25,9 +25,10 @@ function word(context: Context, section: string, key: string): string {
   return context.words[section]?.[key] ?? key;
 }
 
-/** Colour and symbol of a server are the same in every chart of a report. */
-function look(context: Context, server: string): { colour: string; symbol: string } {
-  const place = Math.max(0, context.report.servers.findIndex((known) => known.name === server));
+/** Colour and symbol of a series are the same in every chart of a report. */
+function look(context: Context, name: string): { colour: string; symbol: string } {
+  const names = [...new Set(context.report.groups.flatMap((group) => group.series.map((series) => series.name)))];
+  const place = Math.max(0, names.indexOf(name));
   const { series } = context.theme;
   return { colour: series[place % series.length] ?? "", symbol: SYMBOLS[place % SYMBOLS.length] ?? "circle" };
 }
@@ -104,19 +105,34 @@ export function logarithmic(values: (number | null | undefined)[]): Option {
   return { type: "log", min: steps[first], max: steps[last], ticks };
 }
 
-/** Connections double from rung to rung, so the axis is logarithmic, with a tick at each rung. */
+/** Where a rung stands on the horizontal axis: names one after another. */
+function placeOf(group: Group, place: number): number {
+  return group.rungs[place]?.value ?? place;
+}
+
+/** The horizontal axis with a tick at each rung. What doubles from rung to rung gets a logarithmic one. */
 function rungs(context: Context, group: Group): Option {
-  const first = group.connections[0] ?? 1;
-  const last = group.connections.at(-1) ?? 1;
-  const label = { color: context.theme.faint, fontSize: 12, hideOverlap: true, formatter: tick };
-  return below(context, word(context, "head", "connections"), {
-    type: "log",
-    logBase: 2,
-    min: first / 1.25,
-    max: last * 1.25,
-    axisLabel: { ...label, customValues: group.connections },
-    axisTick: { lineStyle: { color: context.theme.faint }, customValues: group.connections },
-  });
+  const { axis } = context.report;
+  if (axis.kind === "names") {
+    return below(context, axis.title, {
+      type: "category",
+      data: group.rungs.map((rung) => rung.label),
+      axisLabel: { color: context.theme.faint, fontSize: 11, interval: 0, rotate: group.rungs.length > 3 ? 25 : 0, hideOverlap: false },
+      nameGap: group.rungs.length > 3 ? 62 : 30,
+    });
+  }
+  const values = group.rungs.map((rung) => rung.value ?? 0);
+  const first = values[0] ?? 1;
+  const last = values.at(-1) ?? 1;
+  const marks = {
+    axisLabel: { color: context.theme.faint, fontSize: 12, hideOverlap: true, formatter: tick, customValues: values },
+    axisTick: { lineStyle: { color: context.theme.faint }, customValues: values },
+  };
+  if (first > 0 && (axis.kind === "connections" || last / first > 8)) {
+    return below(context, axis.title, { type: "log", logBase: 2, min: first / 1.25, max: last * 1.25, ...marks });
+  }
+  const room = (last - first || Math.abs(last) || 1) * 0.06;
+  return below(context, axis.title, { type: "value", min: first - room, max: last + room, ...marks });
 }
 
 /** The vertical logarithmic axis of these values. */
@@ -164,31 +180,55 @@ function whiskers(server: string, rows: Row[], colour: string, axes: Option = {}
   };
 }
 
-/** Lines with error bars over the ladder of connections, one for each server. */
+/** Lines with error bars along the axis, one for each series. An overloaded point is hollow. Names are not joined. */
 function ladder(context: Context, group: Group, pick: (point: Point) => Point["throughput"] | undefined): Option[] {
+  const joined = context.report.axis.kind !== "names";
   return group.series.flatMap((series) => {
-    const { colour, symbol } = look(context, series.server);
-    const rows: Row[] = series.points.map((index, place) => {
-      const point = index === null ? undefined : context.report.points[index];
+    const { colour, symbol } = look(context, series.name);
+    const points = series.points.map((index) => (index === null ? undefined : context.report.points[index]));
+    const rows: Row[] = points.map((point, place) => {
       const estimate = point && pick(point);
-      const x = group.connections[place] ?? 0;
+      const x = placeOf(group, place);
       return estimate ? [x, estimate.value, estimate.low, estimate.high] : [x, null, null, null];
     });
+    const hollow = { color: context.theme.surface, borderColor: colour, borderWidth: 2 };
     const line = {
-      name: series.server,
+      name: series.name,
       type: "line",
-      data: rows,
+      data: rows.map((value, place) => (points[place]?.overloaded ? { value, itemStyle: hollow, symbolSize: 11 } : value)),
       encode: { x: 0, y: 1 },
       symbol,
       symbolSize: 8,
       showAllSymbol: true,
       connectNulls: false,
       itemStyle: { color: colour },
-      lineStyle: { color: colour, width: 2 },
+      lineStyle: { color: colour, width: joined ? 2 : 0 },
       emphasis: { focus: "series" },
     };
-    return [line, whiskers(series.server, rows, colour)];
+    return [line, whiskers(series.name, rows, colour)];
   });
+}
+
+/** What was offered, where starts have times fixed beforehand: one faint line, since all series are offered the same. */
+function offered(context: Context, group: Group): Option[] {
+  const data = group.rungs.map((_, place) => {
+    const indices = group.series.map((series) => series.points[place] ?? null);
+    const found = indices.map((index) => (index === null ? null : context.report.points[index]?.schedule));
+    return [placeOf(group, place), found.find((schedule) => schedule)?.offered_per_second ?? null];
+  });
+  if (data.every(([, rate]) => rate === null)) return [];
+  const { faint } = context.theme;
+  return [
+    {
+      name: word(context, "html", "offered"),
+      type: "line",
+      data,
+      symbol: "none",
+      itemStyle: { color: faint },
+      lineStyle: { color: faint, width: 1.5, type: "dashed" },
+      z: 1,
+    },
+  ];
 }
 
 interface Hovered {
@@ -211,66 +251,78 @@ function tooltip(title: string, rows: { colour: string; name: string; value: str
   return `<strong>${escape(title)}</strong><table style="margin-top:4px;border-collapse:collapse">${cells.join("")}</table>`;
 }
 
-function ladderTooltip(context: Context, unit: string): (hovered: Hovered[]) => string {
+function ladderTooltip(context: Context, group: Group, unit: string): (hovered: Hovered[]) => string {
   return (hovered) => {
     const lines = hovered.filter((item) => item.seriesType === "line" && item.value[1] !== null);
+    const place = group.rungs.findIndex((_, index) => placeOf(group, index) === hovered[0]?.value[0]);
+    const remark = (name: string) => {
+      const index = group.series.find((series) => series.name === name)?.points[place];
+      const point = index == null ? undefined : context.report.points[index];
+      return point?.overloaded ? `, ${word(context, "html", "overloaded")}` : "";
+    };
     const rows = lines.map((item) => {
       const [, value, low, high] = item.value;
       const interval = low != null && high != null ? ` (${number(low)} – ${number(high)})` : "";
-      return { colour: item.color, name: item.seriesName, value: `${number(value ?? NaN)}${interval} ${unit}` };
+      return { colour: item.color, name: item.seriesName, value: `${number(value ?? NaN)}${interval} ${unit}${remark(item.seriesName)}` };
     });
-    const connections = tick(hovered[0]?.value[0] ?? 0);
-    return tooltip(`${word(context, "head", "connections")}: ${connections}`, rows);
+    return tooltip(`${context.report.axis.title}: ${group.rungs[place]?.label ?? ""}`, rows);
   };
 }
 
 const GRID = { left: 8, right: 20, top: 64, bottom: 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
 
-/** Throughput against connections. */
+/** Names need more room below, since they stand aslant. */
+function gridOf(context: Context, group: Group): Option {
+  const aslant = context.report.axis.kind === "names" && group.rungs.length > 3;
+  return aslant ? { ...GRID, bottom: 66 } : GRID;
+}
+
+/** Throughput along the axis, beside what was offered. */
 export function throughput(context: Context, group: Group): Option {
-  const shared = base(context, group.series.map((series) => series.server));
+  const schedule = offered(context, group);
+  const names = [...group.series.map((series) => series.name), ...schedule.map((line) => String(line["name"]))];
+  const shared = base(context, names);
   return {
     ...shared,
-    tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, "/s") },
-    grid: GRID,
+    tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, group, "/s") },
+    grid: gridOf(context, group),
     xAxis: rungs(context, group),
     yAxis: beside(context, word(context, "text", "unit_throughput"), {
       type: "value",
       min: 0,
       axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
     }),
-    series: ladder(context, group, (point) => point.throughput),
+    series: [...ladder(context, group, (point) => point.throughput), ...schedule],
   };
 }
 
-/** A percentile of response time against connections. */
+/** A percentile of response time along the axis. */
 export function latency(context: Context, group: Group, name: string): Option {
-  const shared = base(context, group.series.map((series) => series.server));
+  const shared = base(context, group.series.map((series) => series.name));
   const values = group.series
     .flatMap((series) => series.points)
     .map((index) => (index === null ? undefined : context.report.points[index]?.latency_ms[name]))
     .flatMap((estimate) => [estimate?.value, estimate?.low, estimate?.high]);
   return {
     ...shared,
-    tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, "ms") },
-    grid: GRID,
+    tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, group, "ms") },
+    grid: gridOf(context, group),
     xAxis: rungs(context, group),
     yAxis: besideLogarithmic(context, `${name} – ${word(context, "text", "unit_latency")}`, values),
     series: ladder(context, group, (point) => point.latency_ms[name]),
   };
 }
 
-/** Distribution of response times at one number of connections, drawn so that the tail has room. */
-export function distribution(context: Context, group: Group, connections: number): Option {
-  const place = group.connections.indexOf(connections);
-  const shared = base(context, group.series.map((series) => series.server));
+/** Distribution of response times at one place of the axis, drawn so that the tail has room. */
+export function distribution(context: Context, group: Group, place: number): Option {
+  const shared = base(context, group.series.map((series) => series.name));
   const series = group.series.map((one) => {
-    const { colour, symbol } = look(context, one.server);
+    const { colour, symbol } = look(context, one.name);
     const index = one.points[place];
     const point = index == null ? undefined : context.report.points[index];
     const curve = (point?.latency_curve ?? []).filter(([share]) => share < 1);
     return {
-      name: one.server,
+      name: one.name,
       type: "line",
       data: curve.map(([share, ms]) => [1 / (1 - share), ms]),
       symbol,
@@ -315,16 +367,19 @@ export function distribution(context: Context, group: Group, connections: number
 
 const DASHES = ["solid", "dashed", "dotted"];
 
-/** Throughput and p99 second by second, one line for each trial of a number of connections. */
-export function timeline(context: Context, group: Group, connections: number): Option {
-  const trials = trialsOf(context.report, group, connections);
-  const shared = base(context, group.series.map((series) => series.server));
+/** Throughput and p99 second by second, one line for each trial at one place of the axis. */
+export function timeline(context: Context, group: Group, place: number): Option {
+  const trials = coursesOf(context.report, group, place);
+  const scheduled = trials.find((trial) => trial.seconds.offered.length > 0);
+  const offeredName = word(context, "html", "offered");
+  const names = group.series.map((series) => series.name);
+  const shared = base(context, scheduled ? [...names, offeredName] : names);
   const warmUp = Math.max(0, ...trials.map((trial) => trial.seconds.warm_up));
   const lines = trials.flatMap((trial) => {
-    const { colour } = look(context, trial.server);
+    const { colour } = look(context, trial.series);
     const row = (values: (number | null)[]) => trial.seconds.second.map((second, i) => [second + 1, values[i] ?? null]);
     const line = (values: (number | null)[], panel: number) => ({
-      name: trial.server,
+      name: trial.series,
       id: `${trial.number}-${panel}`,
       type: "line",
       xAxisIndex: panel,
@@ -340,6 +395,19 @@ export function timeline(context: Context, group: Group, connections: number): O
     });
     return [line(trial.seconds.throughput, 0), line(trial.seconds.p99_ms, 1)];
   });
+  const due = scheduled?.seconds.offered.map((rate, i) => [(scheduled.seconds.second[i] ?? 0) + 1, rate]);
+  const dueLine = due && {
+    name: offeredName,
+    id: "offered-0",
+    type: "line",
+    xAxisIndex: 0,
+    yAxisIndex: 0,
+    data: due,
+    symbol: "none",
+    itemStyle: { color: context.theme.faint },
+    lineStyle: { color: context.theme.faint, width: 1.2, type: "dashed" },
+    z: 1,
+  };
   const shade = (panel: number) => ({
     id: `warm-up-${panel}`,
     type: "line",
@@ -372,7 +440,7 @@ export function timeline(context: Context, group: Group, connections: number): O
       const unit = panel === "0" ? "/s" : "ms";
       return {
         colour: item.color,
-        name: `${item.seriesName}, ${repeat}`,
+        name: trial === "offered" ? item.seriesName : `${item.seriesName}, ${repeat}`,
         value: `${number(item.value[1] ?? NaN)} ${unit}`,
       };
     });
@@ -397,6 +465,6 @@ export function timeline(context: Context, group: Group, connections: number): O
         { gridIndex: 1 },
       ),
     ],
-    series: [...lines, shade(0), shade(1)],
+    series: [...lines, ...(dueLine ? [dueLine] : []), shade(0), shade(1)],
   };
 }

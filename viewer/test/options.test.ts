@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Report } from "../src/document";
-import { trialsOf } from "../src/document";
+import { coursesOf } from "../src/document";
 import { escape, number, percentile, tick } from "../src/format";
 import { type Context, distribution, latency, logarithmic, throughput, timeline } from "../src/options";
 import { theme } from "../src/theme";
@@ -10,12 +10,14 @@ const point = (server: string, connections: number, value: number, half: number 
   return {
     levels: { server, connections: String(connections), workload: "w" },
     server,
+    stream: "main",
     connections,
     trials: 3,
     throughput: estimate,
+    schedule: null as { offered_per_second: number } | null,
+    overloaded: 0,
     latency_ms: { p95: estimate },
     latency_curve: [[0, 1], [0.5, 2], [0.99, 9], [1, 12]] as [number, number][],
-    doubts: [],
   };
 };
 
@@ -23,23 +25,37 @@ const trial = (number: number, server: string, failure: string | null) => ({
   number,
   block: 0,
   server,
-  connections: 4,
   levels: { server, connections: "4", workload: "w" },
   failure,
-  seconds: { second: [0, 1, 2], warm_up: 1, throughput: [5, 9, 10], p95_ms: [1, 2, 3], p99_ms: [2, null, 4], errors: [0, 0, 0] },
+  streams: ["other", "main"].map((name) => ({
+    name,
+    seconds: {
+      second: [0, 1, 2],
+      warm_up: 1,
+      throughput: name === "main" ? [5, 9, 10] : [1, 1, 1],
+      offered: [] as number[],
+      p95_ms: [1, 2, 3],
+      p99_ms: [2, null, 4],
+      errors: [0, 0, 0],
+    },
+  })),
 });
 
 const report: Report = {
-  format: 1,
-  servers: [{ name: "a" }, { name: "<b>" }],
+  format: 2,
+  axis: { kind: "connections", title: "Connections" },
   points: [point("a", 4, 100, 5), point("a", 16, 300, null), point("<b>", 4, 110, 6)],
   groups: [
     {
       title: "w",
-      connections: [4, 16],
+      stream: "main",
+      rungs: [
+        { label: "4", value: 4 },
+        { label: "16", value: 16 },
+      ],
       series: [
-        { server: "a", points: [0, 1] },
-        { server: "<b>", points: [2, null] },
+        { name: "a", points: [0, 1] },
+        { name: "<b>", points: [2, null] },
       ],
     },
   ],
@@ -92,13 +108,37 @@ describe("charts over connections", () => {
 
 describe("other charts", () => {
   it("spread the tail of a distribution, and draw nothing where there is no point", () => {
-    expect(series(distribution(context, group, 4))[0]?.data).toEqual([[1, 1], [2, 2], [expect.closeTo(100), 9]]);
-    expect(series(distribution(context, group, 16))[1]?.data).toEqual([]);
+    expect(series(distribution(context, group, 0))[0]?.data).toEqual([[1, 1], [2, 2], [expect.closeTo(100), 9]]);
+    expect(series(distribution(context, group, 1))[1]?.data).toEqual([]);
   });
   it("show trials that ran, with gaps", () => {
-    expect(trialsOf(report, group, 4).map((one) => one.number)).toEqual([0, 1]);
-    const lines = series(timeline(context, group, 4)).filter((one) => one.name);
+    expect(coursesOf(report, group, 0).map((one) => one.number)).toEqual([0, 1]);
+    const lines = series(timeline(context, group, 0)).filter((one) => one.name);
     expect(lines.length).toBe(4);
     expect(lines[1]?.data).toEqual([[1, 2], [2, null], [3, 4]]);
+  });
+});
+
+describe("open loops and names", () => {
+  const loaded = structuredClone(report);
+  for (const one of loaded.points) one.schedule = { offered_per_second: 500 };
+  loaded.points[1]!.overloaded = 3;
+  for (const one of loaded.trials) for (const stream of one.streams) stream.seconds.offered = [500, 500, 500];
+  const open: Context = { ...context, report: loaded };
+  it("shows what was offered beside what was done, and an overloaded point hollow", () => {
+    const [line, , , , offered] = series(throughput(open, group));
+    expect(offered).toMatchObject({ name: "offered", data: [[4, 500], [16, 500]] });
+    expect(line?.data[1]).toMatchObject({ value: [16, 300, null, null], itemStyle: { borderColor: expect.any(String) } });
+    const { formatter } = throughput(open, group)["tooltip"] as { formatter: (hovered: unknown[]) => string };
+    expect(formatter([{ seriesType: "line", seriesName: "a", color: "red", value: [16, 300, null, null] }])).toContain(", overloaded");
+    expect(series(timeline(open, group, 0)).some((one) => one.name === "offered")).toBe(true);
+  });
+  it("puts names side by side and joins nothing", () => {
+    const named = structuredClone(report);
+    named.axis = { kind: "names", title: "mode" };
+    named.groups[0]!.rungs = [{ label: "socket", value: null }, { label: "tcp", value: null }];
+    const option = throughput({ ...context, report: named }, named.groups[0]!);
+    expect(option["xAxis"]).toMatchObject({ type: "category", data: ["socket", "tcp"] });
+    expect(series(option)[0]).toMatchObject({ data: [[0, 100, 95, 105], [1, 300, null, null]], lineStyle: { width: 0 } });
   });
 });

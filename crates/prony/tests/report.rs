@@ -10,7 +10,7 @@ mod findings;
 mod synthetic;
 
 use prony::{
-    analyse::Findings,
+    analyse::{Axis, Findings},
     report::{Format, Options, render, schema},
     store::RunRecord,
 };
@@ -105,7 +105,7 @@ fn the_page_holds_the_json_report() {
     let data: serde_json::Value = serde_json::from_str(&data[..data.find("</script>").unwrap()]).unwrap();
     let json: serde_json::Value = serde_json::from_str(&report(Format::Json)).unwrap();
     assert!(data == json);
-    assert_eq!(json["format"], 1);
+    assert_eq!(json["format"], 2);
     assert_eq!(json["trials"].as_array().unwrap().len(), 60);
     let differing = &json["settings_that_differ"];
     assert_eq!(differing[0]["variable"], "thread_handling");
@@ -117,11 +117,11 @@ fn csv_has_a_line_for_each_point() {
     let text = report(Format::Csv);
     let mut lines = text.split_terminator("\r\n");
     let heads: Vec<&str> = lines.next().unwrap().split(',').collect();
-    assert_eq!(heads[..4], ["workload", "server", "connections", "trials"]);
+    assert_eq!(heads[..6], ["workload", "server", "stream", "connections", "idle", "trials"]);
     let column = |name: &str| heads.iter().position(|head| *head == name).unwrap();
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 20);
-    let pool = rows.iter().find(|row| row[..3] == ["oltp_read_only", "pool", "1024"]).unwrap();
+    let pool = rows.iter().find(|row| row[..4] == ["oltp_read_only", "pool", "main", "1024"]).unwrap();
     let number = |name: &str| pool[column(name)].parse::<f64>().unwrap();
     assert!(
         number("throughput_low") < number("throughput") && number("throughput") < number("throughput_high")
@@ -135,7 +135,8 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
     record.trials.clear();
     record.servers.clear();
     record.complete = false;
-    let nothing = Findings { points: Vec::new(), comparisons: Vec::new(), findings: Vec::new() };
+    let axis = Axis::of(&record.plan);
+    let nothing = Findings { axis, points: Vec::new(), comparisons: Vec::new(), findings: Vec::new() };
     for (_, format) in Format::ALL {
         let text = render(&record, &nothing, format, &Options::default()).unwrap();
         assert!(

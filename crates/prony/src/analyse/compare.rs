@@ -1,7 +1,7 @@
 //! Servers held against the study's first one, where everything else is equal.
 
 use super::{
-    Comparison, EQUAL_WITHIN, LEVEL, Verdict,
+    Comparison, EQUAL_WITHIN, LEVEL, STREAM, Verdict,
     point::{Measured, Metric},
 };
 use crate::store::RunRecord;
@@ -37,14 +37,21 @@ pub(super) fn compare(record: &RunRecord, measured: &[Measured]) -> Vec<Compared
     let pairs = pairs(record, measured);
     let mut compared = Vec::new();
     for metric in METRICS {
-        let pairs: Vec<Pair> =
-            pairs.iter().filter_map(|&(point, base)| pair(metric, measured, point, base)).collect();
-        compared.extend(judge(record, metric, measured, &pairs));
+        let name = |pair: &(usize, usize)| measured[pair.0].point.stream.as_str();
+        let mut streams: Vec<&str> = pairs.iter().map(name).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        for stream in streams {
+            let pairs = pairs.iter().filter(|pair| name(pair) == stream);
+            let pairs: Vec<Pair> =
+                pairs.filter_map(|&(point, base)| pair(metric, measured, point, base)).collect();
+            compared.extend(judge(record, metric, measured, &pairs));
+        }
     }
     compared
 }
 
-/// Points that differ in the server alone: each with the first server's.
+/// Points of one stream that differ in the server alone: each with the first server's.
 fn pairs(record: &RunRecord, measured: &[Measured]) -> Vec<(usize, usize)> {
     let treatments = &record.plan.treatments;
     let treatment = |index: usize| &treatments[measured[index].point.treatment];
@@ -88,13 +95,15 @@ fn judge(record: &RunRecord, metric: Metric, measured: &[Measured], pairs: &[Pai
                 Some(spread) => spread.interval_of_exp(pair.log, blocks(pair), LEVEL),
                 None => Estimate::bare(pair.log.exp(), LEVEL, blocks(pair)),
             };
+            let overloaded = [pair.point, pair.base].iter().any(|&one| measured[one].point.overloaded > 0);
+            let verdict = if overloaded { Verdict::Overloaded } else { verdict(metric, &ratio, p_value) };
             let comparison = Comparison {
                 levels: shared(&measured[pair.point], &measured[pair.base], record),
                 point: pair.point,
                 base: pair.base,
                 metric: metric.name(),
                 ratio,
-                verdict: verdict(metric, &ratio, p_value),
+                verdict,
             };
             let level = 1.0 - (1.0 - LEVEL) / many;
             let detectable = spread.map(|spread| spread.detectable(blocks(pair), level, POWER).exp() - 1.0);
@@ -119,11 +128,13 @@ fn verdict(metric: Metric, ratio: &Estimate, p_value: f64) -> Verdict {
 
 /// Levels that both points have, in factors that do not tell the servers apart.
 fn shared(point: &Measured, base: &Measured, record: &RunRecord) -> BTreeMap<String, String> {
-    let factors = record.plan.factors.iter().map(|factor| &factor.name).filter(|name| *name != "server");
+    let factors = record.plan.factors.iter().map(|factor| factor.name.as_str());
     factors
+        .filter(|name| *name != "server")
+        .chain([STREAM])
         .filter_map(|name| {
             let level = point.point.levels.get(name)?;
-            (base.point.levels.get(name) == Some(level)).then(|| (name.clone(), level.clone()))
+            (base.point.levels.get(name) == Some(level)).then(|| (name.to_owned(), level.clone()))
         })
         .collect()
 }

@@ -1,16 +1,15 @@
 //! What is worth saying of a run, most important first. Nothing is said that the intervals do not carry.
 
 use super::{
-    EQUAL_WITHIN, Finding, LEVEL, Verdict,
+    Axis, AxisKind, EQUAL_WITHIN, Finding, LEVEL, Verdict,
     compare::Compared,
-    doubt,
     point::{Measured, Metric},
 };
-use crate::store::RunRecord;
+use crate::run::{Doubt, What};
 use stats::Spread;
 use std::collections::BTreeMap;
 
-/// Comparisons of two servers in one metric over a ladder of connections.
+/// Comparisons of two servers in one metric along the axis.
 struct Ladder<'a> {
     /// Levels that stay the same.
     levels: BTreeMap<String, String>,
@@ -22,14 +21,13 @@ struct Ladder<'a> {
 }
 
 struct Rung<'a> {
-    connections: u32,
+    at: f64,
     compared: &'a Compared,
 }
 
 /// Everything worth saying.
-pub(super) fn findings(record: &RunRecord, measured: &[Measured], compared: &[Compared]) -> Vec<Finding> {
-    let connections = connections_factor(record);
-    let ladders = ladders(measured, compared, connections);
+pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]) -> Vec<Finding> {
+    let ladders = ladders(measured, compared, axis);
     let mut advantages: Vec<(f64, Finding)> = Vec::new();
     let mut equal: Vec<Finding> = Vec::new();
     for ladder in &ladders {
@@ -58,42 +56,34 @@ pub(super) fn findings(record: &RunRecord, measured: &[Measured], compared: &[Co
     advantages.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut findings: Vec<Finding> = advantages.into_iter().map(|(_, finding)| finding).collect();
     findings.extend(equal);
-    findings.extend(peaks(measured, connections));
+    findings.extend(
+        along(axis, measured).into_iter().filter_map(|(levels, rungs)| overloaded(axis, levels, &rungs)),
+    );
+    findings
+        .extend(along(axis, measured).into_iter().filter_map(|(levels, rungs)| peak(axis, levels, rungs)));
     findings.extend(doubtful(measured));
     findings
 }
 
-/// Name of the factor that is the ladder: the one whose level is the measured stream's number of connections.
-fn connections_factor(record: &RunRecord) -> Option<&str> {
-    let names = || record.plan.factors.iter().map(|factor| factor.name.as_str());
-    names().find(|name| *name == "connections").or_else(|| {
-        let first = record.plan.treatments.first()?.streams.first()?.name.as_str();
-        names().find(|name| *name == format!("stream.{first}.connections"))
-    })
-}
-
-fn without(levels: &BTreeMap<String, String>, factors: &[Option<&str>]) -> BTreeMap<String, String> {
+/// Levels that stay the same along the axis. What is no number stands for itself.
+fn without(levels: &BTreeMap<String, String>, axis: &Axis) -> BTreeMap<String, String> {
     let mut levels = levels.clone();
-    levels.retain(|name, _| !factors.contains(&Some(name.as_str())));
+    levels.retain(|name, _| axis.kind == AxisKind::Names || !axis.has(name));
     levels
 }
 
-fn ladders<'a>(
-    measured: &'a [Measured],
-    compared: &'a [Compared],
-    connections: Option<&str>,
-) -> Vec<Ladder<'a>> {
+fn ladders<'a>(measured: &'a [Measured], compared: &'a [Compared], axis: &Axis) -> Vec<Ladder<'a>> {
     let mut ladders: Vec<Ladder<'a>> = Vec::new();
     for one in compared {
         let comparison = &one.comparison;
         let (point, base) = (&measured[comparison.point].point, &measured[comparison.base].point);
-        let levels = without(&comparison.levels, &[connections]);
+        let levels = without(&comparison.levels, axis);
         let alike = |ladder: &&mut Ladder<'a>| {
             ladder.levels == levels
                 && (ladder.server, ladder.base, ladder.metric)
                     == (&*point.server, &*base.server, &*comparison.metric)
         };
-        let rung = Rung { connections: point.connections, compared: one };
+        let rung = Rung { at: axis.value(point), compared: one };
         match ladders.iter_mut().find(alike) {
             Some(ladder) => ladder.rungs.push(rung),
             None => ladders.push(Ladder {
@@ -106,7 +96,7 @@ fn ladders<'a>(
         }
     }
     for ladder in &mut ladders {
-        ladder.rungs.sort_by_key(|rung| rung.connections);
+        ladder.rungs.sort_by(|a, b| a.at.total_cmp(&b.at));
     }
     ladders
 }
@@ -135,9 +125,9 @@ fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)
         server: server.to_owned(),
         base: base.to_owned(),
         metric: ladder.metric.to_owned(),
-        connections: (stretch[0].connections, stretch[stretch.len() - 1].connections),
+        stretch: (stretch[0].at, stretch[stretch.len() - 1].at),
         ratio,
-        at: greatest.connections,
+        at: greatest.at,
     };
     Some((size(&greatest), finding))
 }
@@ -153,11 +143,11 @@ fn no_difference(ladder: &Ladder<'_>) -> Finding {
     }
 }
 
-/// Where each server's throughput bends, or that it does not.
-fn peaks(measured: &[Measured], connections: Option<&str>) -> Vec<Finding> {
+/// The points of each server and stream along the axis.
+fn along<'a>(axis: &Axis, measured: &'a [Measured]) -> Vec<(BTreeMap<String, String>, Vec<&'a Measured>)> {
     let mut ladders: Vec<(BTreeMap<String, String>, Vec<&Measured>)> = Vec::new();
     for one in measured.iter().filter(|one| one.logs.contains_key(&Metric::Throughput)) {
-        let levels = without(&one.point.levels, &[connections]);
+        let levels = without(&one.point.levels, axis);
         match ladders
             .iter_mut()
             .find(|(known, rungs)| *known == levels && rungs[0].point.server == one.point.server)
@@ -166,11 +156,31 @@ fn peaks(measured: &[Measured], connections: Option<&str>) -> Vec<Finding> {
             None => ladders.push((levels, vec![one])),
         }
     }
-    ladders.into_iter().filter_map(|(levels, rungs)| peak(levels, rungs)).collect()
+    for (levels, rungs) in &mut ladders {
+        levels.remove("server");
+        rungs.sort_by(|a, b| axis.value(&a.point).total_cmp(&axis.value(&b.point)));
+    }
+    ladders
 }
 
-fn peak(levels: BTreeMap<String, String>, mut rungs: Vec<&Measured>) -> Option<Finding> {
-    rungs.sort_by_key(|one| one.point.connections);
+/// The lowest rung at which more was offered than done.
+fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]) -> Option<Finding> {
+    let first = rungs.iter().find(|one| one.point.overloaded > 0)?;
+    let schedule = first.point.schedule.as_ref()?;
+    Some(Finding::Overloaded {
+        levels,
+        server: first.point.server.clone(),
+        at: axis.value(&first.point),
+        offered: schedule.offered as f64 / first.point.active_s,
+        throughput: first.point.throughput,
+    })
+}
+
+/// Where a server's throughput bends, or that it does not. What follows a schedule gives what was offered, no peak.
+fn peak(axis: &Axis, levels: BTreeMap<String, String>, rungs: Vec<&Measured>) -> Option<Finding> {
+    if rungs.iter().any(|one| one.point.schedule.is_some()) {
+        return None;
+    }
     let log = |one: &Measured| one.logs[&Metric::Throughput];
     let last = *rungs.last()?;
     let top = *rungs.iter().max_by(|a, b| log(a).total_cmp(&log(b)))?;
@@ -181,11 +191,11 @@ fn peak(levels: BTreeMap<String, String>, mut rungs: Vec<&Measured>) -> Option<F
         return None;
     }
     Some(Finding::Peak {
-        levels: without(&levels, &[Some("server")]),
+        levels,
         server: top.point.server.clone(),
-        connections: top.point.connections,
+        at: axis.value(&top.point),
         throughput: top.point.throughput,
-        connections_last: last.point.connections,
+        last: axis.value(&last.point),
         throughput_last: last.point.throughput,
     })
 }
@@ -202,13 +212,33 @@ fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     Some(spread.p_value(one.logs[&Metric::Throughput] - other.logs[&Metric::Throughput], 1))
 }
 
-/// Points with the same doubt together, the numbers in it as ranges.
+/// Points with the same kind of doubt together, the worst first. Overload is told with its rung.
 fn doubtful(measured: &[Measured]) -> Vec<Finding> {
-    let told = measured
-        .iter()
-        .enumerate()
-        .flat_map(|(index, one)| one.point.doubts.iter().map(move |doubt| (index, doubt.as_str())));
-    let mut doubts = doubt::merge(told);
-    doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.about.len()));
-    doubts.into_iter().map(|doubt| Finding::Doubtful { points: doubt.about, reason: doubt.text }).collect()
+    let mut kinds: Vec<(Vec<usize>, Vec<Doubt>)> = Vec::new();
+    for (index, one) in measured.iter().enumerate() {
+        for doubt in one.point.doubts.iter().filter(|doubt| doubt.id() != "overloaded") {
+            match kinds.iter_mut().find(|(_, known)| is_alike(&known[0], doubt)) {
+                Some((points, doubts)) => {
+                    doubts.push(doubt.clone());
+                    if points.last() != Some(&index) {
+                        points.push(index);
+                    }
+                }
+                None => kinds.push((vec![index], vec![doubt.clone()])),
+            }
+        }
+    }
+    let worst = |doubts: &[Doubt]| doubts.iter().map(|doubt| doubt.level).max();
+    kinds.sort_by_key(|(points, doubts)| std::cmp::Reverse((worst(doubts), points.len())));
+    kinds.into_iter().map(|(points, doubts)| Finding::Doubtful { points, doubts }).collect()
+}
+
+/// Whether two doubts differ in their figures alone.
+fn is_alike(one: &Doubt, other: &Doubt) -> bool {
+    match (&one.what, &other.what) {
+        (What::Told(one), What::Told(other)) => {
+            one.split(|c: char| c.is_ascii_digit()).eq(other.split(|c: char| c.is_ascii_digit()))
+        }
+        _ => one.id() == other.id(),
+    }
 }

@@ -7,15 +7,21 @@
 //! differ (*sectioning*: Asmussen and Glynn, Stochastic Simulation, 2007, III.5). With the two or three repeats that there is time
 //! for, that difference is itself badly known, so it is moderated by all treatments of the run ([`stats::moderate`]).
 //! Servers are compared within blocks, where they ran side by side, and a difference is called one only if it survives
-//! Holm's correction for all comparisons of its metric. With a single trial the interval covers what varied within it, and no
+//! Holm's correction for all comparisons of its stream and metric. With a single trial the interval covers what varied within it, and no
 //! difference is called.
 
+mod axis;
 mod compare;
 mod conclude;
-mod doubt;
 mod point;
 
-use crate::store::RunRecord;
+pub use axis::{Axis, AxisKind};
+
+use crate::{
+    run::{Doubt, Fairness},
+    store::RunRecord,
+};
+use load::sample::{Connects, Schedule};
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
 use std::collections::BTreeMap;
@@ -31,8 +37,10 @@ const EQUAL_WITHIN: f64 = 0.03;
 pub fn analyse(record: &RunRecord) -> Findings {
     let measured = point::measure(record);
     let compared = compare::compare(record, &measured);
-    let findings = conclude::findings(record, &measured, &compared);
+    let axis = Axis::of(&record.plan);
+    let findings = conclude::findings(&axis, &measured, &compared);
     Findings {
+        axis,
         points: measured.into_iter().map(|measured| measured.point).collect(),
         comparisons: compared.into_iter().map(|compared| compared.comparison).collect(),
         findings,
@@ -42,7 +50,9 @@ pub fn analyse(record: &RunRecord) -> Findings {
 /// Everything that a report says, as values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Findings {
-    /// One for each treatment that has at least one trial, in the plan's order.
+    /// What the points are drawn along.
+    pub axis: Axis,
+    /// One for each stream of each treatment that has at least one trial, in the plan's order.
     pub points: Vec<Point>,
     /// Pairs of servers at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
@@ -50,17 +60,24 @@ pub struct Findings {
     pub findings: Vec<Finding>,
 }
 
-/// One treatment, all its valid trials together.
+/// Name under which a point's levels say which stream it is, where several run together.
+pub const STREAM: &str = "stream";
+
+/// One stream of a treatment, all valid trials together.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Point {
     /// Index in the plan's treatments.
     pub treatment: usize,
-    /// Level of each factor.
+    /// Level of each factor; where a treatment has several streams, the stream's name as [`STREAM`].
     pub levels: BTreeMap<String, String>,
     /// Name of the server.
     pub server: String,
-    /// Connections of the measured stream.
+    /// Name of the stream.
+    pub stream: String,
+    /// Connections of the stream that work.
     pub connections: u32,
+    /// Connections of the stream that are only open.
+    pub idle: u32,
     /// Trials used.
     pub trials: u32,
     /// Trials left out, with the reason of each.
@@ -78,6 +95,28 @@ pub struct Point {
     pub histogram: load::Histogram,
     /// Transactions per second of each trial used, in order of execution.
     pub throughput_by_trial: Vec<f64>,
+    /// Service time of a transaction, ms, by the same names, where it is not the response time: from merged histograms.
+    pub service_ms: BTreeMap<String, f64>,
+    /// What became of the starts that were due, all trials together; `None`: the arrival has no schedule.
+    pub schedule: Option<Schedule>,
+    /// How long it was active in the intervals of all trials, s.
+    pub active_s: f64,
+    /// Trials that could not keep up with their schedule: their response times tell how long the load lasted.
+    pub overloaded: u32,
+    /// What became of its limit; `None`: it has none.
+    pub limit: Option<Limited>,
+    /// Rows received and affected per second.
+    pub rows_per_second: f64,
+    /// How connections were opened before the load began, all trials together.
+    pub opening: Connects,
+    /// How they were opened in the measurement, all trials together.
+    pub reconnecting: Connects,
+    /// Times without success, with the number of the trial.
+    pub outages: Vec<(u32, load::sample::Outage)>,
+    /// How equally its connections were served, in the trial where it was worst; `None`: unknown, or only one connection.
+    pub fairness: Option<Fairness>,
+    /// Connections that finished nothing, in the trial where they were most.
+    pub starved: u64,
     /// Errors by code, all trials together.
     pub errors: BTreeMap<u16, u64>,
     /// Errors per transaction tried, 0 to 1.
@@ -86,8 +125,17 @@ pub struct Point {
     pub server_cpu: Option<f64>,
     /// CPUs that Prony itself kept busy.
     pub client_cpu: f64,
-    /// Doubts of its trials, each once.
-    pub doubts: Vec<String>,
+    /// Doubts of its trials.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What became of a stream's limit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Limited {
+    /// Trials in which it was reached.
+    pub reached: u32,
+    /// How long that took, s; where it was not reached in all trials, no more than a bound from below.
+    pub seconds: Estimate,
 }
 
 /// One server against another where everything else is equal.
@@ -119,6 +167,8 @@ pub enum Verdict {
     Same,
     /// It says neither; more repeats are needed.
     Undecided,
+    /// One of the two could not keep up with what was offered, so that the figures are not about the same.
+    Overloaded,
 }
 
 /// One thing worth saying. `report` has a sentence for each in each language.
@@ -135,13 +185,13 @@ pub enum Finding {
         base: String,
         /// `throughput`, `p95`, `p99`.
         metric: String,
-        /// First and last rung of the stretch where it is better.
-        connections: (u32, u32),
+        /// First and last rung of the stretch where it is better, on [`Findings::axis`].
+        stretch: (f64, f64),
         /// The better one by the other at the rung where the difference is greatest: above 1 for throughput, below 1 for
         /// a response time.
         ratio: Estimate,
         /// That rung.
-        at: u32,
+        at: f64,
     },
     /// Over the whole ladder no difference could be told, or all were too small to matter.
     NoDifference {
@@ -163,20 +213,33 @@ pub enum Finding {
         /// Which server.
         server: String,
         /// Rung of the highest throughput.
-        connections: u32,
+        at: f64,
         /// That throughput.
         throughput: Estimate,
         /// Highest rung.
-        connections_last: u32,
+        last: f64,
         /// Throughput there.
         throughput_last: Estimate,
     },
-    /// The numbers of these points are in doubt.
+    /// From this rung on, or at all, a server cannot keep up with what is offered.
+    Overloaded {
+        /// Levels that stay the same.
+        levels: BTreeMap<String, String>,
+        /// Which server.
+        server: String,
+        /// The lowest rung at which it could not.
+        at: f64,
+        /// Starts that were due there in a second.
+        offered: f64,
+        /// Transactions per second that it reached there.
+        throughput: Estimate,
+    },
+    /// The numbers of these points are in doubt, for one kind of reason.
     Doubtful {
         /// Indices in [`Findings::points`].
         points: Vec<usize>,
-        /// Why, in words.
-        reason: String,
+        /// Why, once for each trial.
+        doubts: Vec<Doubt>,
     },
 }
 

@@ -1,14 +1,13 @@
 //! Trials of one treatment become a point.
 
-use super::{LEVEL, Point, doubt};
+use super::{LEVEL, Limited, Point, STREAM};
 use crate::{
-    plan::Treatment,
-    run::{Doubt, TrialOutcome},
+    run::{Doubt, Fairness, TrialOutcome},
     store::{RunRecord, TrialRecord},
 };
 use load::{
-    Outcome,
-    sample::{End, Phase, StreamOutcome, Tally},
+    Histogram, Outcome,
+    sample::{Connects, End, Phase, Schedule, StreamOutcome, Tally},
 };
 use stats::{Estimate, Spread};
 use std::{collections::BTreeMap, time::Duration};
@@ -24,11 +23,13 @@ pub(super) enum Metric {
     Mean,
     /// A quantile of response time, in thousandths.
     Quantile(u16),
+    /// How long the stream was active: what a limit took.
+    Active,
 }
 
 impl Metric {
     /// Everything that a point has.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Throughput,
         Self::Statements,
         Self::Mean,
@@ -36,6 +37,7 @@ impl Metric {
         Self::Quantile(950),
         Self::Quantile(990),
         Self::Quantile(999),
+        Self::Active,
     ];
 
     /// As it is called in findings.
@@ -44,6 +46,7 @@ impl Metric {
             Self::Throughput => "throughput".to_owned(),
             Self::Statements => "statements".to_owned(),
             Self::Mean => "mean".to_owned(),
+            Self::Active => "active".to_owned(),
             Self::Quantile(thousandths) if thousandths.is_multiple_of(10) => format!("p{}", thousandths / 10),
             Self::Quantile(thousandths) => format!("p{}", f64::from(thousandths) / 10.0),
         }
@@ -59,6 +62,8 @@ impl Metric {
             Self::Quantile(thousandths) => {
                 work.transactions.response().quantile_ns(f64::from(thousandths) / 1000.0) as f64 / 1e6
             }
+            // all trials together take the mean of them
+            Self::Active => seconds / f64::from(work.trials.max(1)),
         };
         (value > 0.0 && value.is_finite()).then_some(value)
     }
@@ -70,6 +75,7 @@ struct Work {
     transactions: Tally,
     statements: u64,
     time: Duration,
+    trials: u32,
 }
 
 impl Work {
@@ -77,6 +83,7 @@ impl Work {
         self.transactions.merge(transactions);
         self.statements += statements.iter().map(|tally| tally.count).sum::<u64>();
         self.time += time;
+        self.trials += 1;
     }
 }
 
@@ -93,32 +100,58 @@ pub(super) struct Measured {
     pub(super) spreads: BTreeMap<Metric, Spread>,
 }
 
-/// Trials of a treatment that count, and why the others do not.
+/// Trials of one stream of a treatment that count, and why the others do not.
 struct Sorted<'a> {
     treatment: usize,
-    used: Vec<(&'a TrialRecord, &'a Outcome, &'a [Doubt])>,
+    /// Index in the treatment's streams.
+    stream: usize,
+    used: Vec<Used<'a>>,
     left_out: Vec<String>,
 }
 
-/// Every treatment with at least one trial, in the plan's order.
+/// A trial that counts.
+struct Used<'a> {
+    trial: &'a TrialRecord,
+    outcome: &'a Outcome,
+    stream: &'a StreamOutcome,
+    doubts: Vec<&'a Doubt>,
+}
+
+impl Used<'_> {
+    /// How long the stream was active.
+    fn time(&self) -> Duration {
+        self.stream.active_time(self.outcome.interval)
+    }
+
+    fn is_overloaded(&self) -> bool {
+        self.doubts.iter().any(|doubt| doubt.id() == "overloaded")
+    }
+}
+
+/// Every stream of every treatment with at least one trial, in the plan's order.
 pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
+    let streams = |treatment: usize| 0..record.plan.treatments[treatment].streams.len();
     let sorted: Vec<Sorted<'_>> = (0..record.plan.treatments.len())
-        .map(|treatment| sort(record, treatment))
+        .flat_map(|treatment| streams(treatment).map(move |stream| (treatment, stream)))
+        .map(|(treatment, stream)| sort(record, treatment, stream))
         .filter(|sorted| !sorted.used.is_empty() || !sorted.left_out.is_empty())
         .collect();
-    let works: Vec<Vec<(u32, Work)>> = sorted.iter().map(|sorted| work_by_block(sorted)).collect();
+    let works: Vec<Vec<(u32, Work)>> = sorted.iter().map(work_by_block).collect();
     let mut measured: Vec<Measured> =
         sorted.iter().zip(&works).map(|(sorted, works)| bare(record, sorted, works)).collect();
-    for metric in Metric::ALL {
-        let values = |measured: &Measured| -> Vec<f64> {
-            measured
-                .logs_by_block
-                .get(&metric)
-                .map(|logs| logs.values().copied().collect())
-                .unwrap_or_default()
+    let mut names: Vec<String> = measured.iter().map(|one| one.point.stream.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for (name, metric) in names.iter().flat_map(|name| Metric::ALL.map(|metric| (name, metric))) {
+        // what a paced background does says nothing of how the task beside it varies
+        let mut alike: Vec<&mut Measured> =
+            measured.iter_mut().filter(|one| one.point.stream == *name).collect();
+        let values = |measured: &&mut Measured| -> Vec<f64> {
+            let logs = measured.logs_by_block.get(&metric);
+            logs.map(|logs| logs.values().copied().collect()).unwrap_or_default()
         };
-        let groups: Vec<Vec<f64>> = measured.iter().map(values).collect();
-        for (measured, spread) in measured.iter_mut().zip(stats::moderate(&groups)) {
+        let groups: Vec<Vec<f64>> = alike.iter().map(values).collect();
+        for (measured, spread) in alike.iter_mut().zip(stats::moderate(&groups)) {
             measured.spreads.extend(spread.map(|spread| (metric, spread)));
         }
     }
@@ -128,17 +161,22 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
     measured
 }
 
-fn sort(record: &RunRecord, treatment: usize) -> Sorted<'_> {
-    let mut sorted = Sorted { treatment, used: Vec::new(), left_out: Vec::new() };
+fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
+    let mut sorted = Sorted { treatment, stream, used: Vec::new(), left_out: Vec::new() };
+    let name = &record.plan.treatments[treatment].streams[stream].name;
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
         let reason = match &trial.outcome {
             TrialOutcome::Failed(reason) => reason.clone(),
             TrialOutcome::Measured { outcome, doubts } => match &outcome.end {
-                End::Completed if !outcome.streams.is_empty() && !outcome.interval.is_zero() => {
-                    sorted.used.push((trial, outcome, doubts));
-                    continue;
-                }
-                End::Completed => "it measured nothing".to_owned(),
+                End::Completed => match outcome.streams.get(stream) {
+                    Some(told) if !told.active_time(outcome.interval).is_zero() => {
+                        let own = |doubt: &&Doubt| doubt.stream.as_ref().is_none_or(|about| about == name);
+                        let doubts = doubts.iter().filter(own).collect();
+                        sorted.used.push(Used { trial, outcome, stream: told, doubts });
+                        continue;
+                    }
+                    _ => "it measured nothing".to_owned(),
+                },
                 End::Interrupted => "it was interrupted".to_owned(),
                 End::Failed(reason) => reason.clone(),
             },
@@ -149,28 +187,22 @@ fn sort(record: &RunRecord, treatment: usize) -> Sorted<'_> {
 }
 
 fn work_by_block(sorted: &Sorted<'_>) -> Vec<(u32, Work)> {
-    let work = |outcome: &Outcome| {
-        let stream = measured_stream(outcome);
+    let work = |used: &Used<'_>| {
         let mut work = Work::default();
-        work.add(&stream.transactions, &stream.statements, outcome.interval);
+        work.add(&used.stream.transactions, &used.stream.statements, used.time());
         work
     };
-    sorted.used.iter().map(|(trial, outcome, _)| (trial.trial.block, work(outcome))).collect()
-}
-
-/// The stream that is judged: the study's first; others are its background.
-fn measured_stream(outcome: &Outcome) -> &StreamOutcome {
-    &outcome.streams[0]
+    sorted.used.iter().map(|used| (used.trial.trial.block, work(used))).collect()
 }
 
 /// The point without intervals.
 fn bare(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)]) -> Measured {
-    let treatment = &record.plan.treatments[sorted.treatment];
     let mut all = Work::default();
     for (_, work) in works {
         all.transactions.merge(&work.transactions);
         all.statements += work.statements;
         all.time += work.time;
+        all.trials += work.trials;
     }
     let mut logs = BTreeMap::new();
     let mut logs_by_block = BTreeMap::new();
@@ -181,40 +213,119 @@ fn bare(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)]) -> Measu
         let by_block = works.iter().filter_map(|(block, work)| Some((*block, metric.read(work)?.ln())));
         logs_by_block.insert(metric, by_block.collect());
     }
+    Measured { point: point(record, sorted, works, &all), logs, logs_by_block, spreads: BTreeMap::new() }
+}
+
+fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &Work) -> Point {
+    let treatment = &record.plan.treatments[sorted.treatment];
+    let stream = &treatment.streams[sorted.stream];
+    let mut levels = treatment.levels.clone();
+    if record.plan.treatments.iter().any(|treatment| treatment.streams.len() > 1) {
+        levels.insert(STREAM.to_owned(), stream.name.clone());
+    }
+    let used = &sorted.used;
     let trials = u32::try_from(works.len()).unwrap_or(u32::MAX);
-    let histogram = all.transactions.response().clone();
-    let errors = errors(sorted);
-    let failed: u64 = errors.values().sum();
     let seconds = all.time.as_secs_f64();
-    let throughput = if seconds > 0.0 { all.transactions.count as f64 / seconds } else { 0.0 };
-    let point = Point {
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let histogram = all.transactions.response().clone();
+    let errors = errors(used);
+    let failed: u64 = errors.values().sum();
+    Point {
         treatment: sorted.treatment,
-        levels: treatment.levels.clone(),
+        levels,
         server: record.plan.servers[treatment.server].name.clone(),
-        connections: treatment.streams.first().map_or(0, |stream| stream.connections),
+        stream: stream.name.clone(),
+        connections: stream.connections,
+        idle: stream.idle,
         trials,
         left_out: sorted.left_out.clone(),
-        throughput: Estimate::bare(throughput, LEVEL, trials),
-        statements_per_second: Estimate::bare(
-            if seconds > 0.0 { all.statements as f64 / seconds } else { 0.0 },
-            LEVEL,
-            trials,
-        ),
+        throughput: Estimate::bare(per_second(all.transactions.count), LEVEL, trials),
+        statements_per_second: Estimate::bare(per_second(all.statements), LEVEL, trials),
         latency_ms: BTreeMap::new(),
         latency_max_ms: histogram.max_ns() as f64 / 1e6,
         throughput_by_trial: works
             .iter()
             .map(|(_, work)| work.transactions.count as f64 / work.time.as_secs_f64())
             .collect(),
+        service_ms: all
+            .transactions
+            .response
+            .as_ref()
+            .map(|_| service(&all.transactions))
+            .unwrap_or_default(),
+        schedule: schedule(used),
+        active_s: seconds,
+        overloaded: used.iter().filter(|used| used.is_overloaded()).count() as u32,
+        limit: stream.limit.map(|_| Limited {
+            reached: used.iter().filter(|used| used.stream.limit_reached == Some(true)).count() as u32,
+            seconds: Estimate::bare(seconds / f64::from(trials.max(1)), LEVEL, trials),
+        }),
+        rows_per_second: per_second(all.transactions.rows + all.transactions.affected),
+        opening: connects(used.iter().map(|used| &used.stream.opening)),
+        reconnecting: connects(used.iter().map(|used| &used.stream.reconnecting)),
+        outages: outages(used),
+        fairness: fairness(used),
+        starved: used.iter().map(|used| starved(used.stream)).max().unwrap_or(0),
         error_share: failed as f64 / (failed + all.transactions.count).max(1) as f64,
         errors,
-        server_cpu: mean(sorted.used.iter().flat_map(|(trial, _, _)| server_cpu(record, trial))),
-        client_cpu: mean(sorted.used.iter().map(|(_, outcome, _)| client_cpu(outcome))).unwrap_or(0.0),
-        doubts: doubts(treatment, sorted),
+        server_cpu: mean(used.iter().flat_map(|used| server_cpu(record, used.trial))),
+        client_cpu: mean(used.iter().map(|used| client_cpu(used.outcome))).unwrap_or(0.0),
+        doubts: used.iter().flat_map(|used| used.doubts.iter().copied().cloned()).collect(),
         histogram,
-    };
-    Measured { point, logs, logs_by_block, spreads: BTreeMap::new() }
+    }
 }
+
+/// Quantiles of service time by the names of [`Metric`].
+fn service(transactions: &Tally) -> BTreeMap<String, f64> {
+    let histogram: &Histogram = &transactions.service;
+    if histogram.is_empty() {
+        return BTreeMap::new();
+    }
+    let quantiles = Metric::ALL.into_iter().filter_map(|metric| match metric {
+        Metric::Mean => Some((metric.name(), histogram.mean_ns() / 1e6)),
+        Metric::Quantile(999) if histogram.count() < TAIL_MIN => None,
+        Metric::Quantile(thousandths) => {
+            Some((metric.name(), histogram.quantile_ns(f64::from(thousandths) / 1000.0) as f64 / 1e6))
+        }
+        _ => None,
+    });
+    quantiles.collect()
+}
+
+fn schedule(used: &[Used<'_>]) -> Option<Schedule> {
+    used.iter().filter_map(|used| used.stream.schedule.clone()).reduce(|mut all, one| {
+        all.merge_beside(&one);
+        all
+    })
+}
+
+fn connects<'a>(all: impl Iterator<Item = &'a Connects>) -> Connects {
+    let mut together = Connects::default();
+    all.for_each(|one| together.merge(one));
+    together
+}
+
+fn outages(used: &[Used<'_>]) -> Vec<(u32, load::sample::Outage)> {
+    let of = |used: &Used<'_>| {
+        let number = used.trial.trial.number;
+        used.stream.outages.iter().map(move |outage| (number, *outage)).collect::<Vec<_>>()
+    };
+    used.iter().flat_map(of).collect()
+}
+
+fn starved(stream: &StreamOutcome) -> u64 {
+    stream.transactions_by_connection.iter().filter(|&&count| count == 0).count() as u64
+}
+
+/// Of the trial where connections differ most.
+fn fairness(used: &[Used<'_>]) -> Option<Fairness> {
+    let each = used.iter().map(|used| &used.stream.transactions_by_connection);
+    let each = each.filter(|counts| counts.len() > 1).filter_map(|counts| Fairness::of(counts));
+    each.max_by(|one, other| one.variation.total_cmp(&other.variation))
+}
+
+/// Transactions below which the 99.9th percentile says nothing: fewer than ten would lie above it.
+const TAIL_MIN: u64 = 10_000;
 
 /// Fills the estimates in: between trials, or, where there is only one in the whole run, within it.
 fn estimate(measured: &mut Measured, sorted: &Sorted<'_>) {
@@ -227,9 +338,14 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>) {
         match metric {
             Metric::Throughput => measured.point.throughput = estimate,
             Metric::Statements => measured.point.statements_per_second = estimate,
-            Metric::Quantile(999) if measured.point.histogram.count() < 10_000 => {}
+            Metric::Quantile(999) if measured.point.histogram.count() < TAIL_MIN => {}
             Metric::Mean | Metric::Quantile(_) => {
                 measured.point.latency_ms.insert(metric.name(), estimate);
+            }
+            Metric::Active => {
+                if let Some(limit) = &mut measured.point.limit {
+                    limit.seconds = estimate;
+                }
             }
         }
     }
@@ -238,10 +354,14 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>) {
 /// The interval of a lone trial, from batches of its seconds.
 fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
     let bare = Estimate::bare(log.exp(), LEVEL, 1);
-    let [(trial, _, _)] = sorted.used.as_slice() else { return bare };
-    let seconds: Vec<_> =
-        trial.samples.iter().filter(|sample| sample.stream == 0 && sample.phase == Phase::Measure).collect();
-    let Some(batches) = stats::batches(seconds.len()) else { return bare };
+    let [used] = sorted.used.as_slice() else { return bare };
+    let own = |sample: &&load::Sample| {
+        usize::from(sample.stream) == sorted.stream && sample.phase == Phase::Measure
+    };
+    let seconds: Vec<_> = used.trial.samples.iter().filter(own).collect();
+    let Some(batches) = stats::batches(seconds.len()).filter(|_| metric != Metric::Active) else {
+        return bare;
+    };
     let count = u32::try_from(batches.len()).unwrap_or(u32::MAX);
     let logs: Option<Vec<f64>> = batches
         .into_iter()
@@ -259,12 +379,10 @@ fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
     }
 }
 
-fn errors(sorted: &Sorted<'_>) -> BTreeMap<u16, u64> {
+fn errors(used: &[Used<'_>]) -> BTreeMap<u16, u64> {
     let mut errors = BTreeMap::new();
-    for (_, outcome, _) in &sorted.used {
-        for error in &measured_stream(outcome).errors {
-            *errors.entry(error.code).or_default() += error.count;
-        }
+    for error in used.iter().flat_map(|used| &used.stream.errors) {
+        *errors.entry(error.code).or_default() += error.count;
     }
     errors
 }
@@ -281,37 +399,4 @@ fn client_cpu(outcome: &Outcome) -> f64 {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// What the trials themselves said, and what their numbers say together; each once.
-fn doubts(treatment: &Treatment, sorted: &Sorted<'_>) -> Vec<String> {
-    let told = sorted.used.iter().flat_map(|(_, _, doubts)| doubts.iter().map(ToString::to_string));
-    let checked = sorted.used.iter().filter_map(|(_, outcome, _)| littles_law(treatment, outcome));
-    let all: Vec<String> = told.chain(checked).collect();
-    doubt::merge(all.iter().map(|text| ((), text.as_str()))).into_iter().map(|doubt| doubt.text).collect()
-}
-
-/// Share of the connections' time that may be missing before it is remarked.
-const UNACCOUNTED_MAX: f64 = 0.1;
-/// Transactions per connection below which the ones cut by the interval's ends outweigh the law.
-const TRANSACTIONS_PER_CONNECTION_MIN: u64 = 10;
-
-/// In a closed loop throughput times response time is the number of connections (Little's law).
-fn littles_law(treatment: &Treatment, outcome: &Outcome) -> Option<String> {
-    let connections = treatment.streams.first()?.connections;
-    let transactions = &measured_stream(outcome).transactions;
-    let enough = transactions.count >= TRANSACTIONS_PER_CONNECTION_MIN * u64::from(connections);
-    if !enough || transactions.errors > transactions.count / 100 {
-        return None;
-    }
-    let per_second = transactions.count as f64 / outcome.interval.as_secs_f64();
-    let busy = stats::in_flight(per_second, transactions.response().mean_ns() / 1e9);
-    let gap = busy / f64::from(connections) - 1.0;
-    (gap.abs() > UNACCOUNTED_MAX).then(|| {
-        let what = if gap < 0.0 { "too little" } else { "too much" };
-        format!(
-            "throughput times response time is {what} for the number of connections (Little's law): time was spent in the \
-             client, or some connections stood still; use fewer connections, or a longer interval"
-        )
-    })
 }

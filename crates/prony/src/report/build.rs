@@ -2,18 +2,20 @@
 
 use super::{
     document::{
-        Comparison, Difference, Document, Estimate, FORMAT, Factor, Finding, Group, Machine, Point, Run,
-        Seconds, Series, Server, Trial,
+        Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding, Limit,
+        Machine, Outage, Point, Run, Schedule, Server,
     },
+    group::groups,
     number::round,
-    words::{Words, subject},
+    trials::trials,
+    words::Words,
 };
 use crate::{
     analyse::{self, Findings},
-    run::TrialOutcome,
-    store::{RunRecord, TrialRecord},
+    run::{TrialOutcome, verdict},
+    store::RunRecord,
 };
-use load::{Histogram, sample::Phase};
+use load::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables that name the process or the moment, not the configuration.
@@ -76,7 +78,7 @@ const CURVE: &[f64] = &[
 /// Everything that a report of this run says.
 #[must_use]
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
-    let points: Vec<Point> = findings.points.iter().map(point).collect();
+    let points: Vec<Point> = findings.points.iter().map(|one| point(one, words)).collect();
     Document {
         format: FORMAT,
         prony_version: record.prony_version.clone(),
@@ -86,9 +88,10 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         servers: servers(record),
         settings_that_differ: differences(record),
         findings: sentences(record, findings, words),
-        groups: groups(record, &points),
+        axis: axis(&findings.axis, words),
+        groups: groups(record, findings),
         comparisons: findings.comparisons.iter().map(comparison).collect(),
-        trials: trials(record),
+        trials: trials(record, words),
         points,
     }
 }
@@ -128,7 +131,7 @@ fn run(record: &RunRecord) -> Run {
 }
 
 /// Nobody reads the nanoseconds of a date.
-fn second_of(time: jiff::Timestamp) -> String {
+pub(super) fn second_of(time: jiff::Timestamp) -> String {
     jiff::Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
@@ -216,17 +219,37 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
     found
 }
 
-fn point(point: &analyse::Point) -> Point {
+/// The name of an enum's value in files.
+fn name_of(value: impl serde::Serialize) -> String {
+    let name = serde_json::to_value(value).ok();
+    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn axis(axis: &analyse::Axis, words: Words) -> Axis {
+    Axis { kind: name_of(axis.kind), factors: axis.factors.clone(), title: words.axis(axis) }
+}
+
+fn point(point: &analyse::Point, words: Words) -> Point {
     let histogram = serde_json::to_value(&point.histogram).ok();
     Point {
         levels: point.levels.clone(),
         server: point.server.clone(),
+        stream: point.stream.clone(),
         connections: point.connections,
+        idle: point.idle,
         trials: point.trials,
         left_out: point.left_out.clone(),
         throughput: (&point.throughput).into(),
         statements_per_second: (&point.statements_per_second).into(),
+        rows_per_second: round(point.rows_per_second),
+        schedule: point.schedule.as_ref().map(|schedule| self::schedule(schedule, point.active_s)),
+        overloaded: point.overloaded,
+        limit: point
+            .limit
+            .as_ref()
+            .map(|limit| Limit { reached: limit.reached, seconds: (&limit.seconds).into() }),
         latency_ms: point.latency_ms.iter().map(|(name, latency)| (name.clone(), latency.into())).collect(),
+        service_ms: point.service_ms.iter().map(|(name, value)| (name.clone(), round(*value))).collect(),
         latency_max_ms: round(point.latency_max_ms),
         latency_curve: curve(&point.histogram),
         histogram: histogram.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default(),
@@ -235,7 +258,51 @@ fn point(point: &analyse::Point) -> Point {
         error_share: round(point.error_share),
         server_cpu: point.server_cpu.map(round),
         client_cpu: round(point.client_cpu),
-        doubts: point.doubts.clone(),
+        opening: connects(&point.opening),
+        reconnecting: connects(&point.reconnecting),
+        outages: point.outages.iter().map(outage).collect(),
+        fairness: point.fairness.map(|fairness| Fairness {
+            min: fairness.min,
+            median: fairness.median,
+            max: fairness.max,
+            variation: round(fairness.variation),
+            starved: point.starved,
+        }),
+        verdict: verdict(&point.doubts).name().to_owned(),
+        doubts: words.doubts(&point.doubts, false),
+    }
+}
+
+fn schedule(schedule: &load::sample::Schedule, seconds: f64) -> Schedule {
+    Schedule {
+        offered_per_second: if seconds > 0.0 { round(schedule.offered as f64 / seconds) } else { 0.0 },
+        offered: schedule.offered,
+        started: schedule.started,
+        late: schedule.late,
+        skipped: schedule.skipped,
+        never_sent: schedule.never_sent,
+        delay_ms: latencies(&schedule.delay),
+    }
+}
+
+fn connects(connects: &load::sample::Connects) -> Connects {
+    Connects {
+        opened: connects.opened,
+        failed: connects.failed,
+        total_ms: latencies(&connects.total),
+        tcp_ms: latencies(&connects.tcp),
+        tls_ms: latencies(&connects.tls),
+        login_ms: latencies(&connects.login),
+        first_reply_ms: latencies(&connects.first_reply),
+    }
+}
+
+fn outage((trial, outage): &(u32, load::sample::Outage)) -> Outage {
+    Outage {
+        trial: *trial,
+        from_s: round(outage.from.as_secs_f64()),
+        until_s: round(outage.until.as_secs_f64()),
+        recovered: outage.recovered,
     }
 }
 
@@ -253,115 +320,22 @@ fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
     curve
 }
 
-fn milliseconds(ns: u64) -> f64 {
+pub(super) fn milliseconds(ns: u64) -> f64 {
     round(ns as f64 / 1e6)
 }
 
 fn comparison(comparison: &analyse::Comparison) -> Comparison {
-    let verdict = serde_json::to_value(comparison.verdict).ok();
     Comparison {
         point: comparison.point,
         base: comparison.base,
         metric: comparison.metric.clone(),
         ratio: (&comparison.ratio).into(),
-        verdict: verdict.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default(),
+        verdict: name_of(comparison.verdict),
     }
 }
 
-/// Points in groups of one table each, in the plan's order; servers in the study's order.
-fn groups(record: &RunRecord, points: &[Point]) -> Vec<Group> {
-    let follows_server = levels_that_follow_the_server(points);
-    // Whatever its name in the study, a factor that is the number of connections of every point is the ladder.
-    let is_ladder = |factor: &str| {
-        points.iter().all(|point| point.levels.get(factor) == Some(&point.connections.to_string()))
-    };
-    let common = |point: &Point| -> BTreeMap<String, String> {
-        let mut levels = point.levels.clone();
-        levels
-            .retain(|factor, _| factor != "server" && !is_ladder(factor) && !follows_server.contains(factor));
-        levels
-    };
-    let mut order: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();
-    for (index, point) in points.iter().enumerate() {
-        let levels = common(point);
-        match order.iter_mut().find(|(known, _)| *known == levels) {
-            Some((_, members)) => members.push(index),
-            None => order.push((levels, vec![index])),
-        }
-    }
-    let group = |(levels, members): (BTreeMap<String, String>, Vec<usize>)| {
-        let rungs: BTreeSet<u32> = members.iter().map(|&member| points[member].connections).collect();
-        let names = record.plan.servers.iter().map(|server| &server.name);
-        let series = names.filter_map(|name| {
-            let place = |rung: &u32| {
-                members
-                    .iter()
-                    .copied()
-                    .find(|&member| points[member].server == *name && points[member].connections == *rung)
-            };
-            let points: Vec<Option<usize>> = rungs.iter().map(place).collect();
-            points.iter().any(Option::is_some).then(|| Series { server: name.clone(), points })
-        });
-        Group {
-            title: subject(&levels),
-            series: series.collect(),
-            connections: rungs.iter().copied().collect(),
-        }
-    };
-    order.into_iter().map(group).collect()
-}
-
-/// Factors that only tell servers apart (a varied server setting is part of the server's name). The workload never is.
-fn levels_that_follow_the_server(points: &[Point]) -> BTreeSet<String> {
-    let factors: BTreeSet<&String> = points.iter().flat_map(|point| point.levels.keys()).collect();
-    let servers: BTreeSet<&String> = points.iter().map(|point| &point.server).collect();
-    let follows = |factor: &&String| {
-        let pairs: BTreeSet<_> =
-            points.iter().map(|point| (&point.server, point.levels.get(*factor))).collect();
-        let levels: BTreeSet<_> = points.iter().map(|point| point.levels.get(*factor)).collect();
-        pairs.len() == servers.len() && levels.len() > 1 && *factor != "workload"
-    };
-    factors.into_iter().filter(follows).cloned().collect()
-}
-
-fn trials(record: &RunRecord) -> Vec<Trial> {
-    record.trials.iter().map(|trial| self::trial(record, trial)).collect()
-}
-
-fn trial(record: &RunRecord, trial: &TrialRecord) -> Trial {
-    let treatment = &record.plan.treatments[trial.trial.treatment];
-    let mut told = Trial {
-        number: trial.trial.number,
-        block: trial.trial.block,
-        levels: treatment.levels.clone(),
-        server: record.plan.servers[treatment.server].name.clone(),
-        connections: treatment.streams.first().map_or(0, |stream| stream.connections),
-        started: second_of(trial.started),
-        failure: None,
-        doubts: Vec::new(),
-        throughput: None,
-        latency_ms: BTreeMap::new(),
-        errors: BTreeMap::new(),
-        server_cpu: server_cpu(record, trial),
-        seconds: seconds(trial),
-    };
-    match &trial.outcome {
-        TrialOutcome::Failed(reason) => told.failure = Some(reason.clone()),
-        TrialOutcome::Measured { outcome, doubts } => {
-            told.doubts = doubts.iter().map(ToString::to_string).collect();
-            if let Some(stream) = outcome.streams.first() {
-                let seconds = outcome.interval.as_secs_f64();
-                told.throughput = Some(round(stream.transactions.count as f64 / seconds));
-                told.latency_ms = latencies(stream.transactions.response());
-                let errors = stream.errors.iter();
-                told.errors = errors.map(|error| (error.code.to_string(), error.count)).collect();
-            }
-        }
-    }
-    told
-}
-
-fn latencies(histogram: &Histogram) -> BTreeMap<String, f64> {
+/// Mean and percentiles, ms; empty where nothing was recorded.
+pub(super) fn latencies(histogram: &Histogram) -> BTreeMap<String, f64> {
     if histogram.is_empty() {
         return BTreeMap::new();
     }
@@ -375,33 +349,4 @@ fn latencies(histogram: &Histogram) -> BTreeMap<String, f64> {
         ("max".to_owned(), milliseconds(histogram.max_ns())),
     ]
     .into()
-}
-
-/// Mean over the measurement interval.
-fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
-    let used: Vec<f64> = trial
-        .readings
-        .iter()
-        .filter(|reading| reading.at > record.plan.warm_up)
-        .filter_map(|reading| reading.server_cpu)
-        .collect();
-    (!used.is_empty()).then(|| round(used.iter().sum::<f64>() / used.len() as f64))
-}
-
-fn seconds(trial: &TrialRecord) -> Seconds {
-    let mut seconds = Seconds::default();
-    for sample in trial.samples.iter().filter(|sample| sample.stream == 0) {
-        let response = sample.transactions.response();
-        let percentile =
-            |quantile| (!response.is_empty()).then(|| milliseconds(response.quantile_ns(quantile)));
-        seconds.second.push(sample.second);
-        seconds.warm_up += usize::from(sample.phase == Phase::WarmUp);
-        let length = sample.length.as_secs_f64();
-        let rate = if length > 0.0 { sample.transactions.count as f64 / length } else { 0.0 };
-        seconds.throughput.push(round(rate));
-        seconds.p95_ms.push(percentile(0.95));
-        seconds.p99_ms.push(percentile(0.99));
-        seconds.errors.push(sample.errors);
-    }
-    seconds
 }

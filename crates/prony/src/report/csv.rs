@@ -1,13 +1,32 @@
 //! The points as comma-separated values (RFC 4180): one line each, every estimate with its interval.
 //!
-//! Columns: the factors of the study; `server`, `connections`, `trials`, `trials_left_out`; then for `throughput`,
+//! Columns: the factors of the study; `server`, `stream`, `connections`, `idle`, `trials`, `trials_left_out`; then for `throughput`,
 //! `statements_per_second` and the latencies in ms (`mean`, `p50`, `p95`, `p99`, `p99.9`) the value and the ends of its
 //! 95 % interval, empty where nothing is known; `latency_max_ms`, `errors`, `error_share`, `server_cpu`, `client_cpu`,
-//! `doubts` (joined by `; `).
+//! `offered`, `late`, `skipped`, `never_sent` (empty without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`,
+//! `connect_p50_ms`, `verdict`, `doubts` (joined by `; `).
 
-use super::document::{Document, Estimate, Point};
+use super::document::{Document, Estimate, Point, Schedule};
 
 const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
+
+const OTHERS: [&str; 15] = [
+    "latency_max_ms",
+    "errors",
+    "error_share",
+    "server_cpu",
+    "client_cpu",
+    "offered",
+    "late",
+    "skipped",
+    "never_sent",
+    "overloaded",
+    "service_p99_ms",
+    "limit_seconds",
+    "connect_p50_ms",
+    "verdict",
+    "doubts",
+];
 
 /// The table.
 pub(super) fn render(document: &Document) -> String {
@@ -22,14 +41,12 @@ pub(super) fn render(document: &Document) -> String {
 
 fn heads(factors: &[&str]) -> Vec<String> {
     let mut heads: Vec<String> = factors.iter().map(|&name| name.to_owned()).collect();
-    heads.extend(["server", "connections", "trials", "trials_left_out"].map(str::to_owned));
+    heads.extend(["server", "stream", "connections", "idle", "trials", "trials_left_out"].map(str::to_owned));
     let latencies = LATENCIES.map(|name| format!("latency_{name}_ms"));
     for name in ["throughput".to_owned(), "statements_per_second".to_owned()].into_iter().chain(latencies) {
         heads.extend([name.clone(), format!("{name}_low"), format!("{name}_high")]);
     }
-    heads.extend(
-        ["latency_max_ms", "errors", "error_share", "server_cpu", "client_cpu", "doubts"].map(str::to_owned),
-    );
+    heads.extend(OTHERS.map(str::to_owned));
     heads
 }
 
@@ -38,7 +55,9 @@ fn values(point: &Point, factors: &[&str]) -> Vec<String> {
         factors.iter().map(|&factor| point.levels.get(factor).cloned().unwrap_or_default()).collect();
     values.extend([
         point.server.clone(),
+        point.stream.clone(),
         point.connections.to_string(),
+        point.idle.to_string(),
         point.trials.to_string(),
         point.left_out.len().to_string(),
     ]);
@@ -47,13 +66,28 @@ fn values(point: &Point, factors: &[&str]) -> Vec<String> {
     {
         values.extend(ends(estimate));
     }
+    let schedule = point.schedule.as_ref();
+    let count = |value: fn(&Schedule) -> u64| {
+        schedule.map(|schedule| value(schedule).to_string()).unwrap_or_default()
+    };
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let doubts: Vec<&str> = point.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
     values.extend([
         point.latency_max_ms.to_string(),
         point.errors.values().sum::<u64>().to_string(),
         point.error_share.to_string(),
         point.server_cpu.map(|cpu| cpu.to_string()).unwrap_or_default(),
         point.client_cpu.to_string(),
-        point.doubts.join("; "),
+        number(schedule.map(|schedule| schedule.offered_per_second)),
+        count(|schedule| schedule.late),
+        count(|schedule| schedule.skipped),
+        count(|schedule| schedule.never_sent),
+        point.overloaded.to_string(),
+        number(point.service_ms.get("p99").copied()),
+        number(point.limit.as_ref().map(|limit| limit.seconds.value)),
+        number(point.reconnecting.total_ms.get("p50").copied()),
+        point.verdict.clone(),
+        doubts.join("; "),
     ]);
     values
 }

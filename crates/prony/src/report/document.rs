@@ -8,13 +8,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Version of this form. A reader refuses a higher one.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// A report.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "Prony report")]
 pub struct Document {
-    /// Version of this form: 1.
+    /// Version of this form: 2.
     pub format: u32,
     /// Version of Prony that made the run.
     pub prony_version: String,
@@ -30,9 +30,11 @@ pub struct Document {
     pub settings_that_differ: Vec<Difference>,
     /// What was found, in words, most important first.
     pub findings: Vec<Finding>,
-    /// Points that belong in one table and one chart: everything but server and connections is equal.
+    /// What points are drawn along.
+    pub axis: Axis,
+    /// Points that belong in one table and one chart: everything but the axis and what the series are is equal.
     pub groups: Vec<Group>,
-    /// One for each treatment with a result.
+    /// One for each stream of each treatment with a result.
     pub points: Vec<Point>,
     /// Pairs of servers at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
@@ -136,7 +138,7 @@ pub struct Difference {
 /// One thing that was found.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Finding {
-    /// `advantage`, `no_difference`, `peak`, `doubtful`, `failed`, `incomplete`.
+    /// `advantage`, `no_difference`, `overloaded`, `peak`, `doubtful`, `failed`, `incomplete`.
     pub kind: String,
     /// What it is about, in words; empty: the whole run.
     pub about: String,
@@ -144,23 +146,47 @@ pub struct Finding {
     pub text: String,
 }
 
+/// What points are drawn along.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Axis {
+    /// `rate` (starts offered in a second), `connections`, `number` (another one that varies), `names`.
+    pub kind: String,
+    /// The factors that it shows; empty: connections that do not vary.
+    pub factors: Vec<String>,
+    /// What to write beside it.
+    pub title: String,
+}
+
 /// Points that are drawn together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Group {
-    /// What its points have in common, in words: the workload.
+    /// What its points have in common, in words: the stream, the workload.
     pub title: String,
-    /// Numbers of connections, ascending.
-    pub connections: Vec<u32>,
-    /// One for each server.
+    /// The stream.
+    pub stream: String,
+    /// Places on the axis, ascending or in the order of the study.
+    pub rungs: Vec<Rung>,
+    /// What tells the series apart: `server`, or a factor where there is only one server.
+    pub series_by: String,
+    /// One for each server or level.
     pub series: Vec<Series>,
 }
 
-/// The points of one server in a group.
+/// A place on the axis.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Rung {
+    /// As it is written.
+    pub label: String,
+    /// As a number; null: it is none.
+    pub value: Option<f64>,
+}
+
+/// Points that one line joins.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Series {
-    /// The server.
-    pub server: String,
-    /// Index in `points` for each of the group's connections; null: no valid trial.
+    /// The server, or the level of the factor.
+    pub name: String,
+    /// Index in `points` for each of the group's rungs; null: no valid trial.
     pub points: Vec<Option<usize>>,
 }
 
@@ -175,15 +201,19 @@ pub struct Estimate {
     pub high: Option<f64>,
 }
 
-/// One treatment, all its valid trials together.
+/// One stream of a treatment, all valid trials together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Point {
-    /// Level of each factor.
+    /// Level of each factor, and the `stream` where several run together.
     pub levels: BTreeMap<String, String>,
     /// The server.
     pub server: String,
-    /// Connections.
+    /// The stream.
+    pub stream: String,
+    /// Connections that work.
     pub connections: u32,
+    /// Connections that are only open.
+    pub idle: u32,
     /// Trials used.
     pub trials: u32,
     /// Trials left out, with reasons.
@@ -192,8 +222,18 @@ pub struct Point {
     pub throughput: Estimate,
     /// Statements per second.
     pub statements_per_second: Estimate,
+    /// Rows received and affected per second.
+    pub rows_per_second: f64,
+    /// What became of the starts that were due; null: the arrival has no schedule.
+    pub schedule: Option<Schedule>,
+    /// Trials that could not keep up with what was offered: their response times tell how long the load lasted.
+    pub overloaded: u32,
+    /// What became of the stream's limit; null: it has none.
+    pub limit: Option<Limit>,
     /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`.
     pub latency_ms: BTreeMap<String, Estimate>,
+    /// Service time of a transaction, from the actual send, ms, by the same names; empty: it is the response time.
+    pub service_ms: BTreeMap<String, f64>,
     /// Longest response time, ms.
     pub latency_max_ms: f64,
     /// Distribution of response times: share of transactions (0 to 1) and the time, ms, that they stay below.
@@ -210,8 +250,104 @@ pub struct Point {
     pub server_cpu: Option<f64>,
     /// CPUs that Prony kept busy.
     pub client_cpu: f64,
+    /// How connections were opened before the load began.
+    pub opening: Connects,
+    /// How they were opened while it was measured: by the connection mode, or because they were lost.
+    pub reconnecting: Connects,
+    /// Times without any success.
+    pub outages: Vec<Outage>,
+    /// How equally connections were served; null: unknown, or only one connection.
+    pub fairness: Option<Fairness>,
+    /// `fine`, `suspicious`, `invalid`: the worst doubt.
+    pub verdict: String,
     /// Reasons to doubt the numbers.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
+}
+
+/// What became of the starts of a schedule, all trials together.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Schedule {
+    /// Became due in a second.
+    pub offered_per_second: f64,
+    /// Became due.
+    pub offered: u64,
+    /// Were started.
+    pub started: u64,
+    /// Of these, more than 1 ms after they were due.
+    pub late: u64,
+    /// Given up because they were too late.
+    pub skipped: u64,
+    /// Due, and not started at the end.
+    pub never_sent: u64,
+    /// From due to sent, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
+    pub delay_ms: BTreeMap<String, f64>,
+}
+
+/// What became of a stream's limit.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Limit {
+    /// Trials in which it was reached.
+    pub reached: u32,
+    /// How long that took, s; where it was not reached in all trials, a bound from below.
+    pub seconds: Estimate,
+}
+
+/// How connections were opened, all trials together. Times in ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Connects {
+    /// Logged in.
+    pub opened: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// From the beginning to the end of the login.
+    pub total_ms: BTreeMap<String, f64>,
+    /// Of that, until TCP or the Unix socket was connected.
+    pub tcp_ms: BTreeMap<String, f64>,
+    /// Of that, TLS; empty without TLS.
+    pub tls_ms: BTreeMap<String, f64>,
+    /// Of that, greeting and authentication.
+    pub login_ms: BTreeMap<String, f64>,
+    /// From the first statement after it to its reply.
+    pub first_reply_ms: BTreeMap<String, f64>,
+}
+
+/// A time without success.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Outage {
+    /// Place of the trial in the order, from 0.
+    pub trial: u32,
+    /// The first failure, s since the load began.
+    pub from_s: f64,
+    /// The first success after it, or the end.
+    pub until_s: f64,
+    /// Whether there was one.
+    pub recovered: bool,
+}
+
+/// Transactions of a connection, in the trial where connections differ most.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Fairness {
+    /// Fewest.
+    pub min: u64,
+    /// In the middle.
+    pub median: u64,
+    /// Most.
+    pub max: u64,
+    /// Standard deviation as a share of the mean.
+    pub variation: f64,
+    /// Connections that finished nothing, in the trial where they were most.
+    pub starved: u64,
+}
+
+/// A reason to doubt a number.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Doubt {
+    /// `suspicious`, `invalid`.
+    pub level: String,
+    /// What it is, for programs: `worker_busy`.
+    pub id: String,
+    /// In words.
+    pub text: String,
 }
 
 /// One server against another.
@@ -225,7 +361,7 @@ pub struct Comparison {
     pub metric: String,
     /// The one divided by the other.
     pub ratio: Estimate,
-    /// `better`, `worse`, `same`, `undecided`.
+    /// `better`, `worse`, `same`, `undecided`, `overloaded` (not compared: one could not keep up with what was offered).
     pub verdict: String,
 }
 
@@ -240,27 +376,42 @@ pub struct Trial {
     pub levels: BTreeMap<String, String>,
     /// The server.
     pub server: String,
-    /// Connections.
-    pub connections: u32,
     /// When it began, RFC 3339, UTC.
     pub started: String,
     /// Why it could not be measured; null: it was.
     pub failure: Option<String>,
+    /// `fine`, `suspicious`, `invalid`: the worst doubt.
+    pub verdict: String,
     /// Reasons to doubt it.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
+    /// CPUs that the server kept busy.
+    pub server_cpu: Option<f64>,
+    /// Its streams, in the study's order.
+    pub streams: Vec<TrialStream>,
+}
+
+/// One stream of a trial.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TrialStream {
+    /// Its name.
+    pub name: String,
+    /// Connections that work.
+    pub connections: u32,
     /// Transactions per second.
     pub throughput: Option<f64>,
+    /// Starts that became due in a second; null: the arrival has no schedule.
+    pub offered: Option<f64>,
+    /// How long it was active in the interval, s.
+    pub active_s: Option<f64>,
     /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
     pub latency_ms: BTreeMap<String, f64>,
     /// Errors by the server's code.
     pub errors: BTreeMap<String, u64>,
-    /// CPUs that the server kept busy.
-    pub server_cpu: Option<f64>,
     /// Its seconds.
     pub seconds: Seconds,
 }
 
-/// The seconds of a trial; all lists are equally long.
+/// The seconds of a stream in a trial; all lists are equally long, but for `offered`.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Seconds {
     /// Since the load began.
@@ -269,6 +420,8 @@ pub struct Seconds {
     pub warm_up: usize,
     /// Transactions per second.
     pub throughput: Vec<f64>,
+    /// Starts that became due in a second; empty: the arrival has no schedule.
+    pub offered: Vec<f64>,
     /// 95th percentile of response time, ms; null: nothing ended.
     pub p95_ms: Vec<Option<f64>>,
     /// 99th percentile of response time, ms; null: nothing ended.

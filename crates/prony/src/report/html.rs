@@ -3,10 +3,11 @@
 
 use super::{
     Error,
+    detail::{between_connections, details},
     document::{Document, Group},
     number,
-    table::{Layout, Remarks, Table, estimate, table},
-    terminal::{interval_note, summary},
+    table::{Layout, Remarks, Table, estimate, series_head, table},
+    terminal::{notes, summary},
     words::Words,
 };
 use minijinja::{AutoEscape, Environment, Value, context};
@@ -22,15 +23,18 @@ const THIRD_PARTY: &str = include_str!("../../../../viewer/dist/THIRD-PARTY.txt"
 #[derive(Serialize)]
 struct Section {
     group: Group,
+    series_head: String,
     table: Table,
+    details: Vec<Table>,
     latencies: Vec<Latency>,
+    fairness: Option<Table>,
 }
 
 /// Percentiles of one point.
 #[derive(Serialize)]
 struct Latency {
-    connections: String,
-    server: String,
+    rung: String,
+    series: String,
     values: Vec<String>,
     max: String,
 }
@@ -56,7 +60,10 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         .map(|group| Section {
             group: group.clone(),
             table: table(document, group, Layout::Stacked, &mut remarks, words),
+            series_head: series_head(group, words),
+            details: details(document, group, words),
             latencies: latencies(document, group),
+            fairness: between_connections(document, group, words),
         })
         .collect();
     let page = environment.get_template("report")?.render(context! {
@@ -65,7 +72,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         sections => sections,
         remarks => remarks.0,
         percentiles => PERCENTILES,
-        interval_note => words.get("text", interval_note(document)),
+        notes => notes(document).iter().map(|note| words.get("text", note)).collect::<Vec<_>>(),
         summary => summary(document, words),
         style => Value::from_safe_string(STYLE.to_owned()),
         third_party => THIRD_PARTY,
@@ -88,13 +95,13 @@ fn fill(text: String, place: String, value: Value) -> String {
 
 fn latencies(document: &Document, group: &Group) -> Vec<Latency> {
     let mut rows = Vec::new();
-    for (place, connections) in group.connections.iter().enumerate() {
+    for (place, rung) in group.rungs.iter().enumerate() {
         for series in &group.series {
             let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
             let value = |name: &&str| point.latency_ms.get(*name).map_or_else(|| "–".to_owned(), estimate);
             rows.push(Latency {
-                connections: number::count(u64::from(*connections)),
-                server: series.server.clone(),
+                rung: rung.label.clone(),
+                series: series.name.clone(),
                 values: PERCENTILES.iter().map(value).collect(),
                 max: number::milliseconds(point.latency_max_ms),
             });

@@ -1,9 +1,10 @@
 //! The report as Markdown, to be pasted into a ticket or a wiki.
 
 use super::{
+    detail::details,
     document::Document,
     table::{Layout, Remarks, Table, table},
-    terminal::{interval_note, summary},
+    terminal::{notes, summary},
     words::Words,
 };
 use std::fmt::Write as _;
@@ -30,12 +31,18 @@ pub(super) fn render(document: &Document, words: Words) -> String {
             let _ = write!(text, "\n### {}\n", escaped(&table.title));
         }
         put_table(&mut text, &table);
+        for detail in details(document, group, words) {
+            let _ = write!(text, "\n{}\n", escaped(&detail.title));
+            put_table(&mut text, &detail);
+        }
     }
     text.push('\n');
     for (number, remark) in remarks.0.iter().enumerate() {
         let _ = writeln!(text, "- [{}] {}", number + 1, escaped(remark));
     }
-    let _ = writeln!(text, "\n{}", words.get("text", interval_note(document)));
+    for note in notes(document) {
+        let _ = writeln!(text, "\n{}", words.get("text", note));
+    }
     let _ = writeln!(text, "\n## {}\n", words.get("text", "compared"));
     for line in summary(document, words) {
         let _ = writeln!(text, "- {}", escaped(&line));

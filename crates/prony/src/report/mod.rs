@@ -5,12 +5,16 @@
 
 mod build;
 mod csv;
+mod detail;
 mod document;
+mod group;
 mod html;
 mod markdown;
+mod merge;
 pub(crate) mod number;
 mod table;
 mod terminal;
+mod trials;
 mod words;
 
 pub use build::build;

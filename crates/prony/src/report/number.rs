@@ -20,6 +20,15 @@ pub(super) fn milliseconds(value: f64) -> String {
     rate(value)
 }
 
+/// A level of a factor: all its digits, thousands apart: `1,024`, `0.5`.
+pub(super) fn level(value: f64) -> String {
+    let text = value.to_string();
+    match text.split_once('.') {
+        Some((whole, fraction)) => format!("{}.{fraction}", grouped(whole)),
+        None => grouped(&text),
+    }
+}
+
 /// A ratio: `2.31`, `0.98`, `12.4`.
 pub(super) fn ratio(value: f64) -> String {
     decimals(value, if value.abs() >= 10.0 { 1 } else { 2 })

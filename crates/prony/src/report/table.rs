@@ -1,7 +1,7 @@
 //! The table of a group of points, as cells of text: the same for terminal, Markdown and HTML.
 
 use super::{
-    document::{Comparison, Document, Estimate, Group, Point},
+    document::{Comparison, Document, Doubt, Estimate, Group, Point},
     number,
     words::Words,
 };
@@ -31,11 +31,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    fn number(text: String) -> Self {
+    pub(super) fn number(text: String) -> Self {
         Self { text, tone: Tone::Plain, numeric: true }
     }
 
-    fn name(text: &str) -> Self {
+    pub(super) fn name(text: &str) -> Self {
         Self { text: text.to_owned(), tone: Tone::Plain, numeric: false }
     }
 
@@ -43,7 +43,7 @@ impl Cell {
         Self { text, tone, numeric: true }
     }
 
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         Self::toned("–".to_owned(), Tone::Faint)
     }
 }
@@ -72,8 +72,18 @@ impl Remarks {
     fn marks(&mut self, point: &Point, words: Words) -> String {
         let left_out =
             point.left_out.iter().map(|reason| words.fill("text", "left_out", &[("reason", reason)]));
-        let remarks: Vec<String> = point.doubts.iter().cloned().chain(left_out).collect();
+        let remarks: Vec<String> =
+            point.doubts.iter().map(|doubt| remark(doubt, words)).chain(left_out).collect();
         remarks.iter().map(|remark| format!(" {}", self.mark(remark))).collect()
+    }
+}
+
+/// A doubt with its level in front, where that is more than a doubt.
+fn remark(doubt: &Doubt, words: Words) -> String {
+    if doubt.level == "invalid" {
+        format!("{}: {}", words.get("level", "invalid"), doubt.text)
+    } else {
+        doubt.text.clone()
     }
 }
 
@@ -119,34 +129,42 @@ struct Columns<'a> {
     group: &'a Group,
     words: Words,
     has_errors: bool,
+    /// Whether what was offered is told apart from the axis.
+    has_offered: bool,
+    has_limit: bool,
     /// The server that others are held against, where anything is compared.
     base: Option<String>,
 }
 
 impl<'a> Columns<'a> {
     fn of(document: &'a Document, group: &'a Group, words: Words) -> Self {
-        let members: Vec<usize> =
-            group.series.iter().flat_map(|series| series.points.iter().flatten().copied()).collect();
+        let members: Vec<usize> = members(group).collect();
+        let points = || members.iter().map(|&member| &document.points[member]);
         let compared = document.comparisons.iter().find(|comparison| members.contains(&comparison.point));
         Self {
             document,
             group,
             words,
-            has_errors: members.iter().any(|&member| !document.points[member].errors.is_empty()),
+            has_errors: points().any(|point| !point.errors.is_empty()),
+            has_offered: document.axis.kind != "rate" && points().any(|point| point.schedule.is_some()),
+            has_limit: points().any(|point| point.limit.is_some()),
             base: compared.map(|comparison| document.points[comparison.base].server.clone()),
         }
     }
 
     fn values(&self) -> Vec<&'static str> {
-        let mut heads = vec![
-            self.words.get("head", "transactions_per_second"),
-            self.words.get("head", "p95_ms"),
-            self.words.get("head", "p99_ms"),
-        ];
-        if self.has_errors {
-            heads.push(self.words.get("head", "errors"));
+        let mut heads = Vec::new();
+        if self.has_limit {
+            heads.push("seconds");
         }
-        heads
+        if self.has_offered {
+            heads.push("offered_per_second");
+        }
+        heads.extend(["transactions_per_second", "p95_ms", "p99_ms"]);
+        if self.has_errors {
+            heads.push("errors");
+        }
+        heads.into_iter().map(|head| self.words.get("head", head)).collect()
     }
 
     fn against(&self) -> Option<String> {
@@ -155,18 +173,18 @@ impl<'a> Columns<'a> {
     }
 
     fn heads(&self, layout: Layout) -> Vec<String> {
-        let mut heads = vec![self.words.get("head", "connections").to_owned()];
+        let mut heads = vec![self.document.axis.title.clone()];
         match layout {
             Layout::Stacked => {
-                heads.push(self.words.get("head", "server").to_owned());
+                heads.push(series_head(self.group, self.words));
                 heads.extend(self.values().iter().map(|&head| head.to_owned()));
                 heads.extend(self.against());
             }
             Layout::Beside => {
                 for series in &self.group.series {
-                    heads.extend(self.values().iter().map(|head| format!("{}\n{head}", series.server)));
-                    if self.base.as_ref().is_some_and(|base| *base != series.server) {
-                        heads.extend(self.against().map(|against| format!("{}\n{against}", series.server)));
+                    heads.extend(self.values().iter().map(|head| format!("{}\n{head}", series.name)));
+                    if self.base.as_ref().is_some_and(|base| *base != series.name) {
+                        heads.extend(self.against().map(|against| format!("{}\n{against}", series.name)));
                     }
                 }
             }
@@ -176,13 +194,12 @@ impl<'a> Columns<'a> {
 
     fn stacked(&self, remarks: &mut Remarks) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
-        for (place, rung) in self.group.connections.iter().enumerate() {
+        for place in 0..self.group.rungs.len() {
             for (number, series) in self.group.series.iter().enumerate() {
-                let rung = if number == 0 { number::count(u64::from(*rung)) } else { String::new() };
-                let mut row = vec![Cell::number(rung), Cell::name(&series.server)];
+                let mut row = vec![rung_cell(self.group, place, number == 0), Cell::name(&series.name)];
                 row.extend(self.cells(series.points[place], remarks));
                 if self.base.is_some() {
-                    row.push(self.against_cell(&series.server, series.points[place]));
+                    row.push(self.against_cell(&series.name, series.points[place]));
                 }
                 rows.push(row);
             }
@@ -192,12 +209,12 @@ impl<'a> Columns<'a> {
 
     fn beside(&self, remarks: &mut Remarks) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
-        for (place, rung) in self.group.connections.iter().enumerate() {
-            let mut row = vec![Cell::number(number::count(u64::from(*rung)))];
+        for place in 0..self.group.rungs.len() {
+            let mut row = vec![rung_cell(self.group, place, true)];
             for series in &self.group.series {
                 row.extend(self.cells(series.points[place], remarks));
-                if self.base.as_ref().is_some_and(|base| *base != series.server) {
-                    row.push(self.against_cell(&series.server, series.points[place]));
+                if self.base.as_ref().is_some_and(|base| *base != series.name) {
+                    row.push(self.against_cell(&series.name, series.points[place]));
                 }
             }
             rows.push(row);
@@ -209,17 +226,42 @@ impl<'a> Columns<'a> {
         let Some(point) = point.map(|point| &self.document.points[point]) else {
             return vec![Cell::empty(); self.values().len()];
         };
-        let latency = |name: &str| {
-            point.latency_ms.get(name).map_or_else(Cell::empty, |latency| Cell::number(estimate(latency)))
+        let latency = |name: &str| match point.latency_ms.get(name) {
+            Some(latency) if point.overloaded > 0 => Cell::toned(estimate(latency), Tone::Faint),
+            Some(latency) => Cell::number(estimate(latency)),
+            None => Cell::empty(),
         };
-        let throughput = format!("{}{}", estimate(&point.throughput), remarks.marks(point, self.words));
-        let mut cells = vec![Cell::number(throughput), latency("p95"), latency("p99")];
+        let mut cells = Vec::new();
+        if self.has_limit {
+            cells.push(self.limit_cell(point));
+        }
+        if self.has_offered {
+            let offered = point.schedule.as_ref().map(|schedule| number::rate(schedule.offered_per_second));
+            cells.push(offered.map_or_else(Cell::empty, Cell::number));
+        }
+        let marks = remarks.marks(point, self.words);
+        let overloaded = overloaded(point, self.words).map_or_else(String::new, |text| format!(" {text}"));
+        let tone = if point.overloaded > 0 { Tone::Bad } else { Tone::Plain };
+        cells.push(Cell::toned(format!("{}{overloaded}{marks}", estimate(&point.throughput)), tone));
+        cells.extend([latency("p95"), latency("p99")]);
         if self.has_errors {
             let errors = point.errors.values().sum();
             let tone = if errors > 0 { Tone::Bad } else { Tone::Faint };
             cells.push(Cell::toned(number::count(errors), tone));
         }
         cells
+    }
+
+    /// How long the limit took, or more than which time.
+    fn limit_cell(&self, point: &Point) -> Cell {
+        match &point.limit {
+            None => Cell::empty(),
+            Some(limit) if limit.reached < point.trials => {
+                let seconds = number::rate(limit.seconds.value);
+                Cell::toned(self.words.fill("text", "at_least", &[("seconds", &seconds)]), Tone::Bad)
+            }
+            Some(limit) => Cell::number(estimate(&limit.seconds)),
+        }
     }
 
     fn against_cell(&self, server: &str, point: Option<usize>) -> Cell {
@@ -238,8 +280,38 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// Indices of the points of a group.
+pub(super) fn members(group: &Group) -> impl Iterator<Item = usize> + '_ {
+    group.series.iter().flat_map(|series| series.points.iter().flatten().copied())
+}
+
+/// What the series are, as a head.
+pub(super) fn series_head(group: &Group, words: Words) -> String {
+    if group.series_by == "server" { words.get("head", "server").to_owned() } else { group.series_by.clone() }
+}
+
+/// The name of a rung, once for its rows.
+pub(super) fn rung_cell(group: &Group, place: usize, first: bool) -> Cell {
+    let rung = &group.rungs[place];
+    let text = if first { rung.label.clone() } else { String::new() };
+    if rung.value.is_some() { Cell::number(text) } else { Cell::name(&text) }
+}
+
+/// That a point could not keep up with what was offered, and in how many of its trials.
+fn overloaded(point: &Point, words: Words) -> Option<String> {
+    let (count, trials) = (point.overloaded.to_string(), point.trials.to_string());
+    match point.overloaded {
+        0 => None,
+        all if all >= point.trials => Some(words.get("text", "overloaded").to_owned()),
+        _ => Some(words.fill("text", "overloaded_some", &[("count", &count), ("trials", &trials)])),
+    }
+}
+
 /// `+32 % better`.
 fn verdict(comparison: &Comparison, words: Words) -> Cell {
+    if comparison.verdict == "overloaded" {
+        return Cell::toned(words.get("verdict", "overloaded").to_owned(), Tone::Faint);
+    }
     let change = (comparison.ratio.value - 1.0) * 100.0;
     let tone = match comparison.verdict.as_str() {
         "better" => Tone::Good,

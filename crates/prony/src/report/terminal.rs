@@ -2,6 +2,7 @@
 
 use super::{
     Options,
+    detail::details,
     document::{Document, Server},
     number,
     table::{Layout, Remarks, Table, Tone, table},
@@ -36,13 +37,20 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
         }
         text.push_str(&drawn);
         text.push('\n');
+        for detail in details(document, group, words) {
+            let _ = writeln!(text, "{}", detail.title);
+            text.push_str(&fit(&detail, &detail, options.colour, width));
+            text.push('\n');
+        }
     }
     text.push('\n');
     for (number, remark) in remarks.0.iter().enumerate() {
         put_wrapped(&mut text, &format!("[{}] {remark}", number + 1), "    ", width);
     }
     if !document.points.is_empty() {
-        put_wrapped(&mut text, words.get("text", interval_note(document)), "", width);
+        for note in notes(document) {
+            put_wrapped(&mut text, words.get("text", note), "", width);
+        }
     }
     if !document.findings.is_empty() {
         let _ = writeln!(text, "\n{}", bold(words.get("head", "found"), options));
@@ -54,13 +62,14 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
     text
 }
 
-/// Whether there are intervals at all.
-pub(super) fn interval_note(document: &Document) -> &'static str {
-    if document.points.iter().any(|point| point.throughput.low.is_some()) {
-        "plus_minus"
-    } else {
-        "plus_minus_none"
+/// What is to be said below the tables: whether there are intervals at all, what overloaded means.
+pub(super) fn notes(document: &Document) -> Vec<&'static str> {
+    let is_known = document.points.iter().any(|point| point.throughput.low.is_some());
+    let mut notes = vec![if is_known { "plus_minus" } else { "plus_minus_none" }];
+    if document.points.iter().any(|point| point.overloaded > 0) {
+        notes.push("overloaded_note");
     }
+    notes
 }
 
 /// What was compared, on what, how: one line each.

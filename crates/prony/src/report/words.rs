@@ -1,8 +1,11 @@
 //! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence by filling
 //! one in. No other module of the report holds a sentence.
 
-use super::number;
-use crate::analyse::{Finding, Findings};
+use super::{document, merge::merge, number};
+use crate::{
+    analyse::{Axis, AxisKind, Finding, Findings, STREAM},
+    run::{Doubt, Level, What, verdict},
+};
 use std::{collections::BTreeMap, sync::LazyLock};
 
 /// A language that reports are written in.
@@ -90,8 +93,9 @@ impl Words {
     /// The sentence of a finding, and the levels that it is about, joined (`oltp_read_only`; empty: all).
     #[must_use]
     pub fn finding(self, finding: &Finding, all: &Findings) -> Sentence {
+        let axis = &all.axis;
         match finding {
-            Finding::Advantage { levels, .. } => Sentence::about(levels, self.advantage(finding)),
+            Finding::Advantage { levels, .. } => Sentence::about(levels, self.advantage(finding, axis)),
             Finding::NoDifference { levels, servers, metric, resolution } => {
                 let known = resolution.is_finite() && *resolution < 1.0;
                 let key = if known { "no_difference" } else { "no_difference_unknown" };
@@ -107,8 +111,8 @@ impl Words {
                 );
                 Sentence::about(levels, text)
             }
-            Finding::Peak { levels, server, connections, throughput, connections_last, throughput_last } => {
-                let key = if connections == connections_last { "peak_at_end" } else { "peak" };
+            Finding::Peak { levels, server, at, throughput, last, throughput_last } => {
+                let key = if at.total_cmp(last).is_eq() { "peak_at_end" } else { "peak" };
                 let loss = (1.0 - throughput_last.value / throughput.value).max(0.0) * 100.0;
                 let text = self.fill(
                     "sentence",
@@ -116,23 +120,32 @@ impl Words {
                     &[
                         ("server", server),
                         ("throughput", &number::rate(throughput.value)),
-                        ("connections", &number::count(u64::from(*connections))),
-                        ("last", &number::count(u64::from(*connections_last))),
+                        ("where", &self.stretch(axis, (*at, *at))),
+                        ("where_last", &self.stretch(axis, (*last, *last))),
                         ("throughput_last", &number::rate(throughput_last.value)),
                         ("loss", &number::percent(loss)),
                     ],
                 );
                 Sentence::about(levels, text)
             }
-            Finding::Doubtful { points, reason } => self.doubtful(points, reason, all),
+            Finding::Overloaded { levels, server, at, offered, throughput } => {
+                let places = [
+                    ("server", &**server),
+                    ("where", &self.stretch(axis, (*at, *at))),
+                    ("offered", &number::rate(*offered)),
+                    ("throughput", &number::rate(throughput.value)),
+                ];
+                Sentence::about(levels, self.fill("sentence", "overloaded", &places))
+            }
+            Finding::Doubtful { points, doubts } => self.doubtful(points, doubts, all),
         }
     }
 
-    fn advantage(self, finding: &Finding) -> String {
-        let Finding::Advantage { server, base, metric, connections, ratio, at, .. } = finding else {
+    fn advantage(self, finding: &Finding, axis: &Axis) -> String {
+        let Finding::Advantage { server, base, metric, stretch, ratio, at, .. } = finding else {
             return String::new();
         };
-        let key = match (metric == "throughput", connections.0 == connections.1) {
+        let key = match (metric == "throughput", stretch.0.total_cmp(&stretch.1).is_eq()) {
             (true, false) => "advantage_throughput",
             (true, true) => "advantage_throughput_one",
             (false, false) => "advantage_latency",
@@ -143,9 +156,9 @@ impl Words {
         let places = [
             ("server", &**server),
             ("base", base),
-            ("stretch", &self.stretch(*connections)),
+            ("stretch", &self.stretch(axis, *stretch)),
             ("metric", &self.metric(metric)),
-            ("at", &number::count(u64::from(*at))),
+            ("where", &self.stretch(axis, (*at, *at))),
             ("ratio", &number::ratio(ratio.value)),
             ("percent", &number::percent(ratio.value * 100.0)),
             ("interval", &interval),
@@ -153,16 +166,20 @@ impl Words {
         self.fill("sentence", key, &places)
     }
 
-    fn doubtful(self, points: &[usize], reason: &str, all: &Findings) -> Sentence {
+    fn doubtful(self, points: &[usize], doubts: &[Doubt], all: &Findings) -> Sentence {
+        let axis = &all.axis;
         let mut names: Vec<String> = points
             .iter()
             .take(NAMED_MAX)
             .filter_map(|&point| all.points.get(point))
             .map(|point| {
-                let stretch = self.stretch((point.connections, point.connections));
+                let value = axis.value(point);
+                let stretch = self.stretch(axis, (value, value));
                 let place =
                     self.fill("sentence", "point", &[("server", &point.server), ("stretch", &stretch)]);
-                let about = subject(&point.levels);
+                let mut levels = point.levels.clone();
+                levels.retain(|factor, _| axis.kind == AxisKind::Names || !axis.has(factor));
+                let about = subject(&levels);
                 if about.is_empty() { place } else { format!("{about}: {place}") }
             })
             .collect();
@@ -170,18 +187,65 @@ impl Words {
             let more = (points.len() - NAMED_MAX).to_string();
             names.push(self.fill("sentence", "more", &[("count", &more)]));
         }
-        let text = self.fill(
-            "sentence",
-            "doubtful",
-            &[("points", &names.join("; ")), ("reason", &capitalised(reason))],
-        );
-        Sentence { about: String::new(), text }
+        let key = if verdict(doubts) == Level::Invalid { "invalid" } else { "doubtful" };
+        let reasons = self.doubts(doubts, false);
+        let reasons: Vec<String> = reasons.iter().map(|doubt| capitalised(&doubt.text)).collect();
+        let places = [("points", &*names.join("; ")), ("reason", &reasons.join(" "))];
+        Sentence { about: String::new(), text: self.fill("sentence", key, &places) }
     }
 
-    fn stretch(self, (first, last): (u32, u32)) -> String {
-        let key = if first == last { "at_one" } else { "at_range" };
-        let (first, last) = (number::count(u64::from(first)), number::count(u64::from(last)));
-        self.fill("sentence", key, &[("first", &first), ("last", &last)])
+    /// Doubts in words, those that differ in their numbers alone as one; with the stream that each is about where asked.
+    pub(super) fn doubts(self, doubts: &[Doubt], with_stream: bool) -> Vec<document::Doubt> {
+        let texts: Vec<String> = doubts.iter().map(|doubt| self.doubt(doubt, with_stream)).collect();
+        let told = doubts.iter().zip(&texts).map(|(doubt, text)| ((doubt.level, doubt.id()), text.as_str()));
+        let merged = merge(told, self.get("sentence", "to"));
+        merged
+            .into_iter()
+            .map(|merged| {
+                let level = merged.about.iter().map(|(level, _)| *level).max().unwrap_or_default();
+                let id = merged.about.first().map_or("", |(_, id)| *id);
+                document::Doubt { level: level.name().to_owned(), id: id.to_owned(), text: merged.text }
+            })
+            .collect()
+    }
+
+    /// One doubt in words. The engine's own are English; other languages have a template for each.
+    fn doubt(self, doubt: &Doubt, with_stream: bool) -> String {
+        let mut key = doubt.id();
+        if let What::Outage { recovered: false, .. } = doubt.what {
+            key = "outage_open";
+        }
+        let template = self.get("doubt", key);
+        let mut text = if template.is_empty() { doubt.what.to_string() } else { template.to_owned() };
+        for (name, value) in figures(&doubt.what) {
+            text = text.replace(&format!("{{{name}}}"), &value);
+        }
+        match &doubt.stream {
+            Some(stream) if with_stream => format!("{stream}: {text}"),
+            _ => text,
+        }
+    }
+
+    /// What to write beside the axis.
+    pub(super) fn axis(self, axis: &Axis) -> String {
+        match axis.kind {
+            AxisKind::Rate => self.get("head", "offered_per_second").to_owned(),
+            AxisKind::Connections => self.get("head", "connections").to_owned(),
+            AxisKind::Number | AxisKind::Names => axis.factors.join(", "),
+        }
+    }
+
+    fn stretch(self, axis: &Axis, (first, last): (f64, f64)) -> String {
+        let unit = match axis.kind {
+            AxisKind::Rate => "rate",
+            AxisKind::Connections | AxisKind::Names => "connections",
+            AxisKind::Number => "number",
+        };
+        let one = first.total_cmp(&last).is_eq();
+        let key = format!("{}_{unit}", if one { "at" } else { "range" });
+        let (first, last) = (number::level(first), number::level(last));
+        let factor = axis.factors.first().map_or("", String::as_str);
+        self.fill("sentence", &key, &[("first", &first), ("last", &last), ("factor", factor)])
     }
 
     fn interval(self, ratio: &stats::Estimate) -> String {
@@ -229,11 +293,27 @@ impl Sentence {
     }
 }
 
-/// Levels without server and connections: what a table of its own is about. A number needs its factor's name beside it.
+/// Figures of a doubt as text, by name: shares in per cent.
+fn figures(what: &What) -> Vec<(String, String)> {
+    let value = serde_json::to_value(what).unwrap_or_default();
+    let fields = value.as_object().and_then(|one| one.values().next()?.as_object().cloned());
+    let is_share = |name: &str| ["share", "gap", "error", "variation", "by_chance", "busy"].contains(&name);
+    let text = |name: &str, value: &serde_json::Value| match (value.as_u64(), value.as_f64()) {
+        (Some(count), _) if !is_share(name) => number::count(count),
+        (_, Some(number)) if is_share(name) => number::percent(number * 100.0),
+        (_, Some(number)) => number::rate(number),
+        _ => value.as_str().unwrap_or_default().to_owned(),
+    };
+    let fields = fields.unwrap_or_default();
+    fields.iter().map(|(name, value)| (name.clone(), text(name, value))).collect()
+}
+
+/// Levels without the server: what a table of its own is about, the stream first. A number needs its factor's name beside
+/// it.
 pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = levels.get(STREAM).cloned().into_iter().collect();
     for (factor, level) in levels {
-        if matches!(factor.as_str(), "server" | "connections") {
+        if matches!(factor.as_str(), "server" | STREAM) {
             continue;
         }
         let says_itself = factor == "workload" || level.starts_with(|c: char| c.is_alphabetic());
@@ -245,7 +325,11 @@ pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
 fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    let end = match text.chars().last() {
+        Some('.' | '!' | '?' | '。') => "",
+        Some(last) if last > '\u{2e7f}' => "。",
+        _ => ".",
+    };
     format!("{first}{}{end}", characters.as_str())
 }
 
@@ -263,12 +347,44 @@ mod tests {
         let keys = |table: &'static Table| -> Vec<(&String, &String)> {
             table.iter().flat_map(|(section, texts)| texts.keys().map(move |key| (section, key))).collect()
         };
-        assert_eq!(keys(&ENGLISH), keys(&CHINESE));
+        // doubts say themselves in English
+        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| *section != "doubt");
+        assert_eq!(keys(&ENGLISH), chinese.collect::<Vec<_>>());
         for (section, key) in keys(&ENGLISH) {
             let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
             // English says "1 trial" where Chinese gives the number.
             let is_same = places(english) == places(chinese) || key == "failed_one";
             assert!(is_same, "{section}.{key} has other places: {chinese}");
+        }
+    }
+
+    #[test]
+    fn every_doubt_can_be_said_in_chinese() {
+        let some = [
+            What::NothingFinished,
+            What::Errors { share: 0.1, examples: "3 x Deadlock".to_owned() },
+            What::Outage { seconds: 1.0, count: 1, recovered: true },
+            What::Outage { seconds: 1.0, count: 1, recovered: false },
+            What::RowsMissing { share: 0.1 },
+            What::Starved { connections: 3, of: 8 },
+            What::Unfair { variation: 0.5, by_chance: 0.1, min: 1, median: 2, max: 9 },
+            What::Overdue { age_s: 3.0, longest_s: 0.5 },
+            What::LittlesLaw { gap: -0.1, error: 0.01, in_flight: 7.2, connections: 8 },
+            What::Overloaded { offered_per_second: 5e3, started_per_second: 4e3, backlog: 9, skipped: 1 },
+            What::WaitedForConnection { share: 0.2, delay_p50_ms: 0.4 },
+            What::LimitMissed,
+            What::WorkerBusy { busy: 0.9 },
+            What::Queueing { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
+            What::SendDelay { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
+            What::Clock { cost_us: 1.0, service_us: 50.0 },
+            What::Steal { processors: 0.5 },
+        ];
+        let words = Words::of(Language::Chinese);
+        for what in some {
+            let told = words.doubts(&[Doubt::new(Level::Suspicious, what)], false);
+            let text = &told[0].text;
+            assert!(text.chars().filter(|c| *c > '\u{2e7f}').count() > 5, "{text}");
+            assert!(!text.contains('{'), "a place is not filled: {text}");
         }
     }
 }

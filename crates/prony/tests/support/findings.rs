@@ -1,10 +1,10 @@
 //! Findings for the made-up run: what an analysis could say of it. Plain means and a fixed factor for the interval; the
 //! real estimates are tested where they are made.
 
-use load::Histogram;
+use load::{Histogram, sample::Connects};
 use prony::{
-    analyse::{Comparison, Finding, Findings, Point, Verdict},
-    run::TrialOutcome,
+    analyse::{Axis, Comparison, Finding, Findings, Point, Verdict},
+    run::{Doubt, TrialOutcome},
     store::{RunRecord, TrialRecord},
 };
 use stats::Estimate;
@@ -30,7 +30,7 @@ pub fn findings(record: &RunRecord) -> Findings {
         }
     }
     let findings = sentences(&points);
-    Findings { points, comparisons, findings }
+    Findings { axis: Axis::of(&record.plan), points, comparisons, findings }
 }
 
 fn comparison(
@@ -82,7 +82,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
                 let main = &outcome.streams[0];
                 histogram.merge(main.transactions.response());
                 rates.push(main.transactions.count as f64 / outcome.interval.as_secs_f64());
-                doubts.extend(own.iter().map(ToString::to_string));
+                doubts.extend(own.iter().cloned());
                 for error in &main.errors {
                     *errors.entry(error.code).or_insert(0) += error.count;
                 }
@@ -107,7 +107,9 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         treatment,
         levels: planned.levels.clone(),
         server: planned.levels["server"].clone(),
+        stream: planned.streams[0].name.clone(),
         connections: planned.streams[0].connections,
+        idle: 0,
         trials,
         left_out,
         statements_per_second: estimate(throughput.value * 4.0, 0.018, trials),
@@ -115,6 +117,17 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         latency_ms,
         latency_max_ms: histogram.max_ns() as f64 / 1e6,
         histogram,
+        service_ms: BTreeMap::new(),
+        schedule: None,
+        active_s: f64::from(trials) * 8.0,
+        overloaded: 0,
+        limit: None,
+        rows_per_second: throughput.value * 10.0,
+        opening: Connects::default(),
+        reconnecting: Connects::default(),
+        outages: Vec::new(),
+        fairness: None,
+        starved: 0,
         throughput_by_trial: rates,
         error_share: if errors.is_empty() { 0.0 } else { 0.001 },
         errors,
@@ -143,9 +156,9 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
         server: "pool".to_owned(),
         base: "threads".to_owned(),
         metric: metric.to_owned(),
-        connections: (first, 1024),
+        stretch: (f64::from(first), 1024.0),
         ratio: estimate(value, 0.03, 3),
-        at: 1024,
+        at: 1024.0,
     };
     vec![
         advantage("throughput", 256, throughput("pool", 1024).value / throughput("threads", 1024).value),
@@ -159,14 +172,16 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
         Finding::Peak {
             levels: levels("oltp_read_only"),
             server: "threads".to_owned(),
-            connections: 64,
+            at: 64.0,
             throughput: throughput("threads", 64),
-            connections_last: 1024,
+            last: 1024.0,
             throughput_last: throughput("threads", 1024),
         },
         Finding::Doubtful {
             points: vec![find("pool", 4, "oltp_read_only"), find("pool", 4, "oltp_update_non_index")],
-            reason: "the load engine was close to its own limit there; give it more workers".to_owned(),
+            doubts: vec![Doubt::told(
+                "the load engine was close to its own limit there; give it more workers",
+            )],
         },
     ]
 }

@@ -1,0 +1,93 @@
+//! What the points of a study are drawn along: a rate, a number of connections, another number that varies, or names.
+
+use super::Point;
+use crate::plan::{Factor, Plan};
+use serde::{Deserialize, Serialize};
+
+/// What the points of a study are drawn along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Which kind.
+    pub kind: AxisKind,
+    /// The factors whose levels it has; empty: the number of connections, which does not vary.
+    pub factors: Vec<String>,
+}
+
+/// Kinds of axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AxisKind {
+    /// Starts that were offered in a second.
+    Rate,
+    /// Connections.
+    Connections,
+    /// Another number.
+    Number,
+    /// Levels that are no numbers, of one factor or several.
+    Names,
+}
+
+impl Axis {
+    /// The axis of a study: a rate if one varies, else connections, else any other number, else all that is no number but
+    /// the workload and what tells servers apart.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let free: Vec<&Factor> = plan.factors.iter().filter(|factor| is_free(plan, factor)).collect();
+        let numeric = || free.iter().copied().filter(|factor| factor.numeric && factor.levels.len() > 1);
+        let one = |kind, factor: &Factor| Self { kind, factors: vec![factor.name.clone()] };
+        let is_rate = |factor: &&Factor| factor.name == "rate" || factor.name.ends_with(".rate");
+        if let Some(rate) = numeric().find(is_rate) {
+            return one(AxisKind::Rate, rate);
+        }
+        if let Some(ladder) = free.iter().find(|factor| is_connections(plan, factor)) {
+            return one(AxisKind::Connections, ladder);
+        }
+        if let Some(number) = numeric().last() {
+            return one(AxisKind::Number, number);
+        }
+        let names = free.iter().filter(|factor| factor.name != "workload" && factor.levels.len() > 1);
+        let factors: Vec<String> = names.map(|factor| factor.name.clone()).collect();
+        let kind = if factors.is_empty() { AxisKind::Connections } else { AxisKind::Names };
+        Self { kind, factors }
+    }
+
+    /// Whether a factor is on the axis.
+    #[must_use]
+    pub fn has(&self, factor: &str) -> bool {
+        self.factors.iter().any(|own| own == factor)
+    }
+
+    /// Where a point stands; on an axis of names all points of as many connections stand in one place.
+    #[must_use]
+    pub fn value(&self, point: &Point) -> f64 {
+        let connections = f64::from(point.connections);
+        match (self.kind, self.factors.first()) {
+            (AxisKind::Names, _) | (_, None) => connections,
+            (_, Some(factor)) => {
+                point.levels.get(factor).and_then(|level| level.parse().ok()).unwrap_or(f64::NAN)
+            }
+        }
+    }
+}
+
+/// Whether a factor varies while the server stays the same.
+fn is_free(plan: &Plan, factor: &Factor) -> bool {
+    if factor.name == "server" {
+        return false;
+    }
+    let level = |treatment: usize| plan.treatments[treatment].levels.get(&factor.name);
+    let first_of = |server: usize| plan.treatments.iter().position(|treatment| treatment.server == server);
+    factor.levels.len() == 1
+        || (0..plan.treatments.len()).any(|index| {
+            first_of(plan.treatments[index].server).is_some_and(|first| level(first) != level(index))
+        })
+}
+
+/// Whether a factor's level is the number of connections of the first stream in every treatment.
+fn is_connections(plan: &Plan, factor: &Factor) -> bool {
+    factor.numeric
+        && plan.treatments.iter().all(|treatment| {
+            let connections = treatment.streams.first().map(|stream| stream.connections.to_string());
+            treatment.levels.get(&factor.name) == connections.as_ref()
+        })
+}

@@ -1,0 +1,129 @@
+//! Tables that stand below a group's own where there is something to tell: what became of a schedule, how connections were
+//! opened, how equally they were served.
+
+use super::{
+    document::{Document, Group, Point},
+    number,
+    table::{Cell, Table, members, rung_cell, series_head},
+    words::Words,
+};
+use std::collections::BTreeMap;
+
+/// One kind of table: its title, the keys of its heads, and which points have something in it.
+struct Kind {
+    title: &'static str,
+    heads: &'static [&'static str],
+    has: fn(&Point) -> bool,
+    cells: fn(&Point) -> Vec<Cell>,
+}
+
+const SCHEDULE: Kind = Kind {
+    title: "schedule",
+    heads: &[
+        "offered_per_second",
+        "completed_per_second",
+        "late",
+        "skipped",
+        "never_sent",
+        "response_p99_ms",
+        "service_p99_ms",
+    ],
+    has: |point| point.schedule.is_some(),
+    cells: schedule,
+};
+
+const CONNECTIONS: Kind = Kind {
+    title: "connections",
+    heads: &[
+        "connects",
+        "failed_connects",
+        "connect_p50_ms",
+        "connect_p99_ms",
+        "tcp_ms",
+        "tls_ms",
+        "login_ms",
+        "first_reply_ms",
+    ],
+    has: |point| point.reconnecting.opened + point.reconnecting.failed > 0,
+    cells: connections,
+};
+
+const FAIRNESS: Kind = Kind {
+    title: "fairness",
+    heads: &["fewest", "median", "most"],
+    has: |point| point.fairness.is_some(),
+    cells: fairness,
+};
+
+/// What is worth a place below every table of a group.
+pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<Table> {
+    [SCHEDULE, CONNECTIONS].iter().filter_map(|kind| table(kind, document, group, words)).collect()
+}
+
+/// How equally connections were served, for those who look closer.
+pub(super) fn between_connections(document: &Document, group: &Group, words: Words) -> Option<Table> {
+    table(&FAIRNESS, document, group, words)
+}
+
+fn table(kind: &Kind, document: &Document, group: &Group, words: Words) -> Option<Table> {
+    if !members(group).any(|member| (kind.has)(&document.points[member])) {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for place in 0..group.rungs.len() {
+        let mut first = true;
+        for series in &group.series {
+            let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
+            if !(kind.has)(point) {
+                continue;
+            }
+            let mut row = vec![rung_cell(group, place, first), Cell::name(&series.name)];
+            row.extend((kind.cells)(point));
+            rows.push(row);
+            first = false;
+        }
+    }
+    let mut heads = vec![document.axis.title.clone(), series_head(group, words)];
+    heads.extend(kind.heads.iter().map(|head| words.get("head", head).to_owned()));
+    Some(Table { title: words.get("text", kind.title).to_owned(), heads, rows })
+}
+
+fn schedule(point: &Point) -> Vec<Cell> {
+    let Some(schedule) = &point.schedule else { return Vec::new() };
+    let late = schedule.late as f64 / schedule.started.max(1) as f64 * 100.0;
+    let response = point.latency_ms.get("p99").map(|estimate| estimate.value);
+    let service = point.service_ms.get("p99").copied().or(response);
+    vec![
+        Cell::number(number::rate(schedule.offered_per_second)),
+        Cell::number(number::rate(point.throughput.value)),
+        Cell::number(number::percent(late)),
+        Cell::number(number::count(schedule.skipped)),
+        Cell::number(number::count(schedule.never_sent)),
+        milliseconds(response),
+        milliseconds(service),
+    ]
+}
+
+fn connections(point: &Point) -> Vec<Cell> {
+    let connects = &point.reconnecting;
+    let of = |times: &BTreeMap<String, f64>, name: &str| milliseconds(times.get(name).copied());
+    vec![
+        Cell::number(number::count(connects.opened)),
+        Cell::number(number::count(connects.failed)),
+        of(&connects.total_ms, "p50"),
+        of(&connects.total_ms, "p99"),
+        of(&connects.tcp_ms, "p50"),
+        of(&connects.tls_ms, "p50"),
+        of(&connects.login_ms, "p50"),
+        of(&connects.first_reply_ms, "p50"),
+    ]
+}
+
+fn fairness(point: &Point) -> Vec<Cell> {
+    let Some(fairness) = &point.fairness else { return Vec::new() };
+    [fairness.min, fairness.median, fairness.max].map(|count| Cell::number(number::count(count))).into()
+}
+
+fn milliseconds(value: Option<f64>) -> Cell {
+    value.map_or_else(Cell::empty, |value| Cell::number(number::milliseconds(value)))
+}

@@ -1,0 +1,126 @@
+//! Which points stand in one table and one chart, and which of them one line joins.
+
+use super::{
+    document::{Group, Rung, Series},
+    number,
+    words::subject,
+};
+use crate::{
+    analyse::{Axis, AxisKind, Findings, Point, STREAM},
+    store::RunRecord,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Points in groups of one table each: the first stream's first, then as the plan has them. A series is a server, or,
+/// where there is only one, a level of the first factor that is no number.
+pub(super) fn groups(record: &RunRecord, findings: &Findings) -> Vec<Group> {
+    let (axis, points) = (&findings.axis, &findings.points);
+    let follows_server = levels_that_follow_the_server(points);
+    let series_by = series_factor(record, axis, points);
+    let common = |point: &Point| -> BTreeMap<String, String> {
+        let mut levels = point.levels.clone();
+        let is_own = |factor: &str| factor == "server" || axis.has(factor) || follows_server.contains(factor);
+        levels.retain(|factor, _| !is_own(factor) && Some(factor.as_str()) != series_by);
+        levels
+    };
+    let mut streams: Vec<&str> = Vec::new();
+    for stream in record.plan.treatments.iter().flat_map(|treatment| &treatment.streams) {
+        if !streams.contains(&stream.name.as_str()) {
+            streams.push(&stream.name);
+        }
+    }
+    let mut order: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();
+    for name in streams {
+        for (index, point) in points.iter().enumerate().filter(|(_, point)| point.stream == name) {
+            let levels = common(point);
+            match order
+                .iter_mut()
+                .find(|(known, members)| *known == levels && points[members[0]].stream == name)
+            {
+                Some((_, members)) => members.push(index),
+                None => order.push((levels, vec![index])),
+            }
+        }
+    }
+    let names = series_names(record, series_by);
+    let group = |(levels, members): (BTreeMap<String, String>, Vec<usize>)| {
+        let rungs = rungs(axis, points, &members);
+        let name_of = |point: &Point| series_by.map_or(&point.server, |factor| &point.levels[factor]).clone();
+        let series = names.iter().filter_map(|name| {
+            let at = |rung: &Rung| {
+                let stands = |member: &usize| {
+                    name_of(&points[*member]) == *name && self::rung(axis, &points[*member]) == *rung
+                };
+                members.iter().copied().find(stands)
+            };
+            let points: Vec<Option<usize>> = rungs.iter().map(at).collect();
+            points.iter().any(Option::is_some).then(|| Series { name: name.clone(), points })
+        });
+        Group {
+            title: subject(&levels),
+            stream: points[members[0]].stream.clone(),
+            series: series.collect(),
+            series_by: series_by.unwrap_or("server").to_owned(),
+            rungs,
+        }
+    };
+    order.into_iter().map(group).collect()
+}
+
+/// The places of these points, each once.
+fn rungs(axis: &Axis, points: &[Point], members: &[usize]) -> Vec<Rung> {
+    let mut rungs: Vec<Rung> = Vec::new();
+    for &member in members {
+        let rung = rung(axis, &points[member]);
+        if !rungs.contains(&rung) {
+            rungs.push(rung);
+        }
+    }
+    if axis.kind != AxisKind::Names {
+        let value = |rung: &Rung| rung.value.unwrap_or(f64::NAN);
+        rungs.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    }
+    rungs
+}
+
+/// Where a point stands.
+fn rung(axis: &Axis, point: &Point) -> Rung {
+    if axis.kind == AxisKind::Names {
+        let levels = axis.factors.iter().filter_map(|factor| point.levels.get(factor).cloned());
+        return Rung { label: levels.collect::<Vec<_>>().join(", "), value: None };
+    }
+    let value = axis.value(point);
+    Rung { label: number::level(value), value: Some(value) }
+}
+
+/// The factor whose levels are the series: none where servers are.
+fn series_factor<'a>(record: &'a RunRecord, axis: &Axis, points: &[Point]) -> Option<&'a str> {
+    let servers: BTreeSet<&String> = points.iter().map(|point| &point.server).collect();
+    if servers.len() > 1 || axis.kind == AxisKind::Names {
+        return None;
+    }
+    let factors = record.plan.factors.iter();
+    let mut names = factors.filter(|factor| !factor.numeric && factor.levels.len() > 1);
+    let is_own = |name: &str| name == "server" || name == "workload" || name == STREAM;
+    names.find(|factor| !axis.has(&factor.name) && !is_own(&factor.name)).map(|factor| factor.name.as_str())
+}
+
+fn series_names(record: &RunRecord, series_by: Option<&str>) -> Vec<String> {
+    match record.plan.factors.iter().find(|factor| Some(factor.name.as_str()) == series_by) {
+        Some(factor) => factor.levels.clone(),
+        None => record.plan.servers.iter().map(|server| server.name.clone()).collect(),
+    }
+}
+
+/// Factors that only tell servers apart (a varied server setting is part of the server's name). The workload never is.
+fn levels_that_follow_the_server(points: &[Point]) -> BTreeSet<String> {
+    let factors: BTreeSet<&String> = points.iter().flat_map(|point| point.levels.keys()).collect();
+    let servers: BTreeSet<&String> = points.iter().map(|point| &point.server).collect();
+    let follows = |factor: &&String| {
+        let pairs: BTreeSet<_> =
+            points.iter().map(|point| (&point.server, point.levels.get(*factor))).collect();
+        let levels: BTreeSet<_> = points.iter().map(|point| point.levels.get(*factor)).collect();
+        pairs.len() == servers.len() && levels.len() > 1 && *factor != "workload" && *factor != STREAM
+    };
+    factors.into_iter().filter(follows).cloned().collect()
+}

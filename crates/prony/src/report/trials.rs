@@ -1,0 +1,107 @@
+//! The trials of a report: every execution with its streams and their seconds.
+
+use super::{
+    build::{latencies, milliseconds, second_of},
+    document::{Seconds, Trial, TrialStream},
+    number::round,
+    words::Words,
+};
+use crate::{
+    plan::Treatment,
+    run::{TrialOutcome, verdict},
+    store::{RunRecord, TrialRecord},
+};
+use load::{
+    Outcome,
+    sample::{Phase, StreamOutcome},
+    spec::Stream,
+};
+use std::collections::BTreeMap;
+
+/// Every trial in the order of execution.
+pub(super) fn trials(record: &RunRecord, words: Words) -> Vec<Trial> {
+    record.trials.iter().map(|trial| self::trial(record, trial, words)).collect()
+}
+
+fn trial(record: &RunRecord, trial: &TrialRecord, words: Words) -> Trial {
+    let treatment = &record.plan.treatments[trial.trial.treatment];
+    let (failure, doubts, outcome) = match &trial.outcome {
+        TrialOutcome::Failed(reason) => (Some(reason.clone()), &[][..], None),
+        TrialOutcome::Measured { outcome, doubts } => (None, doubts.as_slice(), Some(&**outcome)),
+    };
+    Trial {
+        number: trial.trial.number,
+        block: trial.trial.block,
+        levels: treatment.levels.clone(),
+        server: record.plan.servers[treatment.server].name.clone(),
+        started: second_of(trial.started),
+        failure,
+        verdict: verdict(doubts).name().to_owned(),
+        doubts: words.doubts(doubts, true),
+        server_cpu: server_cpu(record, trial),
+        streams: streams(treatment, trial, outcome),
+    }
+}
+
+fn streams(treatment: &Treatment, trial: &TrialRecord, outcome: Option<&Outcome>) -> Vec<TrialStream> {
+    let told = |index: usize| Some((outcome?.streams.get(index)?, outcome?));
+    let streams = treatment.streams.iter().enumerate();
+    streams.map(|(index, stream)| self::stream(stream, index, trial, told(index))).collect()
+}
+
+fn stream(
+    stream: &Stream,
+    index: usize,
+    trial: &TrialRecord,
+    told: Option<(&StreamOutcome, &Outcome)>,
+) -> TrialStream {
+    let mut shown = TrialStream {
+        name: stream.name.clone(),
+        connections: stream.connections,
+        throughput: None,
+        offered: None,
+        active_s: None,
+        latency_ms: BTreeMap::new(),
+        errors: BTreeMap::new(),
+        seconds: seconds(trial, index),
+    };
+    let Some((told, outcome)) = told else { return shown };
+    let seconds = told.active_time(outcome.interval).as_secs_f64();
+    let per_second = |count: u64| (seconds > 0.0).then(|| round(count as f64 / seconds));
+    shown.throughput = per_second(told.transactions.count);
+    shown.offered = told.schedule.as_ref().and_then(|schedule| per_second(schedule.offered));
+    shown.active_s = Some(round(seconds));
+    shown.latency_ms = latencies(told.transactions.response());
+    shown.errors = told.errors.iter().map(|error| (error.code.to_string(), error.count)).collect();
+    shown
+}
+
+/// Mean over the measurement interval.
+fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
+    let used: Vec<f64> = trial
+        .readings
+        .iter()
+        .filter(|reading| reading.at > record.plan.warm_up)
+        .filter_map(|reading| reading.server_cpu)
+        .collect();
+    (!used.is_empty()).then(|| round(used.iter().sum::<f64>() / used.len() as f64))
+}
+
+fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
+    let mut seconds = Seconds::default();
+    for sample in trial.samples.iter().filter(|sample| usize::from(sample.stream) == stream) {
+        let response = sample.transactions.response();
+        let percentile =
+            |quantile| (!response.is_empty()).then(|| milliseconds(response.quantile_ns(quantile)));
+        seconds.second.push(sample.second);
+        seconds.warm_up += usize::from(sample.phase == Phase::WarmUp);
+        let length = sample.length.as_secs_f64();
+        let rate = |count: u64| round(if length > 0.0 { count as f64 / length } else { 0.0 });
+        seconds.throughput.push(rate(sample.transactions.count));
+        seconds.offered.extend(sample.schedule.as_ref().map(|schedule| rate(schedule.offered)));
+        seconds.p95_ms.push(percentile(0.95));
+        seconds.p99_ms.push(percentile(0.99));
+        seconds.errors.push(sample.errors);
+    }
+    seconds
+}
