@@ -3,7 +3,7 @@
 
 use crate::ledger::{LOST, SLACK, completed, load_of, only_code, with_code};
 use crate::relay::Relay;
-use crate::support::{ms, run_while, select, server, spec};
+use crate::support::{at_once, ms, run_while, select, server, spec};
 use load::{
     Stop,
     null::{self, NullServer, Then, Welcome},
@@ -15,7 +15,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -28,15 +27,6 @@ const MALFORMED: u16 = 2027;
 
 /// How much before [`crate::support::run_while`] says so a time may be reached: the load's clock begins a little later.
 const EARLY: Duration = ms(50);
-
-/// Checks that mostly wait, side by side.
-fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
-    thread::scope(|scope| {
-        for case in cases {
-            scope.spawn(|| check(case));
-        }
-    });
-}
 
 /// The engine tries to open its connections against such a server: the load must not begin, and say so soon.
 fn cannot_open(welcome: Welcome, code: u16) {

@@ -78,6 +78,15 @@ pub(crate) fn run(spec: &Spec) -> Outcome {
     run_while(spec, |_| ())
 }
 
+/// Checks that mostly wait, side by side.
+pub(crate) fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(|| check(case));
+        }
+    });
+}
+
 /// A server that meets connections and answers statements as two functions say; both get the connection's number.
 pub(crate) fn server(
     welcome: impl FnMut(u64) -> Welcome + Send + 'static,
