@@ -11,6 +11,7 @@ pub mod plan;
 pub mod provision;
 pub mod report;
 pub mod run;
+pub mod search;
 pub mod store;
 pub mod study;
 pub mod telemetry;

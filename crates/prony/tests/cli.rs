@@ -106,11 +106,11 @@ fn a_load_on_a_server_that_knows_nothing_but_the_protocol_yields_one_json_object
         |path: &str| figures.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}"));
     assert_eq!(number("/statements_per_second"), number("/statements") / number("/interval_s"));
     assert!(number("/transactions_per_second") > 100.0);
-    assert_eq!(number("/rows"), number("/statements"));
+    assert_eq!(number("/streams/0/rows"), number("/statements"));
     assert_eq!(number("/errors"), 0.0);
-    assert_eq!(number("/connections_opened"), 8.0);
+    assert_eq!(number("/streams/0/connections_opened"), 8.0);
     for kind in ["response", "service"] {
-        let of = |name: &str| number(&format!("/latency/{kind}/{name}"));
+        let of = |name: &str| number(&format!("/streams/0/latency/{kind}/{name}"));
         assert!(of("p50_ms") > 0.0 && of("p50_ms") <= of("p95_ms") && of("p95_ms") <= of("p99_ms"));
         assert!(
             of("p99_ms") <= of("p99.9_ms") && of("p99.9_ms") <= of("max_ms") && of("mean_ms") < of("max_ms")
@@ -184,7 +184,7 @@ fn data_is_made_used_and_removed_and_foreign_tables_stay() {
         .concat();
     let figures: Value = serde_json::from_str(&ok(&load)).expect("JSON");
     let count = |kind: &str| {
-        let kinds = figures["by_statement"].as_array().expect("kinds");
+        let kinds = figures["streams"][0]["by_statement"].as_array().expect("kinds");
         kinds
             .iter()
             .find(|each| each["name"] == kind)

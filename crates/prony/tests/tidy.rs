@@ -9,6 +9,7 @@ use std::{
 /// Modules of the crate `prony` and those of its modules that each may use. Data flows down.
 const MODULES: &[(&str, &[&str])] = &[
     ("arrival", &[]),
+    ("search", &["arrival"]),
     ("workload", &["plan", "study"]),
     ("study", &["workload", "arrival"]),
     ("plan", &["study", "arrival"]),
@@ -24,6 +25,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "cli",
         &[
             "arrival",
+            "search",
             "workload",
             "study",
             "plan",

@@ -1,6 +1,9 @@
 //! What can be typed. Every option is defined once, here or in the table of workload options.
 
-use super::flags::{DurationFlag, ServerFlags, WorkloadFlags};
+use super::{
+    flags::{ServerFlags, WorkloadFlags},
+    load::LoadOptions,
+};
 use crate::report::{Format, Language};
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
@@ -209,53 +212,6 @@ pub(super) struct PlanOptions {
     /// Print the plan as JSON
     #[arg(long)]
     pub(super) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony load oltp_point_select --url mysql://user@127.0.0.1:3306/test --connections 64 --duration 10s\n  \
-    prony load oltp_read_write --tables 4 --rows 50000 --connections 256 --json > result.json\n  \
-    PRONY_PASSWORD=... prony load oltp_read_only --url mysql://bench@db1/sbtest?ssl-mode=required\n\n\
-    The password comes from the URL, from PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three keep it \
-    from other users of this machine.")]
-pub(super) struct LoadOptions {
-    /// A built-in workload (`prony list workloads`)
-    #[arg(value_name = "WORKLOAD")]
-    pub(super) workload: String,
-    #[command(flatten)]
-    pub(super) server: ServerFlags,
-    /// Connections, each running one transaction after another
-    #[arg(long, short = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(super) connections: u32,
-    /// How long to measure: 10s, 500ms, 2m
-    #[arg(long, short = 't', value_name = "TIME", default_value = "10s")]
-    pub(super) duration: DurationFlag,
-    /// Load before the measurement, not counted
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub(super) warm_up: DurationFlag,
-    /// Prepared statements, or plain text
-    #[arg(long, value_enum, default_value_t = ProtocolFlag::Prepared)]
-    pub(super) protocol: ProtocolFlag,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    pub(super) seed: u64,
-    /// Threads of the load engine [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(super) workers: Option<u32>,
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    pub(super) json: bool,
-    #[command(flatten)]
-    pub(super) workload_options: WorkloadFlags,
-}
-
-/// Prepared or text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ProtocolFlag {
-    /// Server-side prepared statements
-    Prepared,
-    /// Text queries
-    Text,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,6 @@
 mod arguments;
 mod doctor;
 mod failure;
-mod figures;
 mod flags;
 mod interrupt;
 mod list;

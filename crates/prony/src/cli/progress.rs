@@ -15,42 +15,6 @@ use std::{
 /// Time that a trial takes beside its load: opening and closing connections, until the first one has told.
 const OVERHEAD: Duration = Duration::from_millis(300);
 
-/// Progress of one load.
-pub(super) struct LoadProgress {
-    bar: ProgressBar,
-    begun: Option<Instant>,
-    total: Duration,
-}
-
-impl LoadProgress {
-    pub(super) fn new(total: Duration) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(total.as_millis() as u64), ProgressDrawTarget::stderr());
-        bar.set_style(style("{bar:30} {msg}"));
-        Self { bar, begun: None, total }
-    }
-
-    pub(super) fn show(&mut self, event: &load::Progress) {
-        match event {
-            load::Progress::Opening { opened, wanted } => {
-                self.bar.set_message(format!("{opened} of {wanted} connections open"));
-            }
-            load::Progress::Started => self.begun = Some(Instant::now()),
-            load::Progress::Sample(sample) => {
-                let elapsed = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-                self.bar.set_position(elapsed.as_millis() as u64);
-                let rate = sample.transactions.count as f64 / sample.length.as_secs_f64();
-                let p99 = sample.transactions.response().quantile_ns(0.99) as f64 / 1e6;
-                let left = self.total.saturating_sub(elapsed).as_secs_f64();
-                self.bar.set_message(format!("{rate:.0} transactions/s, p99 {p99:.2} ms, {left:.0} s left"));
-            }
-        }
-    }
-
-    pub(super) fn clear(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
 /// Progress of one loading of data.
 pub(super) struct DataProgress {
     bar: ProgressBar,
@@ -241,6 +205,7 @@ impl RunProgress {
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
+/// A bar's template with the characters that all bars have.
+pub(super) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("constant templates are valid").progress_chars("=> ")
 }

@@ -15,6 +15,8 @@ pub struct Wants {
     pub prepared_statements: u64,
     /// Whether the connections are TCP (not a Unix socket).
     pub tcp: bool,
+    /// Addresses of this machine that they come from; 0 counts as 1.
+    pub sources: u32,
 }
 
 /// A limit that the load would hit: which, its value, what is needed, how to raise it.
@@ -69,7 +71,7 @@ pub enum Error {
     /// The system's port numbers for outgoing TCP connections.
     #[error(
         "this machine has {value} ports for outgoing connections (net.ipv4.ip_local_port_range) and the load needs {needed}. \
-         Raise the number with sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" as root, or connect by Unix socket"
+         Raise the number with sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" as root, connect from several addresses (--source), or connect by Unix socket"
     )]
     Ports {
         /// Ports in the range.
@@ -98,7 +100,8 @@ const MARK: &str = "prony preflight";
 pub fn preflight(connection: &mut Connection, wants: &Wants) -> Result<Vec<Remark>, Error> {
     check_open_files(u64::from(wants.connections) + OTHER_FILES)?;
     if wants.tcp {
-        check_ports(u64::from(wants.connections), port_range())?;
+        let ports = port_range().map(|ports| ports * u64::from(wants.sources.max(1)));
+        check_ports(u64::from(wants.connections), ports)?;
     }
     let limits = Limits::ask(connection)?;
     limits.check(wants)?;
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_too_low_is_named_with_value_need_and_remedy() {
-        let fits = Wants { connections: 148, prepared_statements: 16372, tcp: true };
+        let fits = Wants { connections: 148, prepared_statements: 16372, tcp: true, sources: 1 };
         assert!(limits().check(&fits).is_ok());
         let error = limits().check(&Wants { connections: 149, ..fits }).unwrap_err().to_string();
         for part in ["max_connections", "151", "needs 149 more", "at least 152", "SET GLOBAL"] {
@@ -242,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_counts_as_enough() {
-        let much = Wants { connections: 100_000, prepared_statements: 1 << 40, tcp: true };
+        let much = Wants { connections: 100_000, prepared_statements: 1 << 40, tcp: true, sources: 1 };
         assert!(Limits::default().check(&much).is_ok());
         assert!(check_ports(100_000, None).is_ok());
     }

@@ -51,6 +51,10 @@ const CLOCK_SHARE: f64 = 0.01;
 /// ([`super::clock_cost`]).
 #[must_use]
 pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Duration) -> Vec<Doubt> {
+    if outcome.interval.is_zero() {
+        // interrupted before the first second was over: there are no figures to doubt
+        return vec![Doubt::new(Level::Invalid, What::NothingFinished)];
+    }
     let several = outcome.streams.len() > 1;
     let mut doubts = Vec::new();
     for (stream, told) in spec.streams.iter().zip(&outcome.streams) {
@@ -74,7 +78,7 @@ fn level(value: f64, [suspicious, invalid]: [f64; 2]) -> Option<Level> {
 /// Is the client the limit?
 fn of_client(spec: &Spec, outcome: &Outcome, clock: Duration) -> Vec<Doubt> {
     let mut doubts = Vec::new();
-    let interval = outcome.interval.as_secs_f64().max(f64::MIN_POSITIVE);
+    let interval = outcome.interval.as_secs_f64();
     let busy = outcome.client.workers.iter().map(|time| time.as_secs_f64() / interval).fold(0.0, f64::max);
     doubts.extend(level(busy, WORKER_BUSY).map(|level| Doubt::new(level, What::WorkerBusy { busy })));
     let mut service = Histogram::new();

@@ -86,11 +86,12 @@ pub fn wants(streams: &[Stream], target: &Target) -> Wants {
     // a workload that cannot be run needs nothing: the load itself says why
     let of_connection = |stream: &Stream| statements_prepared(&stream.workload, stream.protocol).unwrap_or(0);
     Wants {
-        connections: streams.iter().map(|stream| stream.connections).sum(),
+        connections: streams.iter().map(|stream| stream.connections + stream.idle).sum(),
         prepared_statements: streams
             .iter()
             .map(|stream| u64::from(stream.connections) * of_connection(stream))
             .sum(),
         tcp: matches!(target.address, Address::Tcp { .. }),
+        sources: 1,
     }
 }

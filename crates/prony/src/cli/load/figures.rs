@@ -1,0 +1,539 @@
+//! What `prony load` prints as JSON, for programs; [`super::text`] makes the text for people from it.
+
+use crate::{
+    arrival,
+    run::{self, Doubt, Fairness},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use load::{
+    Histogram, Outcome, Spec,
+    histogram::{DIGITS, LOWEST_NS},
+    sample::{Connects, End, ErrorCount, Outage, Schedule, StreamOutcome, Tally},
+    spec::{Protocol, Stream},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Version of the JSON form.
+const FORMAT: u32 = 2;
+
+/// The result of one load.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Figures {
+    /// Version of this form.
+    pub(super) format: u32,
+    /// Version of Prony.
+    pub(super) prony_version: String,
+    /// Version of the server, as it introduces itself.
+    pub(super) server_version: String,
+    /// Address of the server, without password.
+    pub(super) server: String,
+    /// Seed of everything random.
+    pub(super) seed: u64,
+    /// `completed` or `interrupted`.
+    pub(super) end: String,
+    /// Length of the measurement interval, seconds. All figures are about it.
+    pub(super) interval_s: f64,
+    /// `fine`, `suspicious` or `invalid`: the level of the worst doubt.
+    pub(super) verdict: String,
+    /// Reasons to doubt these figures.
+    pub(super) doubts: Vec<DoubtFigure>,
+    /// Transactions that ended well, all streams together.
+    pub(super) transactions: u64,
+    /// Transactions per second.
+    pub(super) transactions_per_second: f64,
+    /// Statements that ended well.
+    pub(super) statements: u64,
+    /// Statements per second.
+    pub(super) statements_per_second: f64,
+    /// All errors.
+    pub(super) errors: u64,
+    /// Each stream.
+    pub(super) streams: Vec<StreamFigures>,
+    /// CPU time of Prony in the interval, seconds.
+    pub(super) client_cpu_s: f64,
+    /// CPU time of Prony for each statement, us.
+    pub(super) client_cpu_us_per_statement: f64,
+    /// Share of a processor that each of Prony's threads used, 0 to 1.
+    pub(super) client_threads_busy: Vec<f64>,
+    /// Peak resident memory of Prony, bytes.
+    pub(super) client_memory_bytes_max: u64,
+    /// How exact the times are.
+    pub(super) timing: Timing,
+}
+
+/// A reason to doubt the figures.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DoubtFigure {
+    /// Stable name: `worker_busy`.
+    id: String,
+    /// `suspicious` or `invalid`.
+    pub(super) level: String,
+    /// The stream that it is about; null: the whole load.
+    stream: Option<String>,
+    /// In words, with what to do.
+    pub(super) text: String,
+    /// What it rests on; names end with units.
+    figures: serde_json::Value,
+}
+
+/// How exact the times are, and what of them is the client's own.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Timing {
+    /// Largest relative error of a latency by the histogram's step.
+    pub(super) histogram_step: f64,
+    /// Shortest time told apart, ns.
+    histogram_lowest_ns: u64,
+    /// What one reading of the clock costs, ns; each latency takes two.
+    pub(super) clock_ns: u64,
+    /// How long replies waited for their turn inside Prony; null: not measured.
+    pub(super) queueing: Option<LatencyFigures>,
+    /// How much later than intended Prony itself sent; null where nothing has a time to keep.
+    pub(super) send_delay: Option<LatencyFigures>,
+}
+
+/// One stream.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct StreamFigures {
+    /// Its name.
+    pub(super) name: String,
+    /// Name of its workload.
+    pub(super) workload: String,
+    /// Connections asked for that work.
+    pub(super) connections: u32,
+    /// Connections asked for that only stay open.
+    pub(super) idle: u32,
+    /// When transactions start, in words.
+    pub(super) arrival: String,
+    /// When connections are opened anew: `never`, `transaction`, `statement`, or after how many transactions.
+    pub(super) reconnect: String,
+    /// `prepared` or `text`.
+    pub(super) protocol: String,
+    /// How long it was active within the interval, seconds. Its rates are over this time.
+    pub(super) active_s: f64,
+    /// Whether it reached its limit of transactions or rows; null: it has none.
+    pub(super) limit_reached: Option<bool>,
+    /// Transactions that ended well.
+    pub(super) transactions: u64,
+    /// Transactions per second.
+    pub(super) transactions_per_second: f64,
+    /// Transactions that ended with an error.
+    transactions_failed: u64,
+    /// Statements that ended well.
+    statements: u64,
+    /// Statements per second.
+    pub(super) statements_per_second: f64,
+    /// What became of the schedule; null: the arrival has none.
+    pub(super) schedule: Option<ScheduleFigures>,
+    /// Latency of whole transactions.
+    pub(super) latency: Latency,
+    /// Each kind of statement.
+    pub(super) by_statement: Vec<Kind>,
+    /// Each transaction of the mix.
+    pub(super) by_transaction: Vec<Kind>,
+    /// Rows received.
+    pub(super) rows: u64,
+    /// Rows affected.
+    pub(super) rows_affected: u64,
+    /// Replies without a row where one was expected.
+    pub(super) not_found: u64,
+    /// Replies without an affected row where one was expected.
+    pub(super) unchanged: u64,
+    /// Errors that came after rows of the same result.
+    pub(super) cut_short: u64,
+    /// All errors.
+    pub(super) errors: u64,
+    /// Errors by the server's code (2000 to 2999: on the client's side).
+    pub(super) errors_by_code: Vec<ErrorFigure>,
+    /// Transactions that were rolled back after an error.
+    pub(super) rolled_back: u64,
+    /// Times without success after something had failed.
+    pub(super) outages: Vec<OutageFigure>,
+    /// Connections that logged in, reconnects included.
+    connections_opened: u64,
+    /// How connections were opened before the load.
+    pub(super) opening: ConnectFigures,
+    /// How they were opened in the interval: by `reconnect`, or because they were lost.
+    pub(super) reconnecting: ConnectFigures,
+    /// How the transactions were spread over the connections.
+    pub(super) transactions_of_connection: Spread,
+    /// Transactions under way when the interval was over.
+    pub(super) in_flight_at_end: u32,
+    /// Age of the oldest of them, ms.
+    pub(super) in_flight_age_max_ms: f64,
+}
+
+/// What became of the starts of a schedule. backlog + offered = started + skipped + never_sent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ScheduleFigures {
+    /// Due before the interval, and not yet started when it began.
+    backlog: u64,
+    /// Became due in the interval.
+    offered: u64,
+    /// The same in a second.
+    pub(super) offered_per_second: f64,
+    /// Were started.
+    started: u64,
+    /// The same in a second.
+    pub(super) started_per_second: f64,
+    /// Of those that were started: more than 1 ms late.
+    pub(super) late: u64,
+    /// Given up because they were too late.
+    pub(super) skipped: u64,
+    /// Due, and still not started at the end.
+    pub(super) never_sent: u64,
+    /// From due to sent, of those that were started.
+    pub(super) delay: LatencyFigures,
+}
+
+/// Latency from two beginnings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Latency {
+    /// From the intended start to the last byte of the reply.
+    pub(super) response: LatencyFigures,
+    /// From the actual send to the last byte of the reply.
+    pub(super) service: LatencyFigures,
+    /// All response times: HdrHistogram's V2 format with deflate, base64, ns.
+    response_histogram: String,
+}
+
+/// A distribution of durations, ms.
+#[derive(Debug, Serialize, JsonSchema, PartialEq)]
+pub(super) struct LatencyFigures {
+    pub(super) count: u64,
+    pub(super) mean_ms: f64,
+    min_ms: f64,
+    pub(super) p50_ms: f64,
+    p90_ms: f64,
+    pub(super) p95_ms: f64,
+    pub(super) p99_ms: f64,
+    #[serde(rename = "p99.9_ms")]
+    pub(super) p99_9_ms: f64,
+    pub(super) max_ms: f64,
+}
+
+/// One kind of statement, or one transaction of the mix.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Kind {
+    pub(super) name: String,
+    pub(super) count: u64,
+    pub(super) per_second: f64,
+    pub(super) errors: u64,
+    rows: u64,
+    rows_affected: u64,
+    not_found: u64,
+    unchanged: u64,
+    /// Errors that came after rows of the same result.
+    cut_short: u64,
+    /// From the actual send.
+    pub(super) latency: LatencyFigures,
+}
+
+/// How often an error came.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ErrorFigure {
+    pub(super) code: u16,
+    state: String,
+    pub(super) count: u64,
+    /// The first such message.
+    pub(super) message: String,
+    /// Time of the first one since the load began, seconds.
+    pub(super) first_s: f64,
+    /// Time of the last one since the load began, seconds.
+    pub(super) last_s: f64,
+}
+
+/// A time without success.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct OutageFigure {
+    /// The first failure, since the load began, seconds.
+    pub(super) from_s: f64,
+    /// The first success after it, or the end of the load.
+    pub(super) until_s: f64,
+    /// Whether there was a success after it.
+    pub(super) recovered: bool,
+}
+
+/// How connections were opened. Times are of those that logged in; null where there were none.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ConnectFigures {
+    /// Logged in.
+    pub(super) opened: u64,
+    /// Attempts that failed.
+    pub(super) failed: u64,
+    /// From the beginning to the end of the login.
+    pub(super) total: Option<LatencyFigures>,
+    /// Of that, until TCP or the Unix socket was connected.
+    pub(super) tcp: Option<LatencyFigures>,
+    /// Of that, the TLS handshake.
+    pub(super) tls: Option<LatencyFigures>,
+    /// Of that, greeting and authentication.
+    pub(super) login: Option<LatencyFigures>,
+    /// From the first statement sent after the login to its reply.
+    pub(super) first_reply: Option<LatencyFigures>,
+}
+
+/// How transactions were spread over the connections.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Spread {
+    /// Connections that finished none.
+    pub(super) starved: u64,
+    /// Transactions of the least busy connection.
+    pub(super) min: u64,
+    /// Of the one in the middle.
+    pub(super) median: u64,
+    /// Of the most busy one.
+    pub(super) max: u64,
+    /// Coefficient of variation: standard deviation as a share of the mean.
+    pub(super) variation: f64,
+}
+
+/// What the outcome itself does not know.
+pub(super) struct Circumstances<'a> {
+    pub(super) server: String,
+    pub(super) spec: &'a Spec,
+    pub(super) clock: Duration,
+    pub(super) doubts: Vec<Doubt>,
+}
+
+impl Figures {
+    /// From the engine's outcome.
+    pub(super) fn new(outcome: &Outcome, about: &Circumstances<'_>) -> Self {
+        let pairs = about.spec.streams.iter().zip(&outcome.streams);
+        let streams: Vec<StreamFigures> =
+            pairs.map(|(asked, told)| StreamFigures::new(asked, told, outcome.interval)).collect();
+        let seconds = outcome.interval.as_secs_f64();
+        let transactions: u64 = streams.iter().map(|stream| stream.transactions).sum();
+        let statements: u64 = streams.iter().map(|stream| stream.statements).sum();
+        let client = &outcome.client;
+        let cpu = (client.cpu_user + client.cpu_system).as_secs_f64();
+        Self {
+            format: FORMAT,
+            prony_version: env!("CARGO_PKG_VERSION").to_owned(),
+            server_version: outcome.server_version.clone(),
+            server: about.server.clone(),
+            seed: about.spec.seed,
+            end: if outcome.end == End::Interrupted { "interrupted" } else { "completed" }.to_owned(),
+            interval_s: seconds,
+            verdict: run::verdict(&about.doubts).name().to_owned(),
+            doubts: about.doubts.iter().map(DoubtFigure::new).collect(),
+            transactions,
+            transactions_per_second: share(transactions as f64, seconds),
+            statements,
+            statements_per_second: share(statements as f64, seconds),
+            errors: streams.iter().map(|stream| stream.errors).sum(),
+            streams,
+            client_cpu_s: cpu,
+            client_cpu_us_per_statement: share(cpu * 1e6, statements as f64),
+            client_threads_busy: client
+                .workers
+                .iter()
+                .map(|time| share(time.as_secs_f64(), seconds))
+                .collect(),
+            client_memory_bytes_max: client.memory_bytes_max,
+            timing: Timing {
+                histogram_step: 0.1_f64.powi(i32::from(DIGITS)),
+                histogram_lowest_ns: LOWEST_NS,
+                clock_ns: about.clock.as_nanos() as u64,
+                queueing: LatencyFigures::of_some(&client.queueing),
+                send_delay: LatencyFigures::of_some(&client.send_delay),
+            },
+        }
+    }
+}
+
+/// 0 where there is nothing to divide by.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+impl StreamFigures {
+    fn new(asked: &Stream, told: &StreamOutcome, interval: Duration) -> Self {
+        let active = told.active_time(interval).as_secs_f64();
+        let per_second = |count: u64| share(count as f64, active);
+        let kinds = |tallies: &[Tally]| {
+            tallies.iter().map(|tally| Kind::new(tally, per_second(tally.count))).collect::<Vec<_>>()
+        };
+        let total = |of: fn(&Tally) -> u64| told.statements.iter().map(of).sum::<u64>();
+        let statements = total(|tally| tally.count);
+        Self {
+            name: told.name.clone(),
+            workload: asked.workload.name.clone(),
+            connections: told.connections,
+            idle: told.idle,
+            arrival: arrival::describe(&asked.arrival),
+            reconnect: arrival::write_connection_mode(asked.connect),
+            protocol: if asked.protocol == Protocol::Text { "text" } else { "prepared" }.to_owned(),
+            active_s: active,
+            limit_reached: told.limit_reached,
+            transactions: told.transactions.count,
+            transactions_per_second: per_second(told.transactions.count),
+            transactions_failed: told.transactions.errors,
+            statements,
+            statements_per_second: per_second(statements),
+            schedule: told.schedule.as_ref().map(|schedule| ScheduleFigures::new(schedule, active)),
+            latency: Latency::new(&told.transactions),
+            by_statement: kinds(&told.statements),
+            by_transaction: kinds(&told.by_transaction),
+            rows: total(|tally| tally.rows),
+            rows_affected: total(|tally| tally.affected),
+            not_found: total(|tally| tally.not_found),
+            unchanged: total(|tally| tally.unchanged),
+            cut_short: total(|tally| tally.cut_short),
+            errors: told.errors.iter().map(|error| error.count).sum(),
+            errors_by_code: told.errors.iter().map(ErrorFigure::new).collect(),
+            rolled_back: told.rolled_back,
+            outages: told.outages.iter().map(OutageFigure::new).collect(),
+            connections_opened: told.connections_opened,
+            opening: ConnectFigures::new(&told.opening),
+            reconnecting: ConnectFigures::new(&told.reconnecting),
+            transactions_of_connection: Spread::of(&told.transactions_by_connection),
+            in_flight_at_end: told.in_flight_at_end,
+            in_flight_age_max_ms: told.in_flight_age_max.as_secs_f64() * 1e3,
+        }
+    }
+}
+
+impl DoubtFigure {
+    fn new(doubt: &Doubt) -> Self {
+        let stored = serde_json::to_value(&doubt.what).expect("figures are JSON");
+        // stored as {"id": {figures}}, or as "id" where there are none
+        let figures = stored.as_object().and_then(|object| object.values().next().cloned());
+        Self {
+            id: doubt.id().to_owned(),
+            level: doubt.level.name().to_owned(),
+            stream: doubt.stream.clone(),
+            text: doubt.to_string(),
+            figures: figures.unwrap_or_else(|| serde_json::json!({})),
+        }
+    }
+}
+
+impl ScheduleFigures {
+    fn new(schedule: &Schedule, seconds: f64) -> Self {
+        Self {
+            backlog: schedule.backlog,
+            offered: schedule.offered,
+            offered_per_second: share(schedule.offered as f64, seconds),
+            started: schedule.started,
+            started_per_second: share(schedule.started as f64, seconds),
+            late: schedule.late,
+            skipped: schedule.skipped,
+            never_sent: schedule.never_sent,
+            delay: LatencyFigures::of(&schedule.delay),
+        }
+    }
+}
+
+impl Latency {
+    fn new(tally: &Tally) -> Self {
+        Self {
+            response: LatencyFigures::of(tally.response()),
+            service: LatencyFigures::of(&tally.service),
+            response_histogram: STANDARD.encode(tally.response().to_bytes()),
+        }
+    }
+}
+
+impl LatencyFigures {
+    fn of(histogram: &Histogram) -> Self {
+        let quantile = |share| histogram.quantile_ns(share) as f64 / 1e6;
+        Self {
+            count: histogram.count(),
+            mean_ms: histogram.mean_ns() / 1e6,
+            min_ms: histogram.min_ns() as f64 / 1e6,
+            p50_ms: quantile(0.5),
+            p90_ms: quantile(0.9),
+            p95_ms: quantile(0.95),
+            p99_ms: quantile(0.99),
+            p99_9_ms: quantile(0.999),
+            max_ms: histogram.max_ns() as f64 / 1e6,
+        }
+    }
+
+    /// `None` for an empty one.
+    fn of_some(histogram: &Histogram) -> Option<Self> {
+        (!histogram.is_empty()).then(|| Self::of(histogram))
+    }
+}
+
+impl Kind {
+    fn new(tally: &Tally, per_second: f64) -> Self {
+        Self {
+            name: tally.name.clone(),
+            count: tally.count,
+            per_second,
+            errors: tally.errors,
+            rows: tally.rows,
+            rows_affected: tally.affected,
+            not_found: tally.not_found,
+            unchanged: tally.unchanged,
+            cut_short: tally.cut_short,
+            latency: LatencyFigures::of(&tally.service),
+        }
+    }
+}
+
+impl ErrorFigure {
+    fn new(error: &ErrorCount) -> Self {
+        Self {
+            code: error.code,
+            state: error.state.clone(),
+            count: error.count,
+            message: error.message.clone(),
+            first_s: error.first.as_secs_f64(),
+            last_s: error.last.as_secs_f64(),
+        }
+    }
+}
+
+impl OutageFigure {
+    fn new(outage: &Outage) -> Self {
+        Self {
+            from_s: outage.from.as_secs_f64(),
+            until_s: outage.until.as_secs_f64(),
+            recovered: outage.recovered,
+        }
+    }
+}
+
+impl ConnectFigures {
+    fn new(connects: &Connects) -> Self {
+        Self {
+            opened: connects.opened,
+            failed: connects.failed,
+            total: LatencyFigures::of_some(&connects.total),
+            tcp: LatencyFigures::of_some(&connects.tcp),
+            tls: LatencyFigures::of_some(&connects.tls),
+            login: LatencyFigures::of_some(&connects.login),
+            first_reply: LatencyFigures::of_some(&connects.first_reply),
+        }
+    }
+}
+
+impl Spread {
+    fn of(transactions: &[u64]) -> Self {
+        let fairness = Fairness::of(transactions);
+        let (min, median, max) =
+            fairness.map_or((0, 0, 0), |fairness| (fairness.min, fairness.median, fairness.max));
+        let starved = transactions.iter().filter(|&&count| count == 0).count() as u64;
+        Self { starved, min, median, max, variation: fairness.map_or(0.0, |fairness| fairness.variation) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_schema_is_that_of_the_figures() {
+        let schema = serde_json::to_string_pretty(&schemars::schema_for!(Figures)).expect("a schema") + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/load.json");
+        if std::env::var_os("PRONY_UPDATE").is_some() {
+            std::fs::write(path, &schema).expect("writable");
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(committed == schema, "schemas/load.json is out of date: run `make schemas`");
+    }
+}

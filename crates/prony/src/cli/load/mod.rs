@@ -1,0 +1,108 @@
+//! `prony load`: one load at a server that is running, or the search for the highest rate that it bears.
+
+mod figures;
+mod find;
+mod live;
+mod options;
+mod ports;
+mod text;
+
+pub(super) use options::LoadOptions;
+
+use super::{
+    failure::{Failure, chain},
+    interrupt,
+};
+use crate::{
+    provision::{self, Wants, target},
+    run,
+};
+use figures::{Circumstances, Figures};
+use live::Live;
+use load::{Outcome, Spec, Stop, sample::End, spec::Target};
+
+/// "Table doesn't exist".
+const NO_SUCH_TABLE: &str = "(error 1146";
+
+#[expect(clippy::print_stderr, reason = "remarks before the load")]
+pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
+    let spec = options.spec()?;
+    for remark in check(&spec)? {
+        eprintln!("remark: {remark}");
+    }
+    let stop = interrupt::stop_on_signals();
+    if options.find.find_rate { find::find(options, &spec, &stop) } else { once(options, &spec, &stop) }
+}
+
+#[expect(clippy::print_stdout, reason = "the command's result")]
+fn once(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> {
+    let names: Vec<String> = spec.streams.iter().map(|stream| stream.name.clone()).collect();
+    let limited = spec.streams.iter().all(|stream| stream.limit.is_some());
+    let total = (!limited).then_some(spec.warm_up + spec.interval);
+    let live = Live::new(total, &names);
+    let every = options.report_interval.map(|flag| flag.0);
+    let mut live = live.reporting(every, options.json, names);
+    let clock = run::clock_cost();
+    let outcome = offer(options, spec, stop, &mut live)?;
+    let doubts = run::doubts(spec, &outcome, &[], clock);
+    let about = Circumstances { server: target::shown(&spec.target), spec, clock, doubts };
+    let figures = Figures::new(&outcome, &about);
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&figures).expect("figures are JSON"));
+    } else {
+        print!("{}", text::text(&figures));
+    }
+    match outcome.end {
+        End::Interrupted => {
+            Err(Failure::interrupted("interrupted: the figures are about the time until then"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Carries one load out; one that the server made impossible is a failure with what to do about it.
+fn offer(options: &LoadOptions, spec: &Spec, stop: &Stop, live: &mut Live) -> Result<Outcome, Failure> {
+    let result = load::run(spec, stop, &mut |event| live.show(&event));
+    live.clear();
+    let outcome = result.map_err(|error| match error {
+        load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
+        error => Failure::cannot_begin(chain(&error)),
+    })?;
+    if let End::Failed(reason) = &outcome.end {
+        let advice = advise(reason, options, &spec.target);
+        let nothing = outcome.streams.iter().all(|stream| stream.transactions.count == 0);
+        return Err(if nothing { Failure::cannot_begin(advice) } else { Failure::failed(advice) });
+    }
+    Ok(outcome)
+}
+
+/// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load.
+fn check(spec: &Spec) -> Result<Vec<String>, Failure> {
+    let cannot = |error: &dyn std::error::Error| Failure::cannot_begin(chain(error));
+    let begun = std::time::Instant::now();
+    let mut connection = provision::log_in(&spec.target).map_err(|error| cannot(&error))?;
+    let login = begun.elapsed();
+    let sources = spec.sources.len().max(1) as u32;
+    let wants = Wants { sources, ..run::wants(&spec.streams, &spec.target) };
+    let mut remarks = provision::preflight(&mut connection, &wants).map_err(|error| cannot(&error))?;
+    remarks.extend(ports::remark(spec, login));
+    Ok(remarks)
+}
+
+/// A load that ended at once, with what to do about it.
+fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
+    let shown = target::shown(target);
+    if reason.contains(NO_SUCH_TABLE) {
+        let flags: Vec<String> = ["tables", "table_size"]
+            .into_iter()
+            .filter_map(|name| options.workload_options.given(name).map(|text| (name, text)))
+            .map(|(name, text)| format!(" --{} {text}", if name == "table_size" { "rows" } else { name }))
+            .collect();
+        return format!(
+            "{shown}: {reason}\nmake the tables first: prony prepare {} --url '{shown}'{}",
+            options.workload,
+            flags.concat()
+        );
+    }
+    format!("{shown}: {reason}")
+}

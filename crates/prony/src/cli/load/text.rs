@@ -1,0 +1,210 @@
+//! The figures of a load as text for people.
+
+use super::figures::{ConnectFigures, Figures, Kind, LatencyFigures, StreamFigures};
+use std::fmt::{Result, Write};
+
+/// The whole text.
+pub(super) fn text(figures: &Figures) -> String {
+    let mut out = String::new();
+    write(figures, &mut out).expect("writing to memory");
+    out
+}
+
+fn write(figures: &Figures, out: &mut String) -> Result {
+    let interrupted = if figures.end == "completed" { "" } else { " (interrupted)" };
+    writeln!(
+        out,
+        "{} ({}), measured for {:.1} s{interrupted}",
+        figures.server, figures.server_version, figures.interval_s
+    )?;
+    for stream in &figures.streams {
+        writeln!(out)?;
+        if figures.streams.len() > 1 {
+            writeln!(out, "stream {}", stream.name)?;
+        }
+        write_stream(stream, out)?;
+    }
+    write_client(figures, out)?;
+    writeln!(out, "verdict       {}", figures.verdict)?;
+    for doubt in &figures.doubts {
+        writeln!(out, "  {:12}{}", doubt.level, doubt.text)?;
+    }
+    Ok(())
+}
+
+fn write_stream(stream: &StreamFigures, out: &mut String) -> Result {
+    let idle = if stream.idle > 0 { format!(" and {} idle", stream.idle) } else { String::new() };
+    let reconnect = match stream.reconnect.as_str() {
+        "never" => String::new(),
+        "transaction" | "statement" => format!(", a new connection for each {}", stream.reconnect),
+        count => format!(", a new connection after {count} transactions"),
+    };
+    writeln!(
+        out,
+        "{}, {} connections{idle}, {}, {}{reconnect}",
+        stream.workload, stream.connections, stream.arrival, stream.protocol
+    )?;
+    writeln!(
+        out,
+        "\nthroughput    {:>12.1} transactions/s   {:.1} statements/s",
+        stream.transactions_per_second, stream.statements_per_second
+    )?;
+    if let Some(reached) = stream.limit_reached {
+        let what = if reached { "reached" } else { "NOT reached" };
+        writeln!(
+            out,
+            "limit         {what} after {:.3} s: {} transactions",
+            stream.active_s, stream.transactions
+        )?;
+    }
+    if let Some(schedule) = &stream.schedule {
+        writeln!(
+            out,
+            "offered       {:>12.1} starts/s, started {:.1}; {} late, {} skipped, {} not sent at the end; delay p50 {:.3} ms, p99 {:.3}",
+            schedule.offered_per_second,
+            schedule.started_per_second,
+            schedule.late,
+            schedule.skipped,
+            schedule.never_sent,
+            schedule.delay.p50_ms,
+            schedule.delay.p99_ms
+        )?;
+    }
+    let latency = &stream.latency;
+    if latency.service == latency.response {
+        write_latency("latency", &latency.response, out)?;
+    } else {
+        write_latency("response time", &latency.response, out)?;
+        write_latency("service time", &latency.service, out)?;
+    }
+    write_kinds("statement", &stream.by_statement, out)?;
+    if stream.by_transaction.len() > 1 {
+        write_kinds("transaction", &stream.by_transaction, out)?;
+    }
+    write_replies(stream, out)?;
+    write_connections(stream, out)
+}
+
+fn write_latency(name: &str, latency: &LatencyFigures, out: &mut String) -> Result {
+    writeln!(
+        out,
+        "{name:13} mean {:.3} ms   p50 {:.3}   p95 {:.3}   p99 {:.3}   p99.9 {:.3}   max {:.3}",
+        latency.mean_ms, latency.p50_ms, latency.p95_ms, latency.p99_ms, latency.p99_9_ms, latency.max_ms
+    )
+}
+
+fn write_kinds(name: &str, kinds: &[Kind], out: &mut String) -> Result {
+    writeln!(
+        out,
+        "\n{name:24} {:>12} {:>10} {:>10} {:>10} {:>10}",
+        "per second", "mean ms", "p95 ms", "p99 ms", "errors"
+    )?;
+    for kind in kinds {
+        writeln!(
+            out,
+            "{:24} {:>12.1} {:>10.3} {:>10.3} {:>10.3} {:>10}",
+            kind.name,
+            kind.per_second,
+            kind.latency.mean_ms,
+            kind.latency.p95_ms,
+            kind.latency.p99_ms,
+            kind.errors
+        )?;
+    }
+    Ok(())
+}
+
+fn write_replies(stream: &StreamFigures, out: &mut String) -> Result {
+    writeln!(
+        out,
+        "\nrows          {} received, {} affected, {} not found, {} unchanged, {} results cut short",
+        stream.rows, stream.rows_affected, stream.not_found, stream.unchanged, stream.cut_short
+    )?;
+    if stream.errors == 0 {
+        writeln!(out, "errors        none")?;
+    }
+    for error in &stream.errors_by_code {
+        writeln!(
+            out,
+            "error {}    {} times, {:.1} s to {:.1} s: {}",
+            error.code, error.count, error.first_s, error.last_s, error.message
+        )?;
+    }
+    if stream.rolled_back > 0 {
+        writeln!(out, "rolled back   {} transactions", stream.rolled_back)?;
+    }
+    for outage in &stream.outages {
+        let length = outage.until_s - outage.from_s;
+        let end = if outage.recovered { "then it came back" } else { "to the end" };
+        writeln!(out, "outage        no success for {length:.3} s from {:.1} s on, {end}", outage.from_s)?;
+    }
+    writeln!(
+        out,
+        "in flight     {} transactions at the end, the oldest for {:.1} ms",
+        stream.in_flight_at_end, stream.in_flight_age_max_ms
+    )
+}
+
+fn write_connections(stream: &StreamFigures, out: &mut String) -> Result {
+    write_connects("opening", &stream.opening, out)?;
+    if stream.reconnecting.opened + stream.reconnecting.failed > 0 {
+        write_connects("reconnecting", &stream.reconnecting, out)?;
+    }
+    let spread = &stream.transactions_of_connection;
+    if stream.connections > 1 {
+        writeln!(
+            out,
+            "fairness      {} to {} transactions a connection, median {}, variation {:.1} %, {} starved",
+            spread.min,
+            spread.max,
+            spread.median,
+            spread.variation * 100.0,
+            spread.starved
+        )?;
+    }
+    Ok(())
+}
+
+fn write_connects(name: &str, connects: &ConnectFigures, out: &mut String) -> Result {
+    write!(out, "{name:13} {} connections", connects.opened)?;
+    if connects.failed > 0 {
+        write!(out, ", {} attempts failed", connects.failed)?;
+    }
+    let Some(total) = &connects.total else { return writeln!(out) };
+    write!(out, ", {:.3} ms each (p99 {:.3})", total.mean_ms, total.p99_ms)?;
+    let parts = [
+        ("TCP", &connects.tcp),
+        ("TLS", &connects.tls),
+        ("login", &connects.login),
+        ("then first reply", &connects.first_reply),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter_map(|(name, part)| Some(format!("{name} {:.3}", part.as_ref()?.mean_ms)))
+        .collect();
+    if parts.is_empty() { writeln!(out) } else { writeln!(out, ": {}", parts.join(", ")) }
+}
+
+fn write_client(figures: &Figures, out: &mut String) -> Result {
+    let busiest = figures.client_threads_busy.iter().copied().fold(0.0, f64::max);
+    writeln!(
+        out,
+        "\nclient        {:.2} us of CPU a statement, busiest thread {:.0} %, {:.1} MB",
+        figures.client_cpu_us_per_statement,
+        busiest * 100.0,
+        figures.client_memory_bytes_max as f64 / 1e6
+    )?;
+    let timing = &figures.timing;
+    write!(
+        out,
+        "timing        histogram step {:.1} %, clock {} ns",
+        timing.histogram_step * 100.0,
+        timing.clock_ns
+    )?;
+    for (name, delay) in [("queueing", &timing.queueing), ("send delay", &timing.send_delay)] {
+        if let Some(delay) = delay {
+            write!(out, ", {name} {:.3} ms (p99 {:.3})", delay.mean_ms, delay.p99_ms)?;
+        }
+    }
+    writeln!(out)
+}

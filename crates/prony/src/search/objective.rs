@@ -1,0 +1,286 @@
+//! What is to be kept: `p99 < 20ms, errors < 0.1%`.
+
+use crate::arrival;
+use load::{Histogram, sample::StreamOutcome};
+use serde::Serialize;
+use std::fmt;
+
+/// A text that is no objective.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is not an objective: {reason}; write 'p99 < 20ms' (p50 p90 p95 p99 p99.9 mean max, also 'service p99 < 5ms') or \
+     'errors < 0.1%', several with commas"
+)]
+pub struct Error {
+    text: String,
+    reason: &'static str,
+}
+
+/// Limits that must all be kept; not empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objectives(Vec<Objective>);
+
+/// One limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objective {
+    metric: Metric,
+    /// Seconds, or a share of 1; above 0.
+    limit: f64,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Metric {
+    /// Share of transactions that failed.
+    Errors,
+    /// A latency of transactions; `service`: from the actual send in place of the intended start.
+    Latency { of: Latency, service: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Latency {
+    Mean,
+    Max,
+    Quantile(f64),
+}
+
+impl Objectives {
+    /// Reads objectives with commas between them.
+    ///
+    /// # Errors
+    /// The first that is not one.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        text.split(',').map(Objective::parse).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// All of these together.
+    #[must_use]
+    pub fn join(lists: &[Self]) -> Self {
+        Self(lists.iter().flat_map(|list| list.0.iter().cloned()).collect())
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Objective> {
+        self.0.iter()
+    }
+
+    /// Transactions that are needed for a first idea of the rarest of the quantiles: [`TAIL`] beyond it.
+    #[must_use]
+    pub fn transactions_needed(&self) -> f64 {
+        let needed = self.0.iter().map(|objective| match objective.metric {
+            Metric::Latency { of: Latency::Quantile(quantile), .. } => TAIL / (1.0 - quantile),
+            Metric::Latency { .. } => TAIL / 0.1,
+            Metric::Errors => TAIL / objective.limit,
+        });
+        needed.fold(0.0, f64::max)
+    }
+}
+
+/// Transactions beyond a quantile below which it is a matter of luck.
+const TAIL: f64 = 20.0;
+
+impl fmt::Display for Objectives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<&str> = self.0.iter().map(|objective| objective.text.as_str()).collect();
+        f.write_str(&texts.join(", "))
+    }
+}
+
+impl Objective {
+    fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = |reason| Error { text: text.trim().to_owned(), reason };
+        let (name, limit) = text.split_once('<').ok_or_else(|| wrong("there is no <"))?;
+        let limit = limit.trim_start_matches('=').trim();
+        let metric = Metric::parse(name.trim()).ok_or_else(|| wrong("the name before < is not known"))?;
+        let value = match metric {
+            Metric::Errors => {
+                share(limit).ok_or_else(|| wrong("errors are compared with a share like 0.1%"))?
+            }
+            Metric::Latency { .. } => {
+                seconds(limit).ok_or_else(|| wrong("a time like 20ms belongs behind <"))?
+            }
+        };
+        if value <= 0.0 {
+            return Err(wrong("nothing is below 0"));
+        }
+        let words: Vec<&str> = name.split_whitespace().collect();
+        Ok(Self { metric, limit: value, text: format!("{} < {limit}", words.join(" ")) })
+    }
+
+    /// What it compares, in seconds or as a share of 1; infinite where no transaction ended well.
+    #[must_use]
+    pub fn measure(&self, told: &StreamOutcome) -> f64 {
+        let tally = &told.transactions;
+        if tally.count == 0 {
+            return f64::INFINITY;
+        }
+        match self.metric {
+            Metric::Errors => tally.errors as f64 / (tally.count + tally.errors) as f64,
+            Metric::Latency { of, service } => {
+                of.read(if service { &tally.service } else { tally.response() }) / 1e9
+            }
+        }
+    }
+
+    /// The limit, in seconds or as a share of 1.
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same of the service time; `None` where it is that already, or no latency.
+    #[must_use]
+    pub fn of_service(&self) -> Option<Self> {
+        match self.metric {
+            Metric::Latency { of, service: false } => {
+                Some(Self { metric: Metric::Latency { of, service: true }, ..self.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// A measured value as people read it: `12.3 ms`, `0.02 %`.
+    #[must_use]
+    pub fn show(&self, value: f64) -> String {
+        match self.metric {
+            _ if value.is_infinite() => "nothing ended".to_owned(),
+            Metric::Errors => format!("{:.2} %", value * 100.0),
+            Metric::Latency { .. } => format!("{:.3} ms", value * 1e3),
+        }
+    }
+
+    /// Whether it compares times, not shares.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        matches!(self.metric, Metric::Latency { .. })
+    }
+
+    /// The name before `<`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.text.split(" <").next().unwrap_or_default()
+    }
+}
+
+impl Serialize for Objective {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl Metric {
+    fn parse(name: &str) -> Option<Self> {
+        let (service, name) = match name.split_once(' ') {
+            Some(("service", name)) => (true, name.trim()),
+            Some(("response", name)) => (false, name.trim()),
+            Some(_) => return None,
+            None => (false, name),
+        };
+        let of = match name {
+            "errors" if !service => return Some(Self::Errors),
+            "mean" => Latency::Mean,
+            "max" => Latency::Max,
+            "median" => Latency::Quantile(0.5),
+            quantile => {
+                let percent: f64 = quantile.strip_prefix('p')?.parse().ok()?;
+                Latency::Quantile(Some(percent / 100.0).filter(|share| *share > 0.0 && *share < 1.0)?)
+            }
+        };
+        Some(Self::Latency { of, service })
+    }
+}
+
+impl Latency {
+    fn read(self, histogram: &Histogram) -> f64 {
+        match self {
+            Self::Mean => histogram.mean_ns(),
+            Self::Max => histogram.max_ns() as f64,
+            Self::Quantile(quantile) => histogram.quantile_ns(quantile) as f64,
+        }
+    }
+}
+
+/// `0.1%` or `0.001`, at most 1.
+fn share(text: &str) -> Option<f64> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().ok()? / unit;
+    (share.is_finite() && share <= 1.0).then_some(share)
+}
+
+/// A time with its unit: a bare number would be taken for milliseconds by some and for seconds by others.
+fn seconds(text: &str) -> Option<f64> {
+    let has_unit = text.ends_with(|letter: char| letter.is_alphabetic());
+    has_unit.then(|| arrival::duration(text).ok()).flatten().map(|time| time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use load::sample::Tally;
+
+    fn outcome() -> StreamOutcome {
+        let mut transactions = Tally { count: 1000, errors: 10, ..Tally::new("transactions") };
+        let mut response = Histogram::new();
+        for number in 1..=1000 {
+            transactions.service.record_ns(number * 1_000);
+            response.record_ns(number * 1_000_000);
+        }
+        transactions.response = Some(response);
+        StreamOutcome { transactions, ..StreamOutcome::default() }
+    }
+
+    #[test]
+    fn objectives_are_read_and_measured() {
+        for (text, expected) in [
+            ("p99 < 20ms", 0.990),
+            ("p50<1s", 0.5),
+            ("p99.9 <= 20 ms", 0.999),
+            ("mean < 20ms", 0.5005),
+            ("max < 20ms", 1.0),
+            ("response p95 < 20ms", 0.95),
+            ("service p99 < 20ms", 0.000_99),
+            ("errors < 0.1%", 10.0 / 1010.0),
+        ] {
+            let read = Objectives::parse(text).expect(text);
+            let value = read.0[0].measure(&outcome());
+            assert!((value / expected - 1.0).abs() < 0.002, "{text}: {value}");
+        }
+        let both = Objectives::parse("p99 < 20ms, errors<0.1%").expect("two");
+        assert_eq!(both.to_string(), "p99 < 20ms, errors < 0.1%");
+        assert_eq!(both.iter().map(Objective::limit).collect::<Vec<_>>(), [0.02, 0.001]);
+        assert!(both.iter().all(|each| each.measure(&StreamOutcome::default()).is_infinite()));
+    }
+
+    #[test]
+    fn what_is_no_objective_is_refused() {
+        for (text, word) in [
+            ("p99", "no <"),
+            ("p99 < 20", "20ms"),
+            ("p99 < 0ms", "below 0"),
+            ("p100 < 1ms", "not known"),
+            ("speed < 1ms", "not known"),
+            ("errors < 5ms", "0.1%"),
+            ("service errors < 1%", "not known"),
+            ("p99 < 1ms, ", "no <"),
+        ] {
+            let message = Objectives::parse(text).expect_err(text).to_string();
+            assert!(message.contains(word), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn rare_quantiles_need_more_transactions() {
+        let needed = |text: &str| Objectives::parse(text).expect(text).transactions_needed().round();
+        assert_eq!(needed("p95 < 1ms"), 400.0);
+        assert_eq!(needed("p99.9 < 1ms, mean < 1ms"), 20_000.0);
+    }
+}
