@@ -5,13 +5,13 @@ use std::{fs, path::Path, process::Command};
 
 /// Unpacks a recorded machine: each file behind a line `== PATH`.
 fn machine(name: &str) -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().expect("a directory");
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/machines").join(name);
-    for part in fs::read_to_string(file).unwrap().split("\n== ").skip(1) {
-        let (path, text) = part.split_once('\n').unwrap();
+    for part in fs::read_to_string(file).expect("the recording").split("\n== ").skip(1) {
+        let (path, text) = part.split_once('\n').expect("a path and its text");
         let path = root.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{}\n", text.trim_end())).unwrap();
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        fs::write(path, format!("{}\n", text.trim_end())).expect("a file");
     }
     root
 }

@@ -230,9 +230,7 @@ fn print_json(value: &Value) -> Result<(), Failure> {
 
 fn failure(error: &Error) -> Failure {
     match error {
-        Error::Interrupted => {
-            Failure::interrupted("interrupted; what has been fetched is gone on with next time")
-        }
+        Error::Interrupted => Failure::interrupted("interrupted; nothing is left half done"),
         error => Failure::cannot_begin(chain(error)),
     }
 }

@@ -74,8 +74,8 @@ pub enum Error {
     ServerName { name: String },
     #[error("{directory} is not empty, and nothing that Prony made: give a directory that does not exist yet, or is empty", directory = directory.display())]
     ForeignDirectory { directory: PathBuf },
-    #[error("{directory} holds data of {product} {version}, which is not for {wanted}: start {product} of that version on it, or give another directory", directory = directory.display())]
-    OtherData { directory: PathBuf, product: String, version: String, wanted: String },
+    #[error("{directory} holds data of {holds}, which is not for {wanted}: start {holds} on it, or give another directory", directory = directory.display())]
+    OtherData { directory: PathBuf, holds: Box<str>, wanted: Box<str> },
     #[error("{file} is not what this version of Prony writes ({reason}): remove it if no server of that name runs", file = file.display())]
     Record { file: PathBuf, reason: String },
     #[error("cannot log in to {server}: {source}{remedy}")]

@@ -311,9 +311,9 @@ fn kept_in(directory: &Path, software: &Software) -> Result<Option<Kept>, Error>
     if kept.product == software.product && series(&kept.version) == series(&software.version) {
         return Ok(Some(kept));
     }
-    let wanted = format!("{} {}", software.product, software.version);
-    let (product, version) = (kept.product, kept.version);
-    Err(Error::OtherData { directory: directory.to_owned(), product, version, wanted })
+    let wanted = format!("{} {}", software.product, software.version).into();
+    let holds = format!("{} {}", kept.product, kept.version).into();
+    Err(Error::OtherData { directory: directory.to_owned(), holds, wanted })
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

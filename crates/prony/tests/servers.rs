@@ -1,0 +1,318 @@
+//! `prony server` as its user meets it: entries of one's own, fetching that is interrupted, and servers that stay.
+
+use load::client::Connection;
+use prony::provision::{Provisioner, Software, target};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+const WAIT: Duration = Duration::from_secs(20);
+
+/// Prony with all its directories in `home`.
+fn prony(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(arguments).current_dir(home).env_remove("PRONY_URL").env_remove("PRONY_PASSWORD");
+    for name in ["CACHE", "STATE", "CONFIG", "DATA"] {
+        command.env(format!("XDG_{name}_HOME"), home.join(name));
+    }
+    command
+}
+
+fn output(home: &Path, arguments: &[&str]) -> Output {
+    prony(home, arguments).output().expect("prony starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// That it is refused before it begins, with these words.
+fn refused(home: &Path, arguments: &[&str], words: &str) {
+    let output = output(home, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+}
+
+/// A server of the user's cache, which is fetched once.
+fn mariadb() -> Software {
+    Provisioner::new().expect("a home").software("mariadb", Some("10.11"), &mut |_| {}).expect("a server")
+}
+
+/// The directory that it was unpacked into.
+fn unpacked() -> PathBuf {
+    let program = mariadb().program;
+    program.ancestors().find(|above| above.join("usr").is_dir()).unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Writes the user's own catalogue with one entry, `mine`.
+fn add_entry(home: &Path, from: &str) {
+    let directory = home.join("CONFIG/prony");
+    fs::create_dir_all(&directory).expect("a directory");
+    let text = format!(
+        "[[server]]\nname = \"mine\"\nproduct = \"mariadb\"\nversion = \"10.11\"\nfrom = {{ {from} }}\n"
+    );
+    fs::write(directory.join("servers.toml"), text).expect("a file");
+}
+
+fn status(home: &Path) -> Vec<Value> {
+    let object: Value =
+        serde_json::from_str(&stdout(&output(home, &["server", "status", "--json"]))).expect("JSON");
+    object["servers"].as_array().expect("a list").clone()
+}
+
+fn pid(server: &Value) -> u32 {
+    u32::try_from(server["pid"].as_u64().expect("a number")).expect("a small one")
+}
+
+fn is_running(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+fn log_in(server: &Value) -> Connection {
+    let file = PathBuf::from(server["defaults_file"].as_str().expect("a path"));
+    Connection::open(&target::resolve(None, Some(&file)).expect("an address"), WAIT).expect("a login")
+}
+
+/// Stops what a failed test would leave.
+struct StopAll<'a>(&'a Path);
+
+impl Drop for StopAll<'_> {
+    fn drop(&mut self) {
+        let _ = prony(self.0, &["server", "stop", "--all"]).output();
+    }
+}
+
+#[test]
+fn a_server_stays_when_prony_ends_is_known_to_the_next_one_and_ends_when_told() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let _stop = StopAll(home);
+    add_entry(home, &format!("directory = \"{}\"", unpacked().display()));
+    let list = stdout(&output(home, &["server", "list"]));
+    assert!(list.contains("mine") && list.contains("mysql-5.7.22"), "{list}");
+    assert_eq!(list, stdout(&output(home, &["list", "servers"])), "one list under both names");
+
+    let said = stdout(&output(home, &["server", "start", "mine", "--set", "max_connections=77"]));
+    let servers = status(home);
+    let [server] = servers.as_slice() else { panic!("{servers:?}") };
+    assert!(said.contains(&format!("pid {}", pid(server))) && server["state"] == "running", "{said}");
+    let mut connection = log_in(server);
+    let answer = connection.query("SELECT @@max_connections").unwrap();
+    assert_eq!(answer.first_value(), Some("77"));
+    assert!(!said.contains("Pr-1"), "the password is in the file alone");
+    refused(home, &["server", "start", "mine"], "--name gives the new one another name");
+    let cleaned = Provisioner::with(
+        prony::provision::Places {
+            cache: home.join("CACHE/prony"),
+            state: home.join("STATE/prony"),
+            config: home.join("CONFIG/prony"),
+        },
+        PathBuf::from(env!("CARGO_BIN_EXE_prony")),
+    );
+    assert!(cleaned.sweep().unwrap().is_empty() && is_running(pid(server)), "no run sweeps it away");
+
+    stdout(&output(home, &["server", "stop", "mine"]));
+    assert!(!is_running(pid(server)) && status(home).is_empty());
+    assert!(!Path::new(server["data"].as_str().unwrap()).exists(), "its data was its own");
+    refused(home, &["server", "stop", "mine"], "no server named mine was started");
+}
+
+#[test]
+fn data_that_is_kept_is_used_again_and_nothing_foreign_is_touched() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let _stop = StopAll(home);
+    add_entry(home, &format!("directory = \"{}\"", unpacked().display()));
+    let start = ["server", "start", "mine", "--data", "kept"];
+    stdout(&output(home, &start));
+    log_in(&status(home)[0]).query("CREATE TABLE t (a INT); INSERT INTO t VALUES (7)").unwrap();
+    stdout(&output(home, &["server", "stop", "--all"]));
+    stdout(&output(home, &start));
+    let server = &status(home)[0];
+    assert_eq!(log_in(server).query("SELECT a FROM t").unwrap().first_value(), Some("7"));
+
+    // A server that ended by itself is not forgotten.
+    let pid = i32::try_from(pid(server)).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    let began = Instant::now();
+    while status(home)[0]["state"] == "running" && began.elapsed() < WAIT {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!((&status(home)[0]["state"], &status(home)[0]["pid"]), (&"ended".into(), &Value::Null));
+
+    // Its number may belong to another process by then.
+    let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+    let record = home.join("STATE/prony/servers/mine.json");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace(&format!("\"pid\": {pid}"), &format!("\"pid\": {}", other.id())))
+        .unwrap();
+    stdout(&output(home, &["server", "stop", "mine"]));
+    assert!(other.try_wait().unwrap().is_none(), "another process was ended");
+    other.kill().unwrap();
+    other.wait().unwrap();
+
+    fs::write(home.join("file"), "of the user").unwrap();
+    refused(home, &["server", "start", "mine", "--data", "."], "nothing that Prony made");
+    let kept = home.join("kept/server.json");
+    let text = fs::read_to_string(&kept).unwrap();
+    fs::write(&kept, text.replace("\"version\": \"10.11", "\"version\": \"10.5")).unwrap();
+    refused(home, &start, "holds data of mariadb 10.5");
+    assert!(home.join("kept/data/ibdata1").exists());
+}
+
+/// A server of one file over HTTP, with ranges, that breaks off in the middle at first.
+struct FileServer {
+    url: String,
+    /// First bytes of the ranges that were asked for.
+    asked: Arc<Mutex<Vec<usize>>>,
+    breaks_off: Arc<AtomicBool>,
+}
+
+impl FileServer {
+    fn start(bytes: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/server.tar", listener.local_addr().expect("its address"));
+        let (asked, breaks_off) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let server = Self { url, asked: Arc::clone(&asked), breaks_off: Arc::clone(&breaks_off) };
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                // The client may go away at any time.
+                let _ =
+                    answer(stream.expect("a connection"), &bytes, &asked, breaks_off.load(Ordering::SeqCst));
+            }
+        });
+        server
+    }
+}
+
+fn answer(
+    mut stream: TcpStream,
+    bytes: &[u8],
+    asked: &Mutex<Vec<usize>>,
+    breaks_off: bool,
+) -> std::io::Result<()> {
+    let lines = BufReader::new(stream.try_clone()?).lines().map_while(Result::ok);
+    let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+    let range = head.iter().find_map(|line| line.strip_prefix("Range: bytes="));
+    let first: usize = range.map_or(0, |range| range.trim_end_matches('-').parse().expect("a number"));
+    asked.lock().expect("nobody panicked").push(first);
+    let (status, length) =
+        if first > 0 { ("206 Partial Content", bytes.len() - first) } else { ("200 OK", bytes.len()) };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nContent-Range: bytes {first}-{}/{}\r\nConnection: close\r\n\r\n",
+        bytes.len() - 1,
+        bytes.len()
+    )?;
+    let end = if breaks_off { bytes.len() / 2 } else { bytes.len() };
+    stream.write_all(&bytes[first..end])
+}
+
+/// The program and its libraries, as a tar file.
+fn archive(home: &Path) -> Vec<u8> {
+    let (root, software) = (unpacked(), mariadb());
+    let file = home.join("server.tar");
+    let mut members = vec![software.program.strip_prefix(&root).expect("it is below").to_owned()];
+    members.extend(root.join(".libraries").is_dir().then(|| PathBuf::from(".libraries")));
+    let done =
+        Command::new("tar").arg("-cf").arg(&file).arg("-C").arg(&root).args(&members).status().expect("tar");
+    assert!(done.success());
+    fs::read(&file).expect("the archive")
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Names in the cache's directory of servers, locks aside.
+fn in_cache(home: &Path) -> Vec<String> {
+    let entries = home.join("CACHE/prony/servers").read_dir().expect("the cache").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| !name.ends_with(".lock")).collect()
+}
+
+#[test]
+fn an_archive_is_verified_fetched_once_by_two_at_a_time_and_gone_on_with_after_a_break() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let bytes = archive(home);
+    let sum = sha256(&bytes);
+    let fetch = ["server", "fetch", "mine"];
+    add_entry(
+        home,
+        &format!(
+            "archive = {{ at = \"{}\", sha256 = \"{}\" }}",
+            home.join("server.tar").display(),
+            "0".repeat(64)
+        ),
+    );
+    refused(home, &fetch, &format!("its SHA-256 is {sum}, not 000"));
+    assert_eq!(in_cache(home), Vec::<String>::new());
+
+    let server = FileServer::start(bytes);
+    add_entry(home, &format!("archive = {{ at = \"{}\", sha256 = \"{sum}\" }}", server.url));
+    server.breaks_off.store(true, Ordering::SeqCst);
+    refused(home, &fetch, "cannot fetch mine: curl failed");
+    assert_eq!(in_cache(home), Vec::<String>::new());
+    server.breaks_off.store(false, Ordering::SeqCst);
+    let both = [0, 1].map(|_| prony(home, &fetch).stdout(Stdio::piped()).spawn().unwrap());
+    for one in both {
+        let said = stdout(&one.wait_with_output().unwrap());
+        assert!(said.starts_with("mine: mariadb 10.11"), "{said}");
+    }
+    assert_eq!(in_cache(home), ["mine"]);
+    let asked = server.asked.lock().unwrap().clone();
+    assert!(matches!(asked[..], [0, next] if next > 0), "once, and the rest of it: {asked:?}");
+    assert_eq!(
+        home.join("CACHE/prony/archives").read_dir().unwrap().count(),
+        0,
+        "what was unpacked is removed"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_a_fetch_as_an_interruption_and_leaves_neither_client_nor_half_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    // Takes the connection, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/server.tar", silent.local_addr().unwrap());
+    add_entry(home, &format!("archive = {{ at = \"{url}\", sha256 = \"{}\" }}", "0".repeat(64)));
+    let mut fetching = prony(home, &["server", "fetch", "mine"]).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut client, _) = silent.accept().unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(fetching.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let code = fetching.wait().unwrap().code();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut fetching.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(
+        code == Some(130) && said.contains("interrupted") && !said.contains("cannot fetch"),
+        "{code:?} {said}"
+    );
+    assert_eq!(in_cache(home), Vec::<String>::new());
+    client.set_read_timeout(Some(WAIT)).unwrap();
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut client, &mut rest).expect("the client's end of the connection is closed");
+}
