@@ -4,7 +4,10 @@ mod support {
     pub(crate) mod server;
 }
 
-use load::null::NullServer;
+use load::{
+    null::NullServer,
+    spec::{Address, Target},
+};
 use serde_json::Value;
 use std::{
     fs,
@@ -14,7 +17,13 @@ use std::{
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
-use support::server::{mariadb, processes_of, url};
+use support::server::{mariadb, processes_of};
+
+/// The target as a URL, with its password.
+fn url(target: &Target, database: &str) -> String {
+    let Address::Tcp { host, port } = &target.address else { panic!("{:?} is not TCP", target.address) };
+    format!("mysql://{}:{}@{host}:{port}/{database}", target.user, target.password.reveal())
+}
 
 /// Prony with a home of its own but for the cache of servers.
 fn prony(home: &Path, arguments: &[&str]) -> Command {

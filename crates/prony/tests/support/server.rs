@@ -1,6 +1,5 @@
 //! A MariaDB of a test's own, and processes that it must not leave behind.
 
-use load::spec::{Address, Target};
 use prony::{
     plan::{ServerPlan, ServerSource},
     provision::{Places, Provisioner, Server},
@@ -21,12 +20,6 @@ pub(crate) fn mariadb(settings: &[(&str, &str)]) -> (TempDir, Server) {
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");
     (state, server)
-}
-
-/// The target as a URL, with its password.
-pub(crate) fn url(target: &Target, database: &str) -> String {
-    let Address::Tcp { host, port } = &target.address else { panic!("{:?} is not TCP", target.address) };
-    format!("mysql://{}:{}@{host}:{port}/{database}", target.user, target.password.reveal())
 }
 
 /// Processes whose command line names `directory`.
