@@ -37,6 +37,8 @@ pub(super) fn servers() -> Result<Listing, Failure> {
     let state = |entry: &Entry| {
         if fetch::place(entry, provisioner.places()).is_dir() {
             "here".to_owned()
+        } else if let (false, Some(architecture)) = (entry.runs_here(), &entry.architecture) {
+            format!("for {architecture} alone")
         } else if let Some((client, _)) = fetch::missing_client(entry) {
             format!("{} MB, needs {client}", entry.download_mb)
         } else {
@@ -73,7 +75,7 @@ fn entry_json(provisioner: &Provisioner, entry: &Entry) -> Value {
     json!({
         "name": entry.name, "product": entry.product, "version": entry.version, "licence": entry.licence,
         "download_mb": entry.download_mb, "remark": entry.remark, "from": entry.registry(), "here": here,
-        "directory": here.then_some(place), "own": is_own(entry),
+        "architecture": entry.architecture, "directory": here.then_some(place), "own": is_own(entry),
         "needs": missing.map(|(program, remedy)| json!({ "program": program, "remedy": remedy })),
     })
 }

@@ -24,6 +24,9 @@ pub struct Entry {
     /// SPDX expression; empty: nobody said.
     #[serde(default)]
     pub licence: String,
+    /// The only kind of processor that it runs on, as `uname -m` says; `None`: whatever this machine has.
+    #[serde(default)]
+    pub architecture: Option<String>,
     /// What comes over the network, MB (of a million bytes).
     #[serde(default)]
     pub download_mb: u32,
@@ -120,6 +123,12 @@ impl Entry {
         let fetched = if matches!(self.source, Source::Directory(_)) { "in" } else { "fetched from" };
         let remark = if self.remark.is_empty() { String::new() } else { format!(": {}", self.remark) };
         format!("{} {fetched} {}{remark}", self.name, self.registry())
+    }
+
+    /// Whether it can run on this machine's kind of processor.
+    #[must_use]
+    pub fn runs_here(&self) -> bool {
+        self.architecture.as_deref().is_none_or(|architecture| architecture == std::env::consts::ARCH)
     }
 
     /// Whether it is what a study asks for. `version` may be shorter than the entry's (`10`), or longer (`10.11.19`) where the entry

@@ -24,6 +24,10 @@ pub enum Error {
         "no server {wanted} is installed or can be fetched on this machine; known are: {known}. Give path = \"/directory/of/an/unpacked/server\" or url = \"mysql://...\" instead"
     )]
     UnknownServer { wanted: String, known: String },
+    #[error(
+        "{server} is built for {architecture} processors alone: choose one of Debian's builds, or one of your own"
+    )]
+    OtherArchitecture { server: String, architecture: String },
     #[error("fetching {server} needs the program {program}, which is not on this machine: {remedy}")]
     ClientMissing { server: String, program: &'static str, remedy: &'static str },
     #[error(

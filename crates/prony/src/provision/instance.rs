@@ -49,7 +49,7 @@ pub struct Wish<'a> {
 
 impl Instance {
     /// Makes a data directory in the places' [`Places::instances`], starts the server on it and waits until it answers.
-    /// `launcher` is the `prony` program; see [`trampoline`].
+    /// `launcher` is the `prony` program; see [`super::trampoline`].
     ///
     /// # Errors
     /// A setting that cannot be ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space ([`Error::NoSpace`]), or a

@@ -2,6 +2,7 @@
 
 use super::{
     Error,
+    catalogue::library_package,
     libraries::Libraries,
     trampoline::{self, Bond},
 };
@@ -57,7 +58,12 @@ impl Software {
     pub fn of_program(program: &Path, libraries: Libraries, origin: &str) -> Result<Self, Error> {
         let lacks = libraries.lacks(program)?;
         if !lacks.names.is_empty() {
-            return Err(Error::LibrariesMissing { program: program.to_owned(), libraries: lacks.names });
+            let named = |name: &String| match library_package(name) {
+                Some(package) => format!("{name} (Debian's package {package})"),
+                None => name.clone(),
+            };
+            let libraries = lacks.names.iter().map(named).collect();
+            return Err(Error::LibrariesMissing { program: program.to_owned(), libraries });
         }
         let unusable = |reason: String| Error::Unusable { program: program.to_owned(), reason };
         let mut command = libraries.command(program);

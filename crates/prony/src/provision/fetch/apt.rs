@@ -36,7 +36,8 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &AptSource) -> Result<(), Err
 }
 
 /// Fetches the libraries that the server in the job's directory needs and this system lacks, from Debian: single ones that are
-/// known by name, or all that the packages of `source` depend on, with the C library and its loader.
+/// known by name, or all that the packages of `source` depend on, with the C library and its loader. Where Debian cannot be had,
+/// the check that follows names what is missing.
 pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -> Result<(), Error> {
     let Some(program) = find_program(job.directory) else {
         return Err(Error::NoProgram { directory: job.directory.to_owned() });
@@ -50,7 +51,6 @@ pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -
         packages.sort_unstable();
         packages.dedup();
         if lacks.nothing() || CLIENT.find().is_none() {
-            // What cannot be fetched is named by the check that follows.
             break;
         }
         if let (false, Some(source)) = (all_known, source) {
@@ -63,7 +63,10 @@ pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -
             break;
         }
         if apt.is_none() {
-            apt = Some(Apt::prepare(job, library_suite())?);
+            apt = match Apt::prepare(job, library_suite()) {
+                Err(Error::FetchFailed { .. }) => break,
+                apt => Some(apt?),
+            };
         }
         if let Some(apt) = &apt {
             apt.unpack(job, &packages, &added)?;

@@ -55,8 +55,8 @@ pub fn missing_client(entry: &Entry) -> Option<(&'static str, &'static str)> {
 /// The server `entry`, fetched into the cache unless it is there. `launcher` is the `prony` program; see [`super::trampoline`].
 ///
 /// # Errors
-/// [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`], [`Error::Interrupted`], and those of
-/// [`Software::in_directory`].
+/// [`Error::OtherArchitecture`], [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`], [`Error::Interrupted`],
+/// and those of [`Software::in_directory`].
 pub fn fetch(
     entry: &Entry,
     places: &Places,
@@ -73,6 +73,9 @@ pub fn fetch(
     lock.take(work, &format!("another Prony that fetches {}", entry.name))?;
     if let Some(software) = cached(entry, places) {
         return Ok(software);
+    }
+    if let (false, Some(architecture)) = (entry.runs_here(), entry.architecture.clone()) {
+        return Err(Error::OtherArchitecture { server: entry.name.clone(), architecture });
     }
     work.say(&format!("fetching {} ({} MB)", entry.name, entry.download_mb));
     let unfinished = servers.join(format!(".{}.unfinished", entry.name));
