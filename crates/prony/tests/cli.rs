@@ -129,6 +129,113 @@ fn a_load_on_a_server_that_knows_nothing_but_the_protocol_yields_one_json_object
     assert!(server.statements() as f64 >= number("/statements"));
 }
 
+/// The figures of a load on the null server with these flags.
+fn figures(home: &Path, server: &NullServer, flags: &[&str]) -> Value {
+    let url = format!("mysql://user@{}/test", server.address());
+    let fixed = ["load", "oltp_point_select", "--url", &url, "--json", "--warm-up", "200ms"];
+    let output = output(home, &[&fixed, flags].concat());
+    assert!(output.status.success(), "{flags:?}: {}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("one JSON object")
+}
+
+#[test]
+fn every_kind_of_load_says_what_was_offered_and_what_came_of_it() {
+    let server = NullServer::start(0).expect("a port");
+    let home = home();
+    let load = |flags: &str| figures(home.path(), &server, &flags.split(' ').collect::<Vec<_>>());
+    let open = load("-c 8 -t 2s --rate 200 --gaps constant");
+    let schedule = &open["streams"][0]["schedule"];
+    assert_eq!(schedule["offered"], 400, "{schedule}");
+    let count = |name: &str| schedule[name].as_u64().expect("a count");
+    let due = count("backlog") + count("offered");
+    assert_eq!(due, count("started") + count("skipped") + count("never_sent"));
+    assert_eq!(open["streams"][0]["arrival"], "open loop at 200/s, constant gaps");
+    assert!(open["timing"]["send_delay"].is_object() && open["timing"]["clock_ns"].as_u64() > Some(0));
+    let paced = load("-c 4 -t 2s --pace 50ms");
+    let offered = paced["streams"][0]["schedule"]["offered"].as_u64().expect("a count");
+    assert!((156..=164).contains(&offered), "4 connections, 20 a second, 2 s: {offered}");
+    let limited = load("-c 3 --transactions 1000");
+    assert_eq!(limited["streams"][0]["transactions"], 1000);
+    assert_eq!(limited["streams"][0]["limit_reached"], true);
+    let reconnecting = load("-c 2 -t 1s --reconnect transaction");
+    let stream = &reconnecting["streams"][0];
+    let opened = stream["reconnecting"]["opened"].as_u64().expect("a count");
+    assert!(opened.abs_diff(stream["transactions"].as_u64().expect("a count")) <= 4, "{stream}");
+    for part in ["total", "tcp", "login", "first_reply"] {
+        assert!(stream["reconnecting"][part]["mean_ms"].as_f64() > Some(0.0), "{part}");
+    }
+    assert!(stream["reconnecting"]["tls"].is_null());
+    let idle = load("-c 2 --idle 30 -t 1s --think exp:5ms --source 127.0.0.1 --open-rate 1000");
+    assert_eq!(idle["streams"][0]["opening"]["opened"], 32);
+    assert_eq!(idle["streams"][0]["transactions_of_connection"]["starved"], 0);
+}
+
+#[test]
+fn a_load_that_cannot_be_kept_up_is_marked_and_its_seconds_are_told() {
+    // every reply takes 20 ms: 2 connections bear 100 in a second
+    let slow = |_: u64, _: load::null::Asked<'_>| {
+        std::thread::sleep(Duration::from_millis(20));
+        load::null::Answer::Row
+    };
+    let server = NullServer::with_script(0, Box::new(slow)).expect("a port");
+    let url = format!("mysql://user@{}/test", server.address());
+    let home = home();
+    let flags = ["--rate", "300", "-c", "2", "-t", "3s", "--warm-up", "0", "--report-interval", "1s"];
+    let output = output(home.path(), &[&["load", "oltp_point_select", "--url", &url], &flags[..]].concat());
+    let (text, lines) = (stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{lines}");
+    assert!(text.contains("verdict       invalid") && text.contains("overloaded"), "{text}");
+    assert!(text.contains("response time") && text.contains("service time"), "{text}");
+    let told: Vec<&str> = lines.lines().filter(|line| line.contains("backlog")).collect();
+    assert_eq!(told.len(), 3, "{lines}");
+}
+
+#[test]
+fn the_highest_rate_is_found_confirmed_and_shown_to_be_the_highest() {
+    // one after the other, each 5 ms: no more than 200 in a second
+    let slow = |_: u64, _: load::null::Asked<'_>| {
+        std::thread::sleep(Duration::from_millis(5));
+        load::null::Answer::Row
+    };
+    let server = NullServer::with_script(0, Box::new(slow)).expect("a port");
+    let url = format!("mysql://user@{}/test", server.address());
+    let home = home();
+    let flags = ["--find-rate", "--objective", "p95 < 200ms", "--gaps", "constant", "--json"];
+    let times = ["-c", "16", "-t", "500ms", "--warm-up", "0"];
+    let fixed = ["load", "oltp_point_select", "--url", &url];
+    let output = output(home.path(), &[&fixed, &flags[..], &times].concat());
+    let found: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let probes = found["probes"].as_array().expect("probes");
+    assert!(probes.len() > 5 && probes.iter().any(|probe| probe["kept"] == false), "{found}");
+    // how much depends on how busy this machine is, but not more than the server bears by far
+    let rate = found["rate_per_second"].as_f64().expect("a rate");
+    assert!((20.0..400.0).contains(&rate), "{found}");
+    assert!(stderr(&output).contains("confirm"), "{}", stderr(&output));
+    let nothing = ["--find-rate", "--objective", "p95 < 1ms", "-c", "1", "-t", "300ms", "--warm-up", "0"];
+    let refused = prony(home.path(), &[&fixed, &nothing[..]].concat()).output().expect("prony starts");
+    assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+    assert!(
+        stdout(&refused).contains("none: even 1 transactions/s do not keep p95 < 1ms"),
+        "{}",
+        stdout(&refused)
+    );
+}
+
+#[test]
+fn a_calibration_says_where_the_client_is_the_limit() {
+    let home = home();
+    let calibrated = output(home.path(), &["calibrate", "--seconds", "0.2", "--json"]);
+    assert!(calibrated.status.success(), "{}", stderr(&calibrated));
+    let calibration: Value = serde_json::from_str(&stdout(&calibrated)).expect("JSON");
+    let points = calibration["throughput"].as_array().expect("points");
+    assert!(
+        points.len() >= 3 && points.iter().all(|point| point["statements_per_second"].as_f64() > Some(0.0))
+    );
+    assert!(calibration["statements_per_second_max"].as_f64() > Some(0.0), "{calibration}");
+    assert_eq!(calibration["send_delay"].as_array().map(Vec::len), Some(3));
+}
+
 #[test]
 fn mistakes_on_the_command_line_name_the_right_word_and_never_the_password() {
     refused(&["load", "oltp_pointselect", "--url", "mysql://u@127.0.0.1:1/d"], &["oltp_point_select"]);
@@ -138,6 +245,13 @@ fn mistakes_on_the_command_line_name_the_right_word_and_never_the_password() {
         &["many", "whole number"],
     );
     refused(&["load", "oltp_point_select", "--duration", "soon"], &["soon", "10s"]);
+    let load = ["load", "oltp_point_select", "--url", "mysql://u@127.0.0.1:1/d"];
+    refused(
+        &[&load, &["--rate", "5", "--pace", "1s"][..]].concat(),
+        &["--rate", "--pace", "one kind of arrival"],
+    );
+    refused(&[&load, &["--rate", "fast"][..]].concat(), &["fast", "1000:10s,2000:10s"]);
+    refused(&[&load, &["--find-rate"][..]].concat(), &["--objective"]);
     refused(&["report", "--format", "pdf"], &["pdf", "html"]);
     refused(&["run", "quikstart"], &["quickstart"]);
     refused(&["report"], &["prony run quickstart"]);
@@ -343,7 +457,9 @@ fn a_study_on_a_running_server_leaves_it_running() {
 fn help_completions_and_manual_pages_cover_every_command() {
     let home = home();
     let help = stdout(&output(home.path(), &["--help"]));
-    for command in ["run", "plan", "load", "prepare", "cleanup", "report", "list", "completions", "man"] {
+    for command in
+        ["run", "plan", "load", "calibrate", "prepare", "cleanup", "report", "list", "completions", "man"]
+    {
         assert!(help.contains(command));
         let own = output(home.path(), &[command, "--help"]);
         assert!(own.status.success() && stdout(&own).contains("Example"), "{command} has examples");

@@ -10,6 +10,7 @@ use std::{
 const MODULES: &[(&str, &[&str])] = &[
     ("arrival", &[]),
     ("search", &["arrival"]),
+    ("calibrate", &["arrival", "workload", "provision", "telemetry", "run"]),
     ("workload", &["plan", "study"]),
     ("study", &["workload", "arrival"]),
     ("plan", &["study", "arrival"]),
@@ -26,6 +27,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "arrival",
             "search",
+            "calibrate",
             "workload",
             "study",
             "plan",

@@ -37,6 +37,8 @@ pub(super) enum Command {
     Plan(PlanOptions),
     /// Offer one load to a server that is running, and print what it did
     Load(Box<LoadOptions>),
+    /// Measure how much this machine's load engine can do, and how exactly
+    Calibrate(CalibrateOptions),
     /// Make a workload's tables and rows on a server that is running
     Prepare(Box<PrepareOptions>),
     /// Drop the tables that `prony prepare` made
@@ -215,6 +217,20 @@ pub(super) struct PlanOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  prony calibrate\n  prony calibrate --seconds 5 --json > calibration.json\n\n\
+    It loads a server that answers at once, in a process of its own on this machine. Nothing else should run meanwhile."
+)]
+pub(super) struct CalibrateOptions {
+    /// How long each of the eight measurements takes, seconds
+    #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = seconds)]
+    pub(super) seconds: f64,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     prony prepare oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4 --rows 50000\n  \
     prony prepare oltp_read_only --rows 10000000 --threads 8\n\n\
@@ -308,4 +324,10 @@ pub(super) enum Listed {
 /// The formats of a report by name, for completion and messages.
 fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Format>())
+}
+
+/// A length of measurement: below a tenth of a second there is nothing to see.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| format!("`{text}` is not a number from 0.1 to 3600"))
 }

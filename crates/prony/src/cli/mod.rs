@@ -4,6 +4,7 @@
 //! Data goes to stdout, progress and remarks to stderr.
 
 mod arguments;
+mod calibrate;
 mod doctor;
 mod failure;
 mod flags;
@@ -56,10 +57,21 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),
-        Command::NullServer { port } => NullServer::start(port)
-            .and_then(NullServer::join)
-            .map_err(|error| Failure::cannot_begin(format!("null server on port {port}: {error}"))),
+        Command::Calibrate(options) => calibrate::calibrate(&options),
+        Command::NullServer { port } => null_server(port),
         Command::Completions { shell } => list::completions(shell),
         Command::Man { directory } => list::manual(directory.as_deref()),
     }
+}
+
+/// Serves until it is killed; where the port was free to choose, says which it is.
+#[expect(clippy::print_stdout, reason = "whoever started it reads the address")]
+fn null_server(port: u16) -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::cannot_begin(format!("null server on port {port}: {error}"));
+    let server = NullServer::start(port).map_err(failed)?;
+    if port == 0 {
+        println!("{}", server.address());
+    }
+    server.join().map_err(failed)
 }

@@ -6,7 +6,7 @@ use crate::telemetry::Reading;
 use load::{
     Histogram, Outcome, Spec,
     sample::{StreamOutcome, Tally},
-    spec::{Arrival, Begin, ConnectionMode, Stream, Think},
+    spec::{Arrival, Begin, Stream, Think},
 };
 use std::time::Duration;
 
@@ -92,7 +92,8 @@ fn of_client(spec: &Spec, outcome: &Outcome, clock: Duration) -> Vec<Doubt> {
     );
     let mut response = Histogram::new();
     for (stream, told) in spec.streams.iter().zip(&outcome.streams) {
-        if stream.arrival != Arrival::Closed {
+        // after a think time it is the pause that gets longer, not the latency
+        if stream.arrival.is_scheduled() {
             response.merge(told.transactions.response());
         }
     }
@@ -234,7 +235,7 @@ impl<'a> OfStream<'a> {
             .then(|| Doubt::new(Level::Suspicious, What::Overdue { age_s, longest_s }))
     }
 
-    /// The time of all connections against what their transactions, pauses and new connections took together.
+    /// The time of all connections against what their transactions (new connections included) and pauses took together.
     fn littles_law(&self) -> Option<Doubt> {
         let pause = match self.asked.arrival {
             Arrival::Closed => 0.0,
@@ -252,7 +253,7 @@ impl<'a> OfStream<'a> {
             return None;
         }
         let moments = Moments::of(self.tally().response());
-        let accounted = count * (moments.mean + pause) + self.connecting(count);
+        let accounted = count * (moments.mean + pause);
         let all = connections as f64;
         // what had begun before the time is counted in full, what had not ended is not: equal but for chance, unless
         // nothing had begun
@@ -268,17 +269,6 @@ impl<'a> OfStream<'a> {
         let level = level(gap.abs() - CHANCE * error, LITTLE_GAP)?;
         let in_flight = (gap + 1.0) * all;
         Some(Doubt::new(level, What::LittlesLaw { gap, error, in_flight, connections }))
-    }
-
-    /// Seconds that went into new connections between transactions.
-    fn connecting(&self, transactions: f64) -> f64 {
-        let connects = &self.told.reconnecting;
-        let each = connects.total.mean_ns() / 1e9;
-        match self.asked.connect {
-            ConnectionMode::Long | ConnectionMode::Transactions(_) => connects.opened as f64 * each,
-            // those within a transaction are part of its latency
-            ConnectionMode::Statement => transactions * each,
-        }
     }
 
     fn limit(&self) -> Option<Doubt> {
@@ -382,7 +372,7 @@ impl Moments {
 mod tests {
     use super::*;
     use load::{
-        sample::{ClientUsage, Connects, End, ErrorCount, Outage, Schedule},
+        sample::{ClientUsage, End, ErrorCount, Outage, Schedule},
         spec::{Address, Rate, Target, Tls, Workload},
     };
 
@@ -477,14 +467,12 @@ mod tests {
         let thinking = spec(4, think);
         assert_eq!(found(&thinking, &outcome(4, 1000, Duration::from_millis(10))), []);
         assert_eq!(found(&thinking, &outcome(4, 500, Duration::from_millis(10))), [("littles_law", Invalid)]);
+        // a new connection is part of the response time, and of that alone
         let (mut asked, _) = good();
-        asked.streams[0].connect = ConnectionMode::Transactions(1);
+        asked.streams[0].connect = load::spec::ConnectionMode::Transactions(1);
         let mut reconnecting = outcome(4, 2000, Duration::from_millis(10));
         assert_eq!(found(&asked, &reconnecting), [("littles_law", Invalid)]);
-        reconnecting.streams[0].reconnecting =
-            Connects { opened: 2000, total: constant(10, 2000), ..Connects::default() };
-        assert_eq!(found(&asked, &reconnecting), []);
-        asked.streams[0].connect = ConnectionMode::Statement;
+        reconnecting.streams[0].transactions.response = Some(constant(20, 2000));
         assert_eq!(found(&asked, &reconnecting), []);
     }
 

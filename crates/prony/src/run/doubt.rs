@@ -117,7 +117,7 @@ pub enum What {
         /// Starts given up because they were too late.
         skipped: u64,
     },
-    /// Starts waited for a free connection.
+    /// Starts waited until a connection, or the one that they belong to, was free.
     WaitedForConnection {
         /// Share of starts that were late, 0 to 1.
         share: f64,
@@ -286,8 +286,8 @@ impl What {
             ),
             Self::WaitedForConnection { share, delay_p50_ms } => write!(
                 f,
-                "{:.0} % of the starts waited for a free connection (median {delay_p50_ms:.3} ms), which is part of the response \
-                 time; use more connections if the server is not to be what they wait for",
+                "{:.0} % of the starts waited until their connection was free (median {delay_p50_ms:.3} ms), which is part of the response \
+                 time; use more connections, or offer less, if that is not what is to be measured",
                 share * 100.0
             ),
             _ => f.write_str(
@@ -333,9 +333,14 @@ impl What {
             Self::LittlesLaw { gap, error, in_flight, connections } => write!(
                 f,
                 "Little's law is off by {:.0} % (standard error {:.1} %): throughput x time gives {in_flight:.1} for {connections} \
-                 connections; the client itself takes the rest",
+                 connections; {}",
                 gap * 100.0,
-                error * 100.0
+                error * 100.0,
+                if *gap < 0.0 {
+                    "the client itself takes the rest"
+                } else {
+                    "some time was counted twice, which is a mistake of Prony's: please report it"
+                }
             ),
             _ => f.write_str("no transaction ended in the interval; make it longer"),
         }

@@ -28,8 +28,8 @@ const HIGHEST: f64 = 1.5;
 /// The closed loop before the search, and each short load: this share of a long one, and so long at least.
 const SHORT_SHARE: f64 = 0.3;
 const SHORT_MIN: Duration = Duration::from_secs(2);
-/// Doubts that mean that the client is the limit.
-const OF_CLIENT: [&str; 3] = ["worker_busy", "send_delay", "queueing"];
+/// Share of the closed loop's rate above which more connections may bear more: below it they were not all needed.
+const CONNECTIONS_BOUND: f64 = 0.8;
 
 /// What was found.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -186,7 +186,7 @@ impl Finder<'_> {
         let ids: Vec<&str> = doubts.iter().map(run::Doubt::id).collect();
         let values: Vec<f64> = self.objectives.iter().map(|objective| objective.measure(told)).collect();
         let overloaded = ids.contains(&"overloaded");
-        let client_limited = ids.iter().any(|id| OF_CLIENT.contains(id));
+        let client_limited = doubts.iter().any(is_client_limit);
         let breaks = |objective: &Objective| objective.measure(told) >= objective.limit();
         let kept = !overloaded && !self.objectives.iter().any(breaks);
         // every latency that is broken would be kept if it did not count from when the transaction was due
@@ -258,9 +258,20 @@ impl Finder<'_> {
             broken_at_per_second,
             closed_loop_per_second,
             client_limited: report.client_limited(),
-            connections_limited: report.waited(),
+            connections_limited: report.waited()
+                && rate_per_second.is_some_and(|rate| rate > CONNECTIONS_BOUND * closed_loop_per_second),
             probes: std::mem::take(&mut self.probes),
         }
+    }
+}
+
+/// Whether a doubt means that the client is the limit: a thread that is nearly always busy, or latency that is mostly the
+/// client's own.
+fn is_client_limit(doubt: &run::Doubt) -> bool {
+    match doubt.id() {
+        "worker_busy" => true,
+        "send_delay" | "queueing" => doubt.level == run::Level::Invalid,
+        _ => false,
     }
 }
 
@@ -319,8 +330,8 @@ fn text(found: &Found, report: &Report, objectives: &Objectives) -> String {
     }
     if found.connections_limited {
         lines.push(
-            "but           what broke the objective was the wait for a free connection, while the server's own time kept it: with \
-             more connections it may bear more"
+            "but           what broke the objective was the wait for a free connection, while the server's own time kept it, and a \
+             closed loop did hardly more: with more connections it may bear more"
                 .to_owned(),
         );
     }

@@ -21,6 +21,8 @@ use figures::{Circumstances, Figures};
 use live::Live;
 use load::{Outcome, Spec, Stop, sample::End, spec::Target};
 
+/// EADDRNOTAVAIL, as the kernel's words are shown.
+const NOT_AVAILABLE: &str = "(os error 99)";
 /// "Table doesn't exist".
 const NO_SUCH_TABLE: &str = "(error 1146";
 
@@ -66,7 +68,7 @@ fn offer(options: &LoadOptions, spec: &Spec, stop: &Stop, live: &mut Live) -> Re
     live.clear();
     let outcome = result.map_err(|error| match error {
         load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
-        error => Failure::cannot_begin(chain(&error)),
+        error => Failure::cannot_begin(with_hint(chain(&error), spec)),
     })?;
     if let End::Failed(reason) = &outcome.end {
         let advice = advise(reason, options, &spec.target);
@@ -74,6 +76,14 @@ fn offer(options: &LoadOptions, spec: &Spec, stop: &Stop, live: &mut Live) -> Re
         return Err(if nothing { Failure::cannot_begin(advice) } else { Failure::failed(advice) });
     }
     Ok(outcome)
+}
+
+/// The kernel's words for a source address that is none of this machine's say nothing about the flag.
+fn with_hint(message: String, spec: &Spec) -> String {
+    if !spec.sources.is_empty() && message.contains(NOT_AVAILABLE) {
+        return format!("{message}\n--source takes addresses of this machine (`ip address` lists them)");
+    }
+    message
 }
 
 /// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load.
