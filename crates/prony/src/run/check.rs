@@ -5,7 +5,7 @@ use super::doubt::{Doubt, Level, What};
 use crate::telemetry::Reading;
 use load::{
     Histogram, Outcome, Spec,
-    sample::{StreamOutcome, Tally},
+    sample::{LATE, StreamOutcome, Tally},
     spec::{Arrival, Begin, Stream, Think},
 };
 use std::time::Duration;
@@ -25,6 +25,8 @@ const OWN_DELAY_P99: Duration = Duration::from_micros(100);
 /// Shares of transactions that may fail before it is worth a word, and before the rest says little: what fails is often
 /// what would have been slow.
 const ERROR_SHARE: [f64; 2] = [0.001, 0.1];
+/// Share of the time without any success above which averages over the whole mean nothing.
+const OUTAGE: f64 = 0.1;
 /// Share of replies without a row or change that is more than a deleted row here and there.
 const ROWS_MISSING: f64 = 0.01;
 /// Gaps in Little's law beyond its standard error: connections = throughput x time. A larger one means time that nobody
@@ -134,14 +136,25 @@ struct OfStream<'a> {
     began_empty: bool,
     /// Mean of the engine's own delay after a think time, seconds.
     send_delay: f64,
+    /// Share of starts that this delay alone made late, 0 to 1.
+    own_late: f64,
 }
 
 impl<'a> OfStream<'a> {
     fn new(spec: &Spec, asked: &'a Stream, told: &'a StreamOutcome, outcome: &Outcome) -> Self {
         let seconds = told.active_time(outcome.interval).as_secs_f64().max(f64::MIN_POSITIVE);
         let together = asked.begin == Begin::Together && asked.limit.is_none();
-        let send_delay = outcome.client.send_delay.mean_ns() / 1e9;
-        Self { asked, told, seconds, began_empty: spec.warm_up.is_zero() || !together, send_delay }
+        let own = &outcome.client.send_delay;
+        let late_ns = LATE.as_nanos() as u64;
+        let late: u64 = own.buckets().filter(|(ns, _)| *ns > late_ns).map(|(_, count)| count).sum();
+        Self {
+            asked,
+            told,
+            seconds,
+            began_empty: spec.warm_up.is_zero() || !together,
+            send_delay: own.mean_ns() / 1e9,
+            own_late: late as f64 / own.count().max(1) as f64,
+        }
     }
 
     fn tally(&self) -> &Tally {
@@ -184,10 +197,11 @@ impl<'a> OfStream<'a> {
     fn outage(&self) -> Option<Doubt> {
         let outages = &self.told.outages;
         let last = outages.last()?;
-        let seconds =
+        let seconds: f64 =
             outages.iter().map(|outage| outage.until.saturating_sub(outage.from).as_secs_f64()).sum();
         let what = What::Outage { seconds, count: outages.len() as u64, recovered: last.recovered };
-        Some(Doubt::new(Level::Suspicious, what))
+        let much = seconds > OUTAGE * self.seconds;
+        Some(Doubt::new(if much { Level::Invalid } else { Level::Suspicious }, what))
     }
 
     fn rows_missing(&self) -> Option<Doubt> {
@@ -249,7 +263,9 @@ impl<'a> OfStream<'a> {
         let connections = u64::from(self.told.connections).saturating_sub(self.starved_connections());
         let enough = count > TRANSACTIONS_EACH * connections as f64;
         let ended_early = self.told.limit_reached == Some(true);
-        if connections == 0 || !enough || ended_early || self.error_share() > ERROR_SHARE[0] {
+        // time without success is in no transaction that ended well
+        let broken = self.error_share() > ERROR_SHARE[0] || !self.told.outages.is_empty();
+        if connections == 0 || !enough || ended_early || broken {
             return None;
         }
         let moments = Moments::of(self.tally().response());
@@ -296,10 +312,9 @@ impl<'a> OfStream<'a> {
 
     fn waited(&self) -> Option<Doubt> {
         let schedule = self.told.schedule.as_ref()?;
-        let share = schedule.late as f64 / schedule.started.max(1) as f64;
-        let delay = schedule.delay.mean_ns() / 1e9;
-        // the engine's own delay has a doubt of its own
-        (share > WAITED && delay > 2.0 * self.send_delay).then(|| {
+        // starts that were late by the engine's own delay have a doubt of their own
+        let share = schedule.late as f64 / schedule.started.max(1) as f64 - self.own_late;
+        (share > WAITED).then(|| {
             let delay_p50_ms = schedule.delay.quantile_ns(0.5) as f64 / 1e6;
             Doubt::new(Level::Suspicious, What::WaitedForConnection { share, delay_p50_ms })
         })
@@ -512,7 +527,7 @@ mod tests {
         assert_eq!(found(&asked, &failing), [("errors", Invalid)]);
         let (_, mut missing) = good();
         missing.streams[0].statements[0].not_found = 100;
-        let (from, until) = (Duration::from_secs(2), Duration::from_secs(3));
+        let (from, until) = (Duration::from_secs(2), Duration::from_millis(2900));
         missing.streams[0].outages.push(Outage { from, until, recovered: true });
         assert_eq!(found(&asked, &missing), [("rows_missing", Suspicious), ("outage", Suspicious)]);
         assert_eq!(found(&asked, &outcome(4, 0, Duration::ZERO)), [("nothing_finished", Invalid)]);

@@ -304,7 +304,8 @@ impl What {
             }
             Self::Outage { seconds, count, recovered } => write!(
                 f,
-                "nothing succeeded for {seconds:.1} s in {count} outages{}",
+                "nothing succeeded for {seconds:.1} s in {count} outage{}{}",
+                if *count == 1 { "" } else { "s" },
                 if *recovered { "" } else { ", the last of which went on to the end" }
             ),
             Self::RowsMissing { share } => write!(

@@ -206,25 +206,25 @@ impl<E> Search<'_, E> {
         let Bounds { first, lowest, highest } = self.bounds;
         let mut rate = round(first).clamp(lowest, highest);
         loop {
-            if self.keeps(rate, Purpose::Bracket)? {
-                self.low = Some(rate);
-                if rate >= highest {
-                    return Ok(Some(Ending::NothingBreaks { highest }));
-                }
-                if self.high.is_some() {
-                    return Ok(None);
-                }
-                rate = round(rate * WIDEN.0).min(highest);
+            // that the highest keeps it is an answer, and is confirmed as such
+            let kept = self.keeps(rate, Purpose::Bracket)?
+                && (rate < highest || self.count_kept(rate, Purpose::Confirm, 1)? == CONFIRMATIONS);
+            if kept {
+                self.low = Some(rate)
             } else {
-                self.high = Some(rate);
-                if rate <= lowest {
-                    return Ok(Some(Ending::NothingKeeps { lowest }));
-                }
-                if self.low.is_some() {
-                    return Ok(None);
-                }
-                rate = round(rate * WIDEN.1).max(lowest);
+                self.high = Some(rate)
             }
+            if self.low.is_some() && self.high.is_some() {
+                return Ok(None);
+            }
+            if kept && rate >= highest {
+                return Ok(Some(Ending::NothingBreaks { highest }));
+            }
+            if !kept && rate <= lowest {
+                return Ok(Some(Ending::NothingKeeps { lowest }));
+            }
+            let step = if kept { WIDEN.0 } else { WIDEN.1 };
+            rate = round(rate * step).clamp(lowest, highest);
         }
     }
 

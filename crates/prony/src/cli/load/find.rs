@@ -10,7 +10,7 @@ use crate::{
 };
 use load::{
     Outcome, Spec, Stop,
-    sample::End,
+    sample::{End, StreamOutcome},
     spec::{Arrival, Rate},
 };
 use schemars::JsonSchema;
@@ -28,6 +28,9 @@ const HIGHEST: f64 = 1.5;
 /// The closed loop before the search, and each short load: this share of a long one, and so long at least.
 const SHORT_SHARE: f64 = 0.3;
 const SHORT_MIN: Duration = Duration::from_secs(2);
+/// What may be missing at the end of a load that is kept up with: standard deviations of a Poisson count, and a share.
+const SHORT_CHANCE: f64 = 3.0;
+const SHORT_SHARE_MISSING: f64 = 0.02;
 /// Share of the closed loop's rate above which more connections may bear more: below it they were not all needed.
 const CONNECTIONS_BOUND: f64 = 0.8;
 
@@ -185,7 +188,7 @@ impl Finder<'_> {
         let doubts = run::doubts(spec, outcome, &[], self.clock);
         let ids: Vec<&str> = doubts.iter().map(run::Doubt::id).collect();
         let values: Vec<f64> = self.objectives.iter().map(|objective| objective.measure(told)).collect();
-        let overloaded = ids.contains(&"overloaded");
+        let overloaded = ids.contains(&"overloaded") || falls_short(told);
         let client_limited = doubts.iter().any(is_client_limit);
         let breaks = |objective: &Objective| objective.measure(told) >= objective.limit();
         let kept = !overloaded && !self.objectives.iter().any(breaks);
@@ -263,6 +266,15 @@ impl Finder<'_> {
             probes: std::mem::take(&mut self.probes),
         }
     }
+}
+
+/// Whether fewer ended than were offered, by more than chance explains. In a short load a queue that grows has not reached
+/// a generous limit yet, and would in a longer one.
+fn falls_short(told: &StreamOutcome) -> bool {
+    let Some(schedule) = &told.schedule else { return false };
+    let offered = schedule.offered as f64;
+    let missing = offered - (told.transactions.count + told.transactions.errors) as f64;
+    missing > (SHORT_CHANCE * offered.sqrt()).max(SHORT_SHARE_MISSING * offered)
 }
 
 /// Whether a doubt means that the client is the limit: a thread that is nearly always busy, or latency that is mostly the
