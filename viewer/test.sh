@@ -12,5 +12,7 @@ cd "$(dirname "$0")"
 npm run --silent test
 report=$(mktemp -d)
 trap 'rm -rf "$report"' EXIT
-cargo run --quiet --manifest-path ../Cargo.toml -p prony --example sample_report -- "$report/report.html"
-node test/browser.mjs "$report/report.html" ${pictures:+"$pictures"}
+sample() { cargo run --quiet --manifest-path ../Cargo.toml -p prony --example sample_report -- "$@"; }
+sample "$report/report.html"
+sample "$report/loads.html" html 100 en loads
+node test/browser.mjs "$report/report.html" "$report/loads.html" ${pictures:+"$pictures"}

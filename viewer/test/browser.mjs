@@ -1,4 +1,5 @@
-// Opens the sample report in a real Chromium and uses it: node test/browser.mjs REPORT.html [DIRECTORY FOR SCREENSHOTS].
+// Opens the sample reports in a real Chromium and uses them: node test/browser.mjs REPORT.html LOADS.html [DIRECTORY FOR
+// SCREENSHOTS].
 // Nothing may be fetched, no error may be logged, every chart must be drawn, and its controls must work.
 
 import assert from "node:assert/strict";
@@ -8,9 +9,10 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const [page_file, pictures] = process.argv.slice(2);
-if (!page_file) throw new Error("name the report to open");
-const address = pathToFileURL(resolve(page_file)).href;
+const [page_file, loads_file, pictures] = process.argv.slice(2);
+if (!page_file || !loads_file) throw new Error("name the reports to open");
+const addressOf = (file) => pathToFileURL(resolve(file)).href;
+const address = addressOf(page_file);
 const browsers = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const executablePath = browsers.find((path) => path && existsSync(path));
 if (!executablePath) throw new Error("no Chromium: install it (apt install chromium) or name it in CHROMIUM");
@@ -22,7 +24,7 @@ const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run
 const context = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args });
 
 /** The page at a size, ready, with everything it said and asked for. */
-async function open(width, height, colorScheme) {
+async function open(width, height, colorScheme, url = address) {
   const page = await context.newPage();
   const heard = { errors: [], requests: [] };
   page.on("console", (message) => {
@@ -32,7 +34,7 @@ async function open(width, height, colorScheme) {
   page.on("request", (request) => heard.requests.push(request.url()));
   await page.setViewportSize({ width, height });
   await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-  await page.goto(address);
+  await page.goto(url);
   await page.waitForFunction(() => {
     const places = [...document.querySelectorAll("[data-chart]")];
     return places.length > 0 && places.every((place) => place.dataset.ready === "yes");
@@ -143,6 +145,31 @@ async function checkSmallAndDark() {
   await dark.page.close();
 }
 
+/** Several streams at an offered rate: each has its charts, what is offered is drawn, an overloaded point is hollow. */
+async function checkLoads() {
+  const { page, heard } = await open(1280, 900, "light", addressOf(loads_file));
+  const charts = page.locator("[data-chart]");
+  assert.equal(await charts.count(), 3 * 4, "four charts for each stream");
+  for (let i = 0; i < (await charts.count()); i++) {
+    assert.ok((await strokes(charts.nth(i), "#0067b8")) > 0, `chart ${i} shows a line`);
+  }
+  const first = page.locator('[data-chart="throughput"]').first();
+  const dashed = () => first.evaluate((place) => place.querySelectorAll("path[stroke-dasharray]").length);
+  assert.ok((await dashed()) > 0, "what was offered is a dashed line");
+  const hollow = () =>
+    first.evaluate((place) => place.querySelectorAll('path[stroke="#0067b8"][fill="#ffffff"], path[stroke="#0067b8"][fill="#fff"]').length);
+  assert.equal(await hollow(), 2, "two points of the first server are overloaded");
+  await picture(page, "loads");
+  await first.scrollIntoViewIfNeeded();
+  const box = await first.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.95, box.y + box.height * 0.5);
+  const tooltip = first.locator("div", { hasText: /orders offered\/s: 4,000/ }).last();
+  await tooltip.waitFor({ state: "visible" });
+  assert.match(await tooltip.innerText(), /\/s, overloaded/);
+  assert.deepEqual(heard.errors, [], "nothing is wrong on the console");
+  await page.close();
+}
+
 async function checkWithoutScript() {
   const browser = await chromium.launch({ executablePath, headless: true, args });
   const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
@@ -156,6 +183,7 @@ async function checkWithoutScript() {
 try {
   await checkDesktop();
   await checkSmallAndDark();
+  await checkLoads();
   await checkWithoutScript();
   console.log("the report works in Chromium");
 } finally {

@@ -8,10 +8,13 @@ mod findings;
 #[path = "support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic;
+#[path = "support/synthetic_load.rs"]
+#[expect(unreachable_pub, reason = "shared by several test programs")]
+mod synthetic_load;
 
 use prony::{
-    analyse::{Axis, Findings},
-    report::{Format, Options, render, schema},
+    analyse::{Axis, AxisKind, Comparison, Findings, Point, Verdict, analyse},
+    report::{Format, Language, Options, render, schema},
     store::RunRecord,
 };
 use std::{env, fs, sync::LazyLock};
@@ -21,6 +24,63 @@ static RUN: LazyLock<(RunRecord, Findings)> = LazyLock::new(|| {
     let findings = findings::findings(&record);
     (record, findings)
 });
+
+/// A run of every kind of load, with what the analysis itself makes of it.
+static LOADS: LazyLock<(RunRecord, Findings)> = LazyLock::new(|| {
+    let record = synthetic_load::record();
+    let findings = analyse(&record);
+    (record, findings)
+});
+
+fn report_of_loads(format: Format, options: &Options) -> String {
+    render(&LOADS.0, &LOADS.1, format, options).unwrap()
+}
+
+#[test]
+fn streams_schedules_limits_and_connections_are_told() {
+    insta::assert_snapshot!(report_of_loads(Format::Terminal, &Options::default()));
+}
+
+#[test]
+fn streams_schedules_limits_and_connections_are_told_in_chinese() {
+    let options = Options { language: Language::Chinese, width: 100, ..Options::default() };
+    insta::assert_snapshot!(report_of_loads(Format::Terminal, &options));
+}
+
+#[test]
+fn what_cannot_keep_up_is_marked_and_not_compared() {
+    let (_, findings) = &*LOADS;
+    assert_eq!(findings.axis.kind, AxisKind::Rate);
+    let of = |server: &str, rate: &str| {
+        let wanted = |point: &Point| {
+            (&*point.server, &*point.stream, &*point.levels["orders.rate"]) == (server, "orders", rate)
+        };
+        findings.points.iter().position(wanted).unwrap()
+    };
+    let compared = |rate: &str| {
+        let point = of("pool", rate);
+        let of_point = |each: &&Comparison| each.point == point && each.metric == "throughput";
+        findings.comparisons.iter().find(of_point).unwrap().verdict
+    };
+    assert_eq!(findings.points[of("threads", "2000")].overloaded, 3);
+    assert_eq!(findings.points[of("pool", "2000")].overloaded, 0);
+    assert_eq!((compared("1000"), compared("2000")), (Verdict::Same, Verdict::Overloaded));
+    let json: serde_json::Value =
+        serde_json::from_str(&report_of_loads(Format::Json, &Options::default())).unwrap();
+    let point = &json["points"][of("threads", "2000")];
+    assert_eq!(point["verdict"], "invalid");
+    assert_eq!(point["doubts"][0]["id"], "overloaded");
+    assert!(point["schedule"]["never_sent"].as_u64().unwrap() > 1000);
+    assert!(point["service_ms"]["p99"].as_f64() < point["latency_ms"]["p99"]["value"].as_f64());
+    let export = json["points"].as_array().unwrap().iter().find(|point| point["stream"] == "export").unwrap();
+    assert_eq!(export["limit"]["reached"], 3);
+    assert!(export["schedule"].is_null());
+    let trial = &json["trials"][5];
+    assert_eq!(trial["streams"].as_array().unwrap().len(), 3);
+    assert_eq!(trial["streams"][1]["seconds"]["offered"].as_array().unwrap().len(), 10);
+    let page = report_of_loads(Format::Html, &Options::default());
+    assert!(page.contains("<h3>What became of the schedule</h3>"));
+}
 
 fn report(format: Format) -> String {
     report_as(format, &Options::default())

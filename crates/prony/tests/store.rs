@@ -5,6 +5,9 @@
 #[path = "support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic;
+#[path = "support/synthetic_load.rs"]
+#[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
+mod synthetic_load;
 
 use prony::{
     run::{Event, TrialOutcome},
@@ -13,6 +16,7 @@ use prony::{
 use rusqlite::Connection;
 use std::{
     env, fs,
+    io::{Read, Write},
     path::Path,
     process::{Child, Command},
     thread,
@@ -32,6 +36,9 @@ fn as_stored(sample: &load::Sample) -> load::Sample {
     for tally in &mut sample.statements {
         tally.service = tally.service.coarse();
         tally.response = tally.response.as_ref().map(load::Histogram::coarse);
+    }
+    if let Some(schedule) = &mut sample.schedule {
+        schedule.delay = schedule.delay.coarse();
     }
     sample
 }
@@ -83,6 +90,113 @@ fn what_went_in_comes_out() {
     let summary = &store.list().unwrap()[0];
     assert_eq!((summary.trials_measured, summary.trials_failed, summary.trials_planned), (59, 1, 60));
     assert!(summary.is_complete());
+}
+
+#[test]
+fn streams_with_schedules_and_limits_come_back_as_they_were() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("prony.sqlite")).unwrap();
+    let events = synthetic_load::events();
+    let id = write_run(&mut store, &events);
+    let record = store.run(id).unwrap();
+    assert_eq!(json(&record.plan), json(&synthetic_load::plan()));
+    let samples = events.iter().filter_map(|event| match event {
+        Event::TrialSample { sample, .. } => Some(json(&as_stored(sample))),
+        _ => None,
+    });
+    let read: Vec<_> = record.trials.iter().flat_map(|trial| trial.samples.iter().map(json)).collect();
+    assert!(samples.eq(read), "samples differ");
+    let outcomes = events.iter().filter_map(|event| match event {
+        Event::TrialFinished { outcome, .. } => Some(json(outcome)),
+        _ => None,
+    });
+    assert!(outcomes.eq(record.trials.iter().map(|trial| json(&trial.outcome))), "outcomes differ");
+}
+
+/// Bytes of a column, changed.
+fn rewritten(bytes: &[u8], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+    let mut plain = Vec::new();
+    flate2::read::ZlibDecoder::new(bytes).read_to_end(&mut plain).unwrap();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(&change(plain)).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Takes everything out that the first version of Prony did not know.
+fn made_old(value: &mut serde_json::Value) {
+    const NEW: &[&str] = &[
+        "active",
+        "connect",
+        "cut_short",
+        "idle",
+        "begin",
+        "limit",
+        "limit_reached",
+        "opening",
+        "outages",
+        "queueing",
+        "reconnecting",
+        "schedule",
+        "send_delay",
+    ];
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.retain(|name, _| !NEW.contains(&name.as_str()));
+            // how connections are made is said by treatments, what the engine itself used by outcomes
+            let is_treatment = fields.contains_key("levels");
+            fields.retain(|name, _| !(is_treatment && name == "client"));
+            if let Some(doubts) = fields.get_mut("doubts") {
+                *doubts = serde_json::json!(["the client was busy"]);
+            }
+            fields.values_mut().for_each(made_old);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(made_old),
+        _ => {}
+    }
+}
+
+fn old_json(bytes: Vec<u8>) -> Vec<u8> {
+    let mut value = serde_json::from_slice(&bytes).unwrap();
+    made_old(&mut value);
+    serde_json::to_vec(&value).unwrap()
+}
+
+/// The seconds of a trial: a block of JSON, then histograms.
+fn old_samples(bytes: Vec<u8>) -> Vec<u8> {
+    let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+    let json = old_json(bytes[4..4 + length].to_vec());
+    let mut old = (json.len() as u32).to_le_bytes().to_vec();
+    old.extend(json);
+    old.extend(&bytes[4 + length..]);
+    old
+}
+
+#[test]
+fn runs_of_the_first_version_can_still_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let id = write_run(&mut Store::open(&path).unwrap(), &synthetic::events());
+    let connection = Connection::open(&path).unwrap();
+    type Change = fn(Vec<u8>) -> Vec<u8>;
+    let columns: [(&str, &str, Change); 3] =
+        [("run", "plan", old_json), ("trial", "outcome", old_json), ("trial", "samples", old_samples)];
+    for (table, column, change) in columns {
+        let mut statement = connection.prepare(&format!("SELECT rowid, {column} FROM {table}")).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)));
+        for (row, bytes) in rows.unwrap().map(Result::unwrap).collect::<Vec<_>>() {
+            let old = rewritten(&bytes, change);
+            let sql = format!("UPDATE {table} SET {column} = ? WHERE rowid = ?");
+            connection.execute(&sql, rusqlite::params![old, row]).unwrap();
+        }
+    }
+    let record = Store::open(&path).unwrap().run(id).unwrap();
+    let findings = prony::analyse::analyse(&record);
+    assert_eq!(findings.points.len(), 20);
+    let busy = findings.points.iter().find(|point| !point.doubts.is_empty()).unwrap();
+    assert_eq!(busy.doubts[0].to_string(), "the client was busy");
+    let rate = findings.points[0].throughput.value;
+    assert!(rate > 100.0, "a stream without times was active all the time: {rate}");
+    assert!(record.trials.iter().any(|trial| trial.samples.len() == 10));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What the points of a study are drawn along: a rate, a number of connections, another number that varies, or names.
+//! What the points of a study are drawn along: a rate, a number of connections, another number that varies, or names; and
+//! what is held against each other there: servers, or, where there is only one, levels of a factor that is no number.
 
 use super::Point;
 use crate::plan::{Factor, Plan};
@@ -11,6 +12,8 @@ pub struct Axis {
     pub kind: AxisKind,
     /// The factors whose levels it has; empty: the number of connections, which does not vary.
     pub factors: Vec<String>,
+    /// The factors whose levels are held against the first ones; empty: servers are.
+    pub compared: Vec<String>,
 }
 
 /// Kinds of axis.
@@ -32,9 +35,27 @@ impl Axis {
     /// the workload and what tells servers apart.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
+        let mut axis = Self::along(plan);
+        if plan.servers.len() == 1 {
+            let free = plan.factors.iter().filter(|factor| !factor.numeric && is_free(plan, factor));
+            let mut free = free.filter(|factor| !axis.has(&factor.name) && factor.levels.len() > 1);
+            axis.compared = match axis.kind {
+                AxisKind::Names => axis.factors.clone(),
+                _ => free
+                    .find(|factor| !is_workload(factor))
+                    .map(|factor| factor.name.clone())
+                    .into_iter()
+                    .collect(),
+            };
+        }
+        axis
+    }
+
+    fn along(plan: &Plan) -> Self {
         let free: Vec<&Factor> = plan.factors.iter().filter(|factor| is_free(plan, factor)).collect();
         let numeric = || free.iter().copied().filter(|factor| factor.numeric && factor.levels.len() > 1);
-        let one = |kind, factor: &Factor| Self { kind, factors: vec![factor.name.clone()] };
+        let one =
+            |kind, factor: &Factor| Self { kind, factors: vec![factor.name.clone()], compared: Vec::new() };
         let is_rate = |factor: &&Factor| factor.name == "rate" || factor.name.ends_with(".rate");
         if let Some(rate) = numeric().find(is_rate) {
             return one(AxisKind::Rate, rate);
@@ -42,19 +63,49 @@ impl Axis {
         if let Some(ladder) = free.iter().find(|factor| is_connections(plan, factor)) {
             return one(AxisKind::Connections, ladder);
         }
-        if let Some(number) = numeric().last() {
+        if let Some(number) = numeric().next_back() {
             return one(AxisKind::Number, number);
         }
-        let names = free.iter().filter(|factor| factor.name != "workload" && factor.levels.len() > 1);
+        let names = free.iter().filter(|factor| !is_workload(factor) && factor.levels.len() > 1);
         let factors: Vec<String> = names.map(|factor| factor.name.clone()).collect();
         let kind = if factors.is_empty() { AxisKind::Connections } else { AxisKind::Names };
-        Self { kind, factors }
+        Self { kind, factors, compared: Vec::new() }
     }
 
     /// Whether a factor is on the axis.
     #[must_use]
     pub fn has(&self, factor: &str) -> bool {
         self.factors.iter().any(|own| own == factor)
+    }
+
+    /// What a point is called where it is held against others: its server, or the levels that are compared.
+    #[must_use]
+    pub fn side(&self, point: &Point) -> String {
+        if self.compared.is_empty() {
+            return point.server.clone();
+        }
+        let levels = self.compared.iter().filter_map(|factor| point.levels.get(factor).map(String::as_str));
+        levels.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a factor tells apart what is held against each other.
+    #[must_use]
+    pub fn compares(&self, factor: &str) -> bool {
+        factor == "server" || self.compared.iter().any(|own| own == factor)
+    }
+
+    /// The stream that the axis is about, where the study has several.
+    #[must_use]
+    pub fn stream(&self) -> Option<&str> {
+        let [factor] = self.factors.as_slice() else { return None };
+        factor.split_once('.').map(|(stream, _)| stream)
+    }
+
+    /// Where a point stands, as it is written.
+    #[must_use]
+    pub fn label(&self, point: &Point) -> Option<String> {
+        let levels = self.factors.iter().filter_map(|factor| point.levels.get(factor).map(String::as_str));
+        (self.kind == AxisKind::Names).then(|| levels.collect::<Vec<_>>().join(", "))
     }
 
     /// Where a point stands; on an axis of names all points of as many connections stand in one place.
@@ -68,6 +119,11 @@ impl Axis {
             }
         }
     }
+}
+
+/// The workload is what a table is about, never what is compared in it.
+fn is_workload(factor: &Factor) -> bool {
+    factor.name == "workload" || factor.name.ends_with(".workload")
 }
 
 /// Whether a factor varies while the server stays the same.

@@ -1,7 +1,8 @@
-//! Servers held against the study's first one, where everything else is equal.
+//! Servers held against the study's first one, where everything else is equal; with one server, levels held against the
+//! first ones.
 
 use super::{
-    Comparison, EQUAL_WITHIN, LEVEL, STREAM, Verdict,
+    Axis, Comparison, EQUAL_WITHIN, LEVEL, STREAM, Verdict,
     point::{Measured, Metric},
 };
 use crate::store::RunRecord;
@@ -33,8 +34,8 @@ struct Pair {
 }
 
 /// Every server against the first, metric by metric.
-pub(super) fn compare(record: &RunRecord, measured: &[Measured]) -> Vec<Compared> {
-    let pairs = pairs(record, measured);
+pub(super) fn compare(record: &RunRecord, axis: &Axis, measured: &[Measured]) -> Vec<Compared> {
+    let pairs = pairs(record, axis, measured);
     let mut compared = Vec::new();
     for metric in METRICS {
         let name = |pair: &(usize, usize)| measured[pair.0].point.stream.as_str();
@@ -45,22 +46,32 @@ pub(super) fn compare(record: &RunRecord, measured: &[Measured]) -> Vec<Compared
             let pairs = pairs.iter().filter(|pair| name(pair) == stream);
             let pairs: Vec<Pair> =
                 pairs.filter_map(|&(point, base)| pair(metric, measured, point, base)).collect();
-            compared.extend(judge(record, metric, measured, &pairs));
+            compared.extend(judge(record, axis, metric, measured, &pairs));
         }
     }
     compared
 }
 
-/// Points of one stream that differ in the server alone: each with the first server's.
-fn pairs(record: &RunRecord, measured: &[Measured]) -> Vec<(usize, usize)> {
+/// Points of one stream that differ in what is compared alone: each with the first one's.
+fn pairs(record: &RunRecord, axis: &Axis, measured: &[Measured]) -> Vec<(usize, usize)> {
     let treatments = &record.plan.treatments;
-    let treatment = |index: usize| &treatments[measured[index].point.treatment];
+    let point = |index: usize| &measured[index].point;
+    let alike = |one: usize, other: usize| {
+        let (one, other) = (point(one), point(other));
+        let same = if axis.compared.is_empty() {
+            treatments[one.treatment].is_like(&treatments[other.treatment])
+        } else {
+            let mut levels = one.levels.iter().filter(|(factor, _)| !axis.compares(factor));
+            levels.all(|(factor, level)| other.levels.get(factor) == Some(level))
+        };
+        one.stream == other.stream && same
+    };
     let mut pairs = Vec::new();
     for index in 0..measured.len() {
-        let alike = |other: &usize| treatment(index).is_like(treatment(*other));
-        let base = (0..measured.len()).filter(alike).min_by_key(|&other| treatment(other).server);
+        let others = (0..measured.len()).filter(|&other| alike(index, other));
+        let base = others.min_by_key(|&other| (treatments[point(other).treatment].server, other));
         pairs.extend(
-            base.filter(|&base| treatment(base).server != treatment(index).server).map(|base| (index, base)),
+            base.filter(|&base| axis.side(point(base)) != axis.side(point(index))).map(|base| (index, base)),
         );
     }
     pairs
@@ -75,7 +86,13 @@ fn pair(metric: Metric, measured: &[Measured], point: usize, base: usize) -> Opt
 }
 
 /// Verdicts on all comparisons of one metric, corrected for being many.
-fn judge(record: &RunRecord, metric: Metric, measured: &[Measured], pairs: &[Pair]) -> Vec<Compared> {
+fn judge(
+    record: &RunRecord,
+    axis: &Axis,
+    metric: Metric,
+    measured: &[Measured],
+    pairs: &[Pair],
+) -> Vec<Compared> {
     let groups: Vec<Vec<f64>> = pairs.iter().map(|pair| pair.by_block.clone()).collect();
     let spreads = stats::moderate(&groups);
     let blocks = |pair: &Pair| u32::try_from(pair.by_block.len()).unwrap_or(u32::MAX).max(1);
@@ -98,7 +115,7 @@ fn judge(record: &RunRecord, metric: Metric, measured: &[Measured], pairs: &[Pai
             let overloaded = [pair.point, pair.base].iter().any(|&one| measured[one].point.overloaded > 0);
             let verdict = if overloaded { Verdict::Overloaded } else { verdict(metric, &ratio, p_value) };
             let comparison = Comparison {
-                levels: shared(&measured[pair.point], &measured[pair.base], record),
+                levels: shared(&measured[pair.point], &measured[pair.base], axis, record),
                 point: pair.point,
                 base: pair.base,
                 metric: metric.name(),
@@ -126,11 +143,11 @@ fn verdict(metric: Metric, ratio: &Estimate, p_value: f64) -> Verdict {
     }
 }
 
-/// Levels that both points have, in factors that do not tell the servers apart.
-fn shared(point: &Measured, base: &Measured, record: &RunRecord) -> BTreeMap<String, String> {
+/// Levels that both points have, in factors that do not tell apart what is compared.
+fn shared(point: &Measured, base: &Measured, axis: &Axis, record: &RunRecord) -> BTreeMap<String, String> {
     let factors = record.plan.factors.iter().map(|factor| factor.name.as_str());
     factors
-        .filter(|name| *name != "server")
+        .filter(|name| !axis.compares(name))
         .chain([STREAM])
         .filter_map(|name| {
             let level = point.point.levels.get(name)?;

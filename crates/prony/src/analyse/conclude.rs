@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 struct Ladder<'a> {
     /// Levels that stay the same.
     levels: BTreeMap<String, String>,
-    server: &'a str,
-    base: &'a str,
+    server: String,
+    base: String,
     metric: &'a str,
     /// Ascending.
     rungs: Vec<Rung<'a>>,
@@ -32,9 +32,13 @@ pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]
     let mut equal: Vec<Finding> = Vec::new();
     for ladder in &ladders {
         let found = advantages_of(ladder);
-        let of_throughput = ladder.metric == Metric::Throughput.name();
+        // What follows a schedule does what is offered: its response time tells servers apart.
+        let first = ladder.rungs.first().map(|rung| &measured[rung.compared.comparison.point].point);
+        let is_scheduled = first.is_some_and(|point| point.schedule.is_some());
+        let telling = if is_scheduled { Metric::Quantile(950) } else { Metric::Throughput };
+        let is_telling = ladder.metric == telling.name();
         let differs = |other: &&Ladder<'_>| {
-            other.levels == ladder.levels && (other.server, other.base) == (ladder.server, ladder.base)
+            other.levels == ladder.levels && (&other.server, &other.base) == (&ladder.server, &ladder.base)
         };
         // Of the response times p95 speaks; p99 has a word where p95 has none.
         let said_by_p95 = ladder.metric == "p99"
@@ -46,7 +50,7 @@ pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]
             .iter()
             .filter(differs)
             .any(|other| other.metric == "throughput" && !advantages_of(other).is_empty());
-        if found.is_empty() && (of_throughput || (ladder.metric == "p95" && throughput_differs)) {
+        if found.is_empty() && (is_telling || (ladder.metric == "p95" && throughput_differs)) {
             equal.push(no_difference(ladder));
         }
         if !said_by_p95 {
@@ -54,11 +58,24 @@ pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]
         }
     }
     advantages.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if axis.kind == AxisKind::Names && !axis.compared.is_empty() {
+        // Of many modes each is in the table; the greatest difference of each table is said.
+        equal.clear();
+        let mut said: Vec<BTreeMap<String, String>> = Vec::new();
+        advantages.retain(|(_, finding)| match finding {
+            Finding::Advantage { levels, metric, .. } => {
+                let first = metric == "throughput" && !said.contains(levels);
+                said.extend(first.then(|| levels.clone()));
+                first
+            }
+            _ => true,
+        });
+    }
     let mut findings: Vec<Finding> = advantages.into_iter().map(|(_, finding)| finding).collect();
-    findings.extend(equal);
     findings.extend(
         along(axis, measured).into_iter().filter_map(|(levels, rungs)| overloaded(axis, levels, &rungs)),
     );
+    findings.extend(equal);
     findings
         .extend(along(axis, measured).into_iter().filter_map(|(levels, rungs)| peak(axis, levels, rungs)));
     findings.extend(doubtful(measured));
@@ -78,18 +95,18 @@ fn ladders<'a>(measured: &'a [Measured], compared: &'a [Compared], axis: &Axis) 
         let comparison = &one.comparison;
         let (point, base) = (&measured[comparison.point].point, &measured[comparison.base].point);
         let levels = without(&comparison.levels, axis);
+        let (server, of_base) = (axis.side(point), axis.side(base));
         let alike = |ladder: &&mut Ladder<'a>| {
             ladder.levels == levels
-                && (ladder.server, ladder.base, ladder.metric)
-                    == (&*point.server, &*base.server, &*comparison.metric)
+                && (&ladder.server, &ladder.base, ladder.metric) == (&server, &of_base, &*comparison.metric)
         };
         let rung = Rung { at: axis.value(point), compared: one };
         match ladders.iter_mut().find(alike) {
             Some(ladder) => ladder.rungs.push(rung),
             None => ladders.push(Ladder {
                 levels,
-                server: &point.server,
-                base: &base.server,
+                server,
+                base: of_base,
                 metric: &comparison.metric,
                 rungs: vec![rung],
             }),
@@ -117,13 +134,13 @@ fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)
     let greatest = stretch.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
     let comparison = &greatest.compared.comparison;
     let (server, base, ratio) = match comparison.verdict {
-        Verdict::Worse => (ladder.base, ladder.server, comparison.ratio.inverse()?),
-        _ => (ladder.server, ladder.base, comparison.ratio),
+        Verdict::Worse => (&ladder.base, &ladder.server, comparison.ratio.inverse()?),
+        _ => (&ladder.server, &ladder.base, comparison.ratio),
     };
     let finding = Finding::Advantage {
         levels: ladder.levels.clone(),
-        server: server.to_owned(),
-        base: base.to_owned(),
+        server: server.clone(),
+        base: base.clone(),
         metric: ladder.metric.to_owned(),
         stretch: (stretch[0].at, stretch[stretch.len() - 1].at),
         ratio,
@@ -137,7 +154,7 @@ fn no_difference(ladder: &Ladder<'_>) -> Finding {
     let resolution = detectable.map_or(1.0, |detectable| detectable.into_iter().fold(EQUAL_WITHIN, f64::max));
     Finding::NoDifference {
         levels: ladder.levels.clone(),
-        servers: (ladder.server.to_owned(), ladder.base.to_owned()),
+        servers: (ladder.server.clone(), ladder.base.clone()),
         metric: ladder.metric.to_owned(),
         resolution: resolution.min(1.0),
     }
@@ -173,6 +190,7 @@ fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]
         at: axis.value(&first.point),
         offered: schedule.offered as f64 / first.point.active_s,
         throughput: first.point.throughput,
+        trials: (first.point.overloaded, first.point.trials),
     })
 }
 

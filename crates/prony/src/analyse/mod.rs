@@ -36,8 +36,8 @@ const EQUAL_WITHIN: f64 = 0.03;
 #[must_use]
 pub fn analyse(record: &RunRecord) -> Findings {
     let measured = point::measure(record);
-    let compared = compare::compare(record, &measured);
     let axis = Axis::of(&record.plan);
+    let compared = compare::compare(record, &axis, &measured);
     let findings = conclude::findings(&axis, &measured, &compared);
     Findings {
         axis,
@@ -138,14 +138,14 @@ pub struct Limited {
     pub seconds: Estimate,
 }
 
-/// One server against another where everything else is equal.
+/// One server, or one level of [`Axis::compared`], against another where everything else is equal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Levels that both share (all factors but the server).
+    /// Levels that both share (all factors but what is compared).
     pub levels: BTreeMap<String, String>,
     /// Index in [`Findings::points`] of the one.
     pub point: usize,
-    /// Index in [`Findings::points`] of the one it is held against (the study's first server).
+    /// Index in [`Findings::points`] of the one it is held against (the study's first server or level).
     pub base: usize,
     /// `throughput`, `p95` or `p99`.
     pub metric: String,
@@ -179,7 +179,7 @@ pub enum Finding {
     Advantage {
         /// Levels that stay the same over the ladder (workload).
         levels: BTreeMap<String, String>,
-        /// The better server.
+        /// The better server or level ([`Axis::side`]).
         server: String,
         /// The other one.
         base: String,
@@ -233,6 +233,8 @@ pub enum Finding {
         offered: f64,
         /// Transactions per second that it reached there.
         throughput: Estimate,
+        /// In how many trials of how many.
+        trials: (u32, u32),
     },
     /// The numbers of these points are in doubt, for one kind of reason.
     Doubtful {

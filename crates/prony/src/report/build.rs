@@ -78,7 +78,7 @@ const CURVE: &[f64] = &[
 /// Everything that a report of this run says.
 #[must_use]
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
-    let points: Vec<Point> = findings.points.iter().map(|one| point(one, words)).collect();
+    let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
     Document {
         format: FORMAT,
         prony_version: record.prony_version.clone(),
@@ -226,14 +226,21 @@ fn name_of(value: impl serde::Serialize) -> String {
 }
 
 fn axis(axis: &analyse::Axis, words: Words) -> Axis {
-    Axis { kind: name_of(axis.kind), factors: axis.factors.clone(), title: words.axis(axis) }
+    Axis {
+        kind: name_of(axis.kind),
+        factors: axis.factors.clone(),
+        compared: axis.compared.clone(),
+        stream: axis.stream().map(str::to_owned),
+        title: words.axis(axis),
+    }
 }
 
-fn point(point: &analyse::Point, words: Words) -> Point {
+fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
     let histogram = serde_json::to_value(&point.histogram).ok();
     Point {
         levels: point.levels.clone(),
         server: point.server.clone(),
+        side: axis.side(point),
         stream: point.stream.clone(),
         connections: point.connections,
         idle: point.idle,

@@ -2,9 +2,9 @@
 //! opened, how equally they were served.
 
 use super::{
-    document::{Document, Group, Point},
+    document::{Connects, Document, Group, Point},
     number,
-    table::{Cell, Table, members, rung_cell, series_head},
+    table::{Cell, Table, has_series, members, rung_cell, series_head},
     words::Words,
 };
 use std::collections::BTreeMap;
@@ -48,6 +48,13 @@ const CONNECTIONS: Kind = Kind {
     cells: connections,
 };
 
+const OPENING: Kind = Kind {
+    title: "opening",
+    heads: CONNECTIONS.heads,
+    has: |point| point.opening.opened + point.opening.failed > 0,
+    cells: opening,
+};
+
 const FAIRNESS: Kind = Kind {
     title: "fairness",
     heads: &["fewest", "median", "most"],
@@ -60,9 +67,9 @@ pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<T
     [SCHEDULE, CONNECTIONS].iter().filter_map(|kind| table(kind, document, group, words)).collect()
 }
 
-/// How equally connections were served, for those who look closer.
-pub(super) fn between_connections(document: &Document, group: &Group, words: Words) -> Option<Table> {
-    table(&FAIRNESS, document, group, words)
+/// How connections were opened before the load began, and how equally they were served: for those who look closer.
+pub(super) fn closer(document: &Document, group: &Group, words: Words) -> Vec<Table> {
+    [OPENING, FAIRNESS].iter().filter_map(|kind| table(kind, document, group, words)).collect()
 }
 
 fn table(kind: &Kind, document: &Document, group: &Group, words: Words) -> Option<Table> {
@@ -77,13 +84,15 @@ fn table(kind: &Kind, document: &Document, group: &Group, words: Words) -> Optio
             if !(kind.has)(point) {
                 continue;
             }
-            let mut row = vec![rung_cell(group, place, first), Cell::name(&series.name)];
+            let mut row = vec![rung_cell(group, place, first)];
+            row.extend(has_series(group).then(|| Cell::name(&series.name)));
             row.extend((kind.cells)(point));
             rows.push(row);
             first = false;
         }
     }
-    let mut heads = vec![document.axis.title.clone(), series_head(group, words)];
+    let mut heads = vec![document.axis.title.clone()];
+    heads.extend(has_series(group).then(|| series_head(group, words)));
     heads.extend(kind.heads.iter().map(|head| words.get("head", head).to_owned()));
     Some(Table { title: words.get("text", kind.title).to_owned(), heads, rows })
 }
@@ -105,7 +114,14 @@ fn schedule(point: &Point) -> Vec<Cell> {
 }
 
 fn connections(point: &Point) -> Vec<Cell> {
-    let connects = &point.reconnecting;
+    connects(&point.reconnecting)
+}
+
+fn opening(point: &Point) -> Vec<Cell> {
+    connects(&point.opening)
+}
+
+fn connects(connects: &Connects) -> Vec<Cell> {
     let of = |times: &BTreeMap<String, f64>, name: &str| milliseconds(times.get(name).copied());
     vec![
         Cell::number(number::count(connects.opened)),

@@ -36,7 +36,7 @@ pub struct Document {
     pub groups: Vec<Group>,
     /// One for each stream of each treatment with a result.
     pub points: Vec<Point>,
-    /// Pairs of servers at otherwise equal levels.
+    /// Pairs of servers, or of levels that are compared, at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
@@ -153,6 +153,10 @@ pub struct Axis {
     pub kind: String,
     /// The factors that it shows; empty: connections that do not vary.
     pub factors: Vec<String>,
+    /// The factors whose levels are compared; empty: servers are.
+    pub compared: Vec<String>,
+    /// The stream that it is about; null: all, or the study has only one.
+    pub stream: Option<String>,
     /// What to write beside it.
     pub title: String,
 }
@@ -208,6 +212,8 @@ pub struct Point {
     pub levels: BTreeMap<String, String>,
     /// The server.
     pub server: String,
+    /// What it is called where it is held against others: the server, or the levels that are compared.
+    pub side: String,
     /// The stream.
     pub stream: String,
     /// Connections that work.

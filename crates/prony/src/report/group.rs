@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn groups(record: &RunRecord, findings: &Findings) -> Vec<Group> {
     let (axis, points) = (&findings.axis, &findings.points);
     let follows_server = levels_that_follow_the_server(points);
-    let series_by = series_factor(record, axis, points);
+    let series_by = axis.compared.first().map(String::as_str).filter(|factor| !axis.has(factor));
     let common = |point: &Point| -> BTreeMap<String, String> {
         let mut levels = point.levels.clone();
         let is_own = |factor: &str| factor == "server" || axis.has(factor) || follows_server.contains(factor);
@@ -85,24 +85,11 @@ fn rungs(axis: &Axis, points: &[Point], members: &[usize]) -> Vec<Rung> {
 
 /// Where a point stands.
 fn rung(axis: &Axis, point: &Point) -> Rung {
-    if axis.kind == AxisKind::Names {
-        let levels = axis.factors.iter().filter_map(|factor| point.levels.get(factor).cloned());
-        return Rung { label: levels.collect::<Vec<_>>().join(", "), value: None };
+    if let Some(label) = axis.label(point) {
+        return Rung { label, value: None };
     }
     let value = axis.value(point);
     Rung { label: number::level(value), value: Some(value) }
-}
-
-/// The factor whose levels are the series: none where servers are.
-fn series_factor<'a>(record: &'a RunRecord, axis: &Axis, points: &[Point]) -> Option<&'a str> {
-    let servers: BTreeSet<&String> = points.iter().map(|point| &point.server).collect();
-    if servers.len() > 1 || axis.kind == AxisKind::Names {
-        return None;
-    }
-    let factors = record.plan.factors.iter();
-    let mut names = factors.filter(|factor| !factor.numeric && factor.levels.len() > 1);
-    let is_own = |name: &str| name == "server" || name == "workload" || name == STREAM;
-    names.find(|factor| !axis.has(&factor.name) && !is_own(&factor.name)).map(|factor| factor.name.as_str())
 }
 
 fn series_names(record: &RunRecord, series_by: Option<&str>) -> Vec<String> {

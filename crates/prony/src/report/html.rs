@@ -3,7 +3,7 @@
 
 use super::{
     Error,
-    detail::{between_connections, details},
+    detail::{closer, details},
     document::{Document, Group},
     number,
     table::{Layout, Remarks, Table, estimate, series_head, table},
@@ -27,7 +27,7 @@ struct Section {
     table: Table,
     details: Vec<Table>,
     latencies: Vec<Latency>,
-    fairness: Option<Table>,
+    closer: Vec<Table>,
 }
 
 /// Percentiles of one point.
@@ -63,7 +63,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
             series_head: series_head(group, words),
             details: details(document, group, words),
             latencies: latencies(document, group),
-            fairness: between_connections(document, group, words),
+            closer: closer(document, group, words),
         })
         .collect();
     let page = environment.get_template("report")?.render(context! {

@@ -3,7 +3,7 @@
 use super::{
     document::{Comparison, Document, Doubt, Estimate, Group, Point},
     number,
-    words::Words,
+    words::{Words, spoken},
 };
 use serde::Serialize;
 
@@ -105,6 +105,7 @@ pub(super) fn table(
     words: Words,
 ) -> Table {
     let columns = Columns::of(document, group, words);
+    let layout = if has_series(group) { layout } else { Layout::Stacked };
     let rows = match layout {
         Layout::Beside => columns.beside(remarks),
         Layout::Stacked => columns.stacked(remarks),
@@ -146,9 +147,9 @@ impl<'a> Columns<'a> {
             group,
             words,
             has_errors: points().any(|point| !point.errors.is_empty()),
-            has_offered: document.axis.kind != "rate" && points().any(|point| point.schedule.is_some()),
+            has_offered: !is_offered(document, group) && points().any(|point| point.schedule.is_some()),
             has_limit: points().any(|point| point.limit.is_some()),
-            base: compared.map(|comparison| document.points[comparison.base].server.clone()),
+            base: compared.map(|comparison| document.points[comparison.base].side.clone()),
         }
     }
 
@@ -176,7 +177,7 @@ impl<'a> Columns<'a> {
         let mut heads = vec![self.document.axis.title.clone()];
         match layout {
             Layout::Stacked => {
-                heads.push(series_head(self.group, self.words));
+                heads.extend(has_series(self.group).then(|| series_head(self.group, self.words)));
                 heads.extend(self.values().iter().map(|&head| head.to_owned()));
                 heads.extend(self.against());
             }
@@ -196,10 +197,11 @@ impl<'a> Columns<'a> {
         let mut rows = Vec::new();
         for place in 0..self.group.rungs.len() {
             for (number, series) in self.group.series.iter().enumerate() {
-                let mut row = vec![rung_cell(self.group, place, number == 0), Cell::name(&series.name)];
+                let mut row = vec![rung_cell(self.group, place, number == 0)];
+                row.extend(has_series(self.group).then(|| Cell::name(&series.name)));
                 row.extend(self.cells(series.points[place], remarks));
                 if self.base.is_some() {
-                    row.push(self.against_cell(&series.name, series.points[place]));
+                    row.push(self.against_cell(series.points[place]));
                 }
                 rows.push(row);
             }
@@ -214,7 +216,7 @@ impl<'a> Columns<'a> {
             for series in &self.group.series {
                 row.extend(self.cells(series.points[place], remarks));
                 if self.base.as_ref().is_some_and(|base| *base != series.name) {
-                    row.push(self.against_cell(&series.name, series.points[place]));
+                    row.push(self.against_cell(series.points[place]));
                 }
             }
             rows.push(row);
@@ -264,7 +266,8 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn against_cell(&self, server: &str, point: Option<usize>) -> Cell {
+    fn against_cell(&self, point: Option<usize>) -> Cell {
+        let side = point.map(|point| self.document.points[point].side.as_str());
         let compared = self
             .document
             .comparisons
@@ -272,7 +275,7 @@ impl<'a> Columns<'a> {
             .find(|comparison| Some(comparison.point) == point && comparison.metric == "throughput");
         match compared {
             Some(comparison) => verdict(comparison, self.words),
-            None if self.base.as_deref() == Some(server) => {
+            None if side.is_some() && self.base.as_deref() == side => {
                 Cell::toned(self.words.get("text", "base").to_owned(), Tone::Faint)
             }
             None => Cell::empty(),
@@ -285,9 +288,24 @@ pub(super) fn members(group: &Group) -> impl Iterator<Item = usize> + '_ {
     group.series.iter().flat_map(|series| series.points.iter().flatten().copied())
 }
 
+/// Whether the axis itself says what this stream was offered.
+fn is_offered(document: &Document, group: &Group) -> bool {
+    let axis = &document.axis;
+    axis.kind == "rate" && axis.stream.as_ref().is_none_or(|stream| *stream == group.stream)
+}
+
+/// Whether there is more than one series, so that each row must say which.
+pub(super) fn has_series(group: &Group) -> bool {
+    group.series.len() > 1
+}
+
 /// What the series are, as a head.
 pub(super) fn series_head(group: &Group, words: Words) -> String {
-    if group.series_by == "server" { words.get("head", "server").to_owned() } else { group.series_by.clone() }
+    if group.series_by == "server" {
+        words.get("head", "server").to_owned()
+    } else {
+        spoken(&group.series_by)
+    }
 }
 
 /// The name of a rung, once for its rows.

@@ -38,7 +38,7 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
         text.push_str(&drawn);
         text.push('\n');
         for detail in details(document, group, words) {
-            let _ = writeln!(text, "{}", detail.title);
+            let _ = writeln!(text, "\n{}", detail.title);
             text.push_str(&fit(&detail, &detail, options.colour, width));
             text.push('\n');
         }

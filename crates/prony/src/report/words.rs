@@ -128,14 +128,17 @@ impl Words {
                 );
                 Sentence::about(levels, text)
             }
-            Finding::Overloaded { levels, server, at, offered, throughput } => {
+            Finding::Overloaded { levels, server, at, offered, throughput, trials } => {
+                let key = if trials.0 < trials.1 { "overloaded_some" } else { "overloaded" };
                 let places = [
-                    ("server", &**server),
+                    ("count", &*trials.0.to_string()),
+                    ("trials", &trials.1.to_string()),
+                    ("server", server),
                     ("where", &self.stretch(axis, (*at, *at))),
                     ("offered", &number::rate(*offered)),
                     ("throughput", &number::rate(throughput.value)),
                 ];
-                Sentence::about(levels, self.fill("sentence", "overloaded", &places))
+                Sentence::about(levels, self.fill("sentence", key, &places))
             }
             Finding::Doubtful { points, doubts } => self.doubtful(points, doubts, all),
         }
@@ -168,23 +171,39 @@ impl Words {
 
     fn doubtful(self, points: &[usize], doubts: &[Doubt], all: &Findings) -> Sentence {
         let axis = &all.axis;
-        let mut names: Vec<String> = points
-            .iter()
-            .take(NAMED_MAX)
-            .filter_map(|&point| all.points.get(point))
-            .map(|point| {
-                let value = axis.value(point);
-                let stretch = self.stretch(axis, (value, value));
-                let place =
-                    self.fill("sentence", "point", &[("server", &point.server), ("stretch", &stretch)]);
-                let mut levels = point.levels.clone();
-                levels.retain(|factor, _| axis.kind == AxisKind::Names || !axis.has(factor));
-                let about = subject(&levels);
-                if about.is_empty() { place } else { format!("{about}: {place}") }
-            })
-            .collect();
-        if points.len() > NAMED_MAX {
-            let more = (points.len() - NAMED_MAX).to_string();
+        let several = all.points.iter().any(|point| point.server != all.points[0].server);
+        // Points that differ in their place alone are named together.
+        let mut places: Vec<(String, &str, Vec<String>)> = Vec::new();
+        for point in points.iter().filter_map(|&point| all.points.get(point)) {
+            let mut levels = point.levels.clone();
+            levels.retain(|factor, _| !axis.has(factor));
+            let about = subject(&levels);
+            let at = axis.label(point).unwrap_or_else(|| number::level(axis.value(point)));
+            match places.iter_mut().find(|(known, server, _)| *known == about && *server == point.server) {
+                Some((_, _, values)) if values.contains(&at) => {}
+                Some((_, _, values)) => values.push(at),
+                None => places.push((about, &point.server, vec![at])),
+            }
+        }
+        let name = |(about, server, at): &(String, &str, Vec<String>)| {
+            let stretch = match axis.kind {
+                AxisKind::Names => self.fill("sentence", "at_names", &[("first", &at.join(" / "))]),
+                _ => self.places(axis, "at", &at.join(", "), ""),
+            };
+            let place = if several || about.is_empty() {
+                self.fill("sentence", "point", &[("server", server), ("stretch", &stretch)])
+            } else {
+                stretch
+            };
+            match (about.is_empty(), several) {
+                (true, _) => place,
+                (false, true) => format!("{about}: {place}"),
+                (false, false) => format!("{about} {place}"),
+            }
+        };
+        let mut names: Vec<String> = places.iter().take(NAMED_MAX).map(name).collect();
+        if places.len() > NAMED_MAX {
+            let more = (places.len() - NAMED_MAX).to_string();
             names.push(self.fill("sentence", "more", &[("count", &more)]));
         }
         let key = if verdict(doubts) == Level::Invalid { "invalid" } else { "doubtful" };
@@ -229,23 +248,37 @@ impl Words {
     /// What to write beside the axis.
     pub(super) fn axis(self, axis: &Axis) -> String {
         match axis.kind {
-            AxisKind::Rate => self.get("head", "offered_per_second").to_owned(),
+            AxisKind::Rate => match axis.stream() {
+                None => self.get("head", "offered_per_second").to_owned(),
+                Some(stream) => self.fill("head", "offered_to_stream", &[("stream", stream)]),
+            },
             AxisKind::Connections => self.get("head", "connections").to_owned(),
-            AxisKind::Number | AxisKind::Names => axis.factors.join(", "),
+            AxisKind::Number | AxisKind::Names => {
+                axis.factors.iter().map(|factor| spoken(factor)).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 
     fn stretch(self, axis: &Axis, (first, last): (f64, f64)) -> String {
-        let unit = match axis.kind {
-            AxisKind::Rate => "rate",
-            AxisKind::Connections | AxisKind::Names => "connections",
-            AxisKind::Number => "number",
-        };
-        let one = first.total_cmp(&last).is_eq();
-        let key = format!("{}_{unit}", if one { "at" } else { "range" });
-        let (first, last) = (number::level(first), number::level(last));
+        let key = if first.total_cmp(&last).is_eq() { "at" } else { "range" };
+        self.places(axis, key, &number::level(first), &number::level(last))
+    }
+
+    /// `at` one place of the axis or several, or a `range` of them.
+    fn places(self, axis: &Axis, key: &str, first: &str, last: &str) -> String {
         let factor = axis.factors.first().map_or("", String::as_str);
-        self.fill("sentence", &key, &[("first", &first), ("last", &last), ("factor", factor)])
+        let unit = match (axis.kind, axis.stream()) {
+            (AxisKind::Rate, None) => "rate",
+            (AxisKind::Rate, Some(_)) => "stream_rate",
+            (AxisKind::Connections | AxisKind::Names, _) => "connections",
+            (AxisKind::Number, Some(_)) if factor.ends_with(".connections") => "stream_connections",
+            (AxisKind::Number, _) => "number",
+        };
+        let stream = axis.stream().unwrap_or_default();
+        let factor = spoken(factor);
+        let one = if unit == "connections" && key == "at" && first == "1" { "_one" } else { "" };
+        let places = [("first", first), ("last", last), ("factor", &factor), ("stream", stream)];
+        self.fill("sentence", &format!("{key}_{unit}{one}"), &places)
     }
 
     fn interval(self, ratio: &stats::Estimate) -> String {
@@ -293,6 +326,11 @@ impl Sentence {
     }
 }
 
+/// A factor's name as one says it: `background connections`.
+pub(super) fn spoken(factor: &str) -> String {
+    factor.replace(['.', '_'], " ")
+}
+
 /// Figures of a doubt as text, by name: shares in per cent.
 fn figures(what: &What) -> Vec<(String, String)> {
     let value = serde_json::to_value(what).unwrap_or_default();
@@ -317,7 +355,7 @@ pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
             continue;
         }
         let says_itself = factor == "workload" || level.starts_with(|c: char| c.is_alphabetic());
-        parts.push(if says_itself { level.clone() } else { format!("{factor} {level}") });
+        parts.push(if says_itself { level.clone() } else { format!("{} {level}", spoken(factor)) });
     }
     parts.join(", ")
 }
@@ -353,7 +391,8 @@ mod tests {
         for (section, key) in keys(&ENGLISH) {
             let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
             // English says "1 trial" where Chinese gives the number.
-            let is_same = places(english) == places(chinese) || key == "failed_one";
+            let is_same = places(english) == places(chinese)
+                || ["failed_one", "at_connections_one"].contains(&key.as_str());
             assert!(is_same, "{section}.{key} has other places: {chinese}");
         }
     }
