@@ -4,16 +4,14 @@ use super::{
     failure::{Failure, chain},
     report::print,
     run::colour,
+    server::{document::Examination, print_json},
 };
 use crate::{
     doctor::{self, Effort, Files, Finding, Level, Observed},
     provision::Places,
 };
-use serde_json::json;
 use std::path::Path;
 
-/// Version of what `--json` prints.
-const FORMAT: u32 = 1;
 /// Columns before a finding's text.
 const INDENT: usize = 26;
 /// Widest text where the terminal does not say how wide it is.
@@ -30,8 +28,7 @@ pub(super) fn doctor(json: bool) -> Result<(), Failure> {
     })?;
     let mut findings = doctor::examine(&Files::of_this_machine(), &observed);
     if json {
-        let object = json!({ "format": FORMAT, "findings": findings });
-        return print(&format!("{}\n", serde_json::to_string_pretty(&object).expect("plain values")));
+        return print_json(&Examination::new(findings));
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     let width = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));

@@ -1,5 +1,7 @@
 //! `prony server`: which servers can be had, and servers that are started to stay.
 
+pub(super) mod document;
+
 use super::{
     arguments::{ServerCommand, StartOptions},
     failure::{Failure, chain},
@@ -14,11 +16,9 @@ use crate::provision::{
     fetch,
 };
 use comfy_table::Cell;
-use serde_json::{Value, json};
+use document::{List, Started, Status};
+use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
-
-/// Version of what `--json` prints.
-const FORMAT: u32 = 1;
 
 pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
     match command {
@@ -58,31 +58,9 @@ pub(super) fn servers() -> Result<Listing, Failure> {
     rows.extend(entries.iter().map(|entry| {
         row(&entry.name, &entry.version, &state(entry), &entry.licence, &entry.registry(), &entry.remark)
     }));
-    let machine = json!({
-        "format": FORMAT,
-        "installed": installed.iter().map(|each| json!({
-            "product": each.product, "version": each.version, "program": each.program,
-        })).collect::<Vec<_>>(),
-        "servers": entries.iter().map(|entry| entry_json(&provisioner, entry)).collect::<Vec<_>>(),
-    });
+    let list = List::new(&installed, &entries, provisioner.places());
+    let machine = serde_json::to_value(list).expect("plain values");
     Ok((vec!["SERVER", "VERSION", "STATE", "LICENCE", "FROM", "REMARK"], rows, machine))
-}
-
-fn entry_json(provisioner: &Provisioner, entry: &Entry) -> Value {
-    let place = fetch::place(entry, provisioner.places());
-    let here = place.is_dir();
-    let missing = if here { None } else { fetch::missing_client(entry) };
-    json!({
-        "name": entry.name, "product": entry.product, "version": entry.version, "licence": entry.licence,
-        "download_mb": entry.download_mb, "remark": entry.remark, "from": entry.registry(), "here": here,
-        "architecture": entry.architecture, "directory": here.then_some(place), "own": is_own(entry),
-        "needs": missing.map(|(program, remedy)| json!({ "program": program, "remedy": remedy })),
-    })
-}
-
-/// Whether the user added it.
-fn is_own(entry: &Entry) -> bool {
-    !catalogue::entries().contains(entry)
 }
 
 fn fetch_all(names: &[String]) -> Result<(), Failure> {
@@ -117,7 +95,7 @@ fn start(options: &StartOptions) -> Result<(), Failure> {
     progress.clear();
     let standing = started.map_err(|error| failure(&error))?;
     if options.json {
-        return print_json(&standing_json(&standing));
+        return print_json(&Started::new(&standing));
     }
     print(&words(&standing))
 }
@@ -176,23 +154,13 @@ fn stop(names: &[String], all: bool) -> Result<(), Failure> {
 fn status(json: bool) -> Result<(), Failure> {
     let standing = Standing::all(provisioner()?.places()).map_err(|error| failure(&error))?;
     if json {
-        let servers: Vec<_> = standing.iter().map(standing_json).collect();
-        return print_json(&json!({ "format": FORMAT, "servers": servers }));
+        return print_json(&Status::new(&standing));
     }
     if standing.is_empty() {
         return print("no server was started with `prony server start`\n");
     }
     let texts: Vec<_> = standing.iter().map(words).collect();
     print(&texts.join("\n"))
-}
-
-fn standing_json(standing: &Standing) -> Value {
-    json!({
-        "name": standing.name, "state": standing.state(), "product": standing.product, "version": standing.version,
-        "origin": standing.origin, "program": standing.program, "pid": standing.pid(), "port": standing.port,
-        "socket": standing.socket, "data": standing.data(), "keeps_data": standing.keeps_data, "log": standing.log(),
-        "url": standing.url(), "defaults_file": standing.client_file(), "started": standing.started,
-    })
 }
 
 fn words(standing: &Standing) -> String {
@@ -226,7 +194,7 @@ fn patient_provisioner() -> Result<Provisioner, Failure> {
     Ok(provisioner()?.heeding(Arc::clone(&interrupt::stop_on_signals())))
 }
 
-fn print_json(value: &Value) -> Result<(), Failure> {
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{}\n", serde_json::to_string_pretty(value).expect("plain values")))
 }
 

@@ -14,10 +14,11 @@ mod processor;
 pub use files::Files;
 pub use observe::{Busy, Disk, Effort, Observed};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How much something hurts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// As it should be.
@@ -29,7 +30,7 @@ pub enum Level {
 }
 
 /// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Stable name: `governor`.
     pub id: &'static str,
