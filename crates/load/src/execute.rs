@@ -125,6 +125,7 @@ impl Connection {
         if !std::mem::take(&mut self.under_way) {
             return;
         }
+        self.note_if_too_late(now_ns, bench);
         let began_ns = self.began_ns.take().unwrap_or(now_ns);
         let tally = &mut bench.tally.batch.streams[self.stream].transactions[self.routine];
         tally.count += 1;
@@ -140,6 +141,14 @@ impl Connection {
         share.ended_ns = now_ns;
         share.watch.success(now_ns);
         self.be_ready(now_ns, bench);
+    }
+
+    /// A transaction that ends after the interval was in flight at its end, also where the worker, busy with other replies,
+    /// has not yet looked for such.
+    fn note_if_too_late(&self, now_ns: u64, bench: &mut Bench<'_>) {
+        if bench.tally.over && !bench.stopping {
+            bench.shares[self.stream].in_flight.add(self.due_ns, now_ns);
+        }
     }
 
     /// A transaction has ended, well or not: when may the next one begin, and does the connection stay open?
@@ -358,6 +367,7 @@ impl Connection {
     pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
         bench.turn(now_ns);
         if std::mem::take(&mut self.under_way) {
+            self.note_if_too_late(now_ns, bench);
             bench.tally.batch.streams[self.stream].transactions[self.routine].errors += 1;
             self.began_ns = None;
             let share = &mut bench.shares[self.stream];

@@ -42,6 +42,21 @@ enum Pace {
     Open { rate: Rate, gaps: Gaps, lateness_max_ns: u64, arrivals: Option<Box<Arrivals>> },
 }
 
+/// Transactions that had not ended when the interval was over.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct InFlight {
+    pub(crate) count: u32,
+    pub(crate) age_max: Duration,
+}
+
+impl InFlight {
+    /// Adds one that was to begin at `due_ns`.
+    pub(crate) fn add(&mut self, due_ns: u64, now_ns: u64) {
+        self.count += 1;
+        self.age_max = self.age_max.max(Duration::from_nanos(now_ns.saturating_sub(due_ns)));
+    }
+}
+
 /// One worker's share of a stream.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
@@ -60,6 +75,8 @@ pub(crate) struct Share<'a> {
     pub(crate) over: bool,
     /// Transactions under way.
     pub(crate) busy: u32,
+    /// What the end of the interval met under way.
+    pub(crate) in_flight: InFlight,
     /// When the last transaction ended.
     pub(crate) ended_ns: u64,
     /// Connections of an open loop that wait to be called.
@@ -151,6 +168,7 @@ impl<'a> Share<'a> {
             begun: false,
             over: false,
             busy: 0,
+            in_flight: InFlight::default(),
             ended_ns: 0,
             free: VecDeque::with_capacity(stream.connections as usize / deal.workers + 1),
             pace,

@@ -11,7 +11,7 @@ use crate::{
     program::Program,
     record::ErrorBook,
     sample::Connects,
-    share::Share,
+    share::{InFlight, Share},
 };
 use rustix::{
     event::epoll,
@@ -71,13 +71,6 @@ pub(crate) struct StreamReport {
     pub(crate) in_flight: InFlight,
 }
 
-/// Transactions that had not ended when the interval was over.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct InFlight {
-    pub(crate) count: u32,
-    pub(crate) age_max: Duration,
-}
-
 /// What a worker needs to know of the load beside its connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
@@ -107,7 +100,6 @@ pub(crate) struct Worker<'a> {
     /// Whether the end was moved to an earlier time.
     is_cut: bool,
     usage_at_start: Option<Usage>,
-    in_flight: Vec<InFlight>,
 }
 
 impl<'a> Worker<'a> {
@@ -135,7 +127,6 @@ impl<'a> Worker<'a> {
             told_done: vec![false; programs.len()],
             is_cut: false,
             usage_at_start: None,
-            in_flight: vec![InFlight::default(); programs.len()],
         }
     }
 
@@ -293,9 +284,7 @@ impl<'a> Worker<'a> {
     fn note_in_flight(&mut self, now_ns: u64) {
         for connection in &self.connections {
             if let Some(began_ns) = connection.busy_since_ns() {
-                let entry = &mut self.in_flight[connection.stream];
-                entry.count += 1;
-                entry.age_max = entry.age_max.max(Duration::from_nanos(now_ns.saturating_sub(began_ns)));
+                self.bench.shares[connection.stream].in_flight.add(began_ns, now_ns);
             }
         }
     }
@@ -460,7 +449,7 @@ impl<'a> Worker<'a> {
         }
         let end_ns = self.bench.tally.load_end_ns();
         let Bench { shares, send_delay, queueing, .. } = self.bench;
-        let report = |(share, in_flight): (Share<'_>, InFlight)| StreamReport {
+        let report = |share: Share<'_>| StreamReport {
             silences: share.watch.finish(if share.over { share.ended_ns } else { end_ns }),
             opening: share.opening,
             reconnecting: share.reconnecting,
@@ -468,9 +457,9 @@ impl<'a> Worker<'a> {
             rolled_back: share.rolled_back,
             errors: share.errors,
             begin_ns: share.begin_ns,
-            in_flight,
+            in_flight: share.in_flight,
         };
-        let streams = shares.into_iter().zip(self.in_flight).map(report).collect();
+        let streams = shares.into_iter().map(report).collect();
         Report { streams, finished, usage, send_delay, queueing }
     }
 }

@@ -44,6 +44,10 @@ fn schedule(stream: &StreamOutcome) -> &Schedule {
     );
     assert_eq!(schedule.delay.count(), schedule.started);
     assert!(schedule.late <= schedule.started);
+    // there was no warm-up, of which something could have been under way
+    let transactions = &stream.transactions;
+    let ended_or_not = transactions.count + transactions.errors + u64::from(stream.in_flight_at_end);
+    assert_eq!(schedule.started, ended_or_not, "what was started has ended, failed, or is in flight");
     schedule
 }
 
@@ -82,16 +86,17 @@ fn stalled(connections: u32) -> Outcome {
     assert!(stream.errors.is_empty() && stream.outages.is_empty(), "{:?}", stream.errors);
     let response = stream.transactions.response();
     // A request that came `u` after the stall began waited for the rest of it: uniform from 0 to 1 s.
-    for (limit, extra) in [(5, 500), (100, 200), (300, 150), (500, 150), (900, 150)] {
+    // A busy machine makes some others wait for some milliseconds, which is why only longer times have an upper bound.
+    for (limit, extra) in [(5, 3000), (100, 300), (300, 250), (500, 250), (900, 250)] {
         let late = at_least(response, ms(limit));
         let least = 1000 - limit - 10;
         assert!(late >= least && late <= least + extra, "{late} of {least} waited for {limit} ms and more");
     }
     // Of 4000, 1 per cent are 40: those that came in the first 40 ms of the stall.
     let p99_ms = response.quantile_ns(0.99) as f64 / 1e6;
-    assert!((950.0..1160.0).contains(&p99_ms), "{p99_ms}");
+    assert!((950.0..1250.0).contains(&p99_ms), "{p99_ms}");
     let p90_ms = response.quantile_ns(0.90) as f64 / 1e6;
-    assert!((590.0..800.0).contains(&p90_ms), "{p90_ms}");
+    assert!((590.0..850.0).contains(&p90_ms), "{p90_ms}");
     assert!(response.quantile_ns(0.5) < 100_000_000, "half of them never saw the stall");
     outcome
 }
@@ -114,8 +119,31 @@ fn a_stall_of_a_second_at_1000_in_a_second_is_1000_late_replies_over_many_connec
     let outcome = stalled(connections);
     let stream = &outcome.streams[0];
     let slow = at_least(&stream.transactions.service, ms(500));
-    assert!((490..650).contains(&slow), "all of them were sent, and waited at the server: {slow}");
+    assert!((490..750).contains(&slow), "all of them were sent, and waited at the server: {slow}");
     assert!(stream.transactions_by_connection.iter().filter(|&&count| count > 0).count() >= 900);
+}
+
+#[test]
+fn every_request_that_the_server_saw_is_counted_or_in_flight() {
+    for workers in [1, 2, 3] {
+        let server = server(
+            |_| Welcome::Greeting,
+            |_, statement, asked| match statement % 50 {
+                7 => Answer::Close,
+                23 => Answer::Error(1213, *b"40001", "Deadlock found".to_owned()),
+                41 => Answer::After(ms(30), Box::new(null::plain(asked))),
+                _ => null::plain(asked),
+            },
+        );
+        let mut spec = spec(server.address(), stream("main", 32, Arrival::Closed), ms(400));
+        spec.streams[0].protocol = Protocol::Text;
+        spec.workers = Some(workers);
+        let outcome = run(&spec);
+        let stream = &outcome.streams[0];
+        let transactions = &stream.transactions;
+        let accounted = transactions.count + transactions.errors + u64::from(stream.in_flight_at_end);
+        assert_eq!(server.statements(), accounted, "{workers} workers: {transactions:?}");
+    }
 }
 
 #[test]
@@ -561,7 +589,7 @@ fn connections_that_a_server_starves_are_seen() {
     assert_eq!(stream.transactions_by_connection.len(), 20);
     let starved = stream.transactions_by_connection.iter().filter(|&&count| count == 0).count();
     assert_eq!(starved, 10, "{:?}", stream.transactions_by_connection);
-    assert!(stream.in_flight_at_end >= 10, "{}", stream.in_flight_at_end);
+    assert_eq!(stream.in_flight_at_end, 20, "every connection of a closed loop has one");
     assert!(stream.in_flight_age_max >= ms(700));
 }
 
