@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     /// The next `count` bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], Error> {
-        let (bytes, rest) = self.0.split_at_checked(count).ok_or(malformed(what))?;
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(|| malformed(what))?;
         self.0 = rest;
         Ok(bytes)
     }
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     /// The next `N` bytes, as an array.
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Error> {
-        let (bytes, rest) = self.0.split_first_chunk().ok_or(malformed(what))?;
+        let (bytes, rest) = self.0.split_first_chunk().ok_or_else(|| malformed(what))?;
         self.0 = rest;
         Ok(*bytes)
     }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
 
     /// A string that ends with NUL.
     pub fn nul_bytes(&mut self, what: &'static str) -> Result<&'a [u8], Error> {
-        let length = self.0.iter().position(|&byte| byte == 0).ok_or(malformed(what))?;
+        let length = self.0.iter().position(|&byte| byte == 0).ok_or_else(|| malformed(what))?;
         let bytes = self.bytes(length, what)?;
         self.0 = &self.0[1..];
         Ok(bytes)

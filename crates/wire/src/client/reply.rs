@@ -385,7 +385,7 @@ impl Machine {
 
     /// The first packet of a reply or of one of its results.
     fn first<S: Sink>(&mut self, payload: &[u8], sink: &mut S) -> Result<Option<Progress>, Error> {
-        let first = *payload.first().ok_or(malformed("a reply is empty"))?;
+        let first = *payload.first().ok_or_else(|| malformed("a reply is empty"))?;
         match (first, self.awaited) {
             (0xff, _) => self.failed(payload).map(Some),
             (_, Awaited::Text) => {
