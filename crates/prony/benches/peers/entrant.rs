@@ -245,7 +245,11 @@ fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
     let number = |name: &str| figures.get(name)?.as_f64();
     Some(Said {
         transactions_per_second: number("transactions_per_second")?,
-        queries: number("statements")?,
+        queries: figures["streams"]
+            .as_array()?
+            .iter()
+            .filter_map(|stream| stream["statements"].as_f64())
+            .sum(),
         cpu_us_per_query: number("client_cpu_us_per_statement").filter(|_| warmed_up),
     })
 }

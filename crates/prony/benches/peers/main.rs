@@ -74,6 +74,9 @@ fn measure(flags: &Flags) -> Result<(), String> {
     for missing in &bench.page.missing {
         println!("left out: {missing}");
     }
+    if flags.smoke && bench.page.sections.iter().any(Section::has_failures) {
+        return Err("a program failed, see above".to_owned());
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use crate::{
     section::{Section, shown},
     table::{Table, whole},
 };
+use procfs::Current as _;
 use prony::telemetry::Machine;
 use serde_json::json;
 use std::{fs, path::PathBuf, process::Command};
@@ -119,6 +120,9 @@ elsewhere. All programs of a comparison run in turn, round after round; a ratio 
 median, and in brackets the least and the greatest round. CPU time is user and system time of a process's whole life, \
 connecting included, seen from outside; memory is its peak.";
 
+/// Load average above which something else is running.
+const QUIET: f32 = 0.7;
+
 fn describe(peers: Vec<String>) -> Vec<(&'static str, String)> {
     let machine = Machine::of_this_host();
     let place = if machine.virtualisation.is_empty() {
@@ -131,6 +135,12 @@ fn describe(peers: Vec<String>) -> Vec<(&'static str, String)> {
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let profile = if cfg!(debug_assertions) { "NOT optimised" } else { "release profile" };
+    let busy = procfs::LoadAverage::current().map(|load| load.one).ok();
+    let advice = if busy.is_some_and(|load| load > QUIET) {
+        " (NOT quiet: the figures are of little use)"
+    } else {
+        ""
+    };
     let compiler = said("rustc").unwrap_or_else(|| "unknown compiler".to_owned());
     vec![
         ("processors", format!("{} x {}{place}", machine.cpus, machine.cpu_model)),
@@ -138,5 +148,9 @@ fn describe(peers: Vec<String>) -> Vec<(&'static str, String)> {
         ("system", format!("{}, {}", machine.distribution, machine.kernel)),
         ("Prony", format!("{}, {profile}, {compiler}", env!("CARGO_PKG_VERSION"))),
         ("other programs", peers.join("; ")),
+        (
+            "load average when it began",
+            busy.map_or("unknown".to_owned(), |load| format!("{load:.1}{advice}")),
+        ),
     ]
 }

@@ -152,6 +152,11 @@ impl Section {
         table.without_empty_columns()
     }
 
+    /// Whether a participant failed.
+    pub(crate) fn has_failures(&self) -> bool {
+        self.heats.iter().flat_map(|heat| &heat.results).any(|results| results.failure.is_some())
+    }
+
     /// Everything that is promised and was measured.
     pub(crate) fn verdicts(&self) -> Vec<Verdict> {
         let each = self.comparisons.iter().flat_map(|comparison| {
