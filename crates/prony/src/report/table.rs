@@ -170,6 +170,8 @@ impl<'a> Columns<'a> {
 
     fn against(&self) -> Option<String> {
         let base = self.base.as_ref()?;
+        // what a row of the table is called would take too much room
+        let base = if has_series(self.group) { base } else { self.words.get("text", "base") };
         Some(self.words.fill("head", "against", &[("base", base)]))
     }
 

@@ -187,7 +187,7 @@ impl Words {
         }
         let name = |(about, server, at): &(String, &str, Vec<String>)| {
             let stretch = match axis.kind {
-                AxisKind::Names => self.fill("sentence", "at_names", &[("first", &at.join(" / "))]),
+                AxisKind::Names => self.fill("sentence", "at_names", &[("first", &self.some_of(at))]),
                 _ => self.places(axis, "at", &at.join(", "), ""),
             };
             let place = if several || about.is_empty() {
@@ -211,6 +211,16 @@ impl Words {
         let reasons: Vec<String> = reasons.iter().map(|doubt| capitalised(&doubt.text)).collect();
         let places = [("points", &*names.join("; ")), ("reason", &reasons.join(" "))];
         Sentence { about: String::new(), text: self.fill("sentence", key, &places) }
+    }
+
+    /// Names, the first of them where they are many.
+    fn some_of(self, names: &[String]) -> String {
+        let mut shown = names[..names.len().min(NAMED_MAX)].join(" / ");
+        if names.len() > NAMED_MAX {
+            let more = (names.len() - NAMED_MAX).to_string();
+            shown = format!("{shown} / {}", self.fill("sentence", "more", &[("count", &more)]));
+        }
+        shown
     }
 
     /// Doubts in words, those that differ in their numbers alone as one; with the stream that each is about where asked.

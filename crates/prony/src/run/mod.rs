@@ -18,7 +18,7 @@ pub use trial::wants;
 use crate::{
     dataset,
     plan::{Client, Plan, Transport, Treatment},
-    provision::{self, Provisioner, Server},
+    provision::{self, Provisioner, Server, Wants},
     telemetry::Machine,
     workload::{self, Effect},
 };
@@ -183,7 +183,9 @@ impl Run<'_, '_> {
         for &each in treatments {
             let treatment = &plan.treatments[each];
             let server = &self.up(index).server;
-            let wants = wants(&treatment.streams, &target_of(server, &treatment.client));
+            let sources = u32::try_from(treatment.client.sources.len()).unwrap_or(u32::MAX).max(1);
+            let target = target_of(server, &treatment.client);
+            let wants = Wants { sources, ..wants(&treatment.streams, &target) };
             let limits = provision::preflight(&mut connection, &wants);
             remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
         }
