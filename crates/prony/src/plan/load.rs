@@ -73,10 +73,32 @@ fn one_of(texts: impl Iterator<Item = String>) -> String {
     if some_say_nothing {
         different.push("not at all".to_owned());
     }
-    let last = different.pop().unwrap_or_default();
-    match different.as_slice() {
+    let words: Vec<Vec<&str>> = different.iter().map(|text| text.split(' ').collect()).collect();
+    let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
+    let same =
+        |at: &dyn Fn(&[&str]) -> usize| words.iter().all(|one| one[at(one)] == words[0][at(&words[0])]);
+    let begin = (0..shortest).take_while(|&place| same(&|_| place)).count();
+    if words.len() < 2 || begin < WORDS_SHARED {
+        return listed(different);
+    }
+    // `every 10 or 1 ms`: what all say is said once
+    let end = (0..shortest - begin).take_while(|&place| same(&|one| one.len() - 1 - place)).count();
+    let middles: Vec<String> = words.iter().map(|one| one[begin..one.len() - end].join(" ")).collect();
+    let comma = if middles.iter().all(|middle| middle.ends_with(',')) { "," } else { "" };
+    let middles = middles.iter().map(|middle| middle.trim_end_matches(',').to_owned()).collect();
+    let (before, after) = (words[0][..begin].join(" "), words[0][words[0].len() - end..].join(" "));
+    format!("{before} {}{comma} {after}", listed(middles)).trim_end().to_owned()
+}
+
+/// Words that texts must begin with alike to be told as one.
+const WORDS_SHARED: usize = 3;
+
+/// `a, b or c`.
+fn listed(mut texts: Vec<String>) -> String {
+    let last = texts.pop().unwrap_or_default();
+    match texts.as_slice() {
         [] => last,
-        before if before.iter().chain([&last]).any(|text| text.contains(',')) => {
+        before if before.iter().chain([&last]).any(|text| text.contains(", ")) => {
             format!("{}, or {last}", before.join(", or "))
         }
         before => format!("{} or {last}", before.join(", ")),

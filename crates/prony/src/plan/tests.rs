@@ -98,6 +98,20 @@ fn the_load_can_be_read_aloud() {
         told.push_str(&format!("{name}\n"));
         load::lines(&plan).iter().for_each(|line| told.push_str(&format!("  {line}\n")));
     }
+    let ladder = r#"
+[server.a]
+product = "mariadb"
+[[stream]]
+workload = "oltp_read_only"
+connections = 1
+[vary]
+"stream.rate" = [500, 1000, "100..2000 over 5s"]
+"stream.reconnect" = ["transaction", "statement"]
+"stream.connections" = [4, 1024]
+"#;
+    let study = study::parse("ladder", "ladder.toml", ladder, &Adjustments::default());
+    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    load::lines(&plan).iter().for_each(|line| told.push_str(&format!("{line}\n")));
     let all = r#"
 [server.a]
 product = "mariadb"
