@@ -171,6 +171,30 @@ fn every_kind_of_load_says_what_was_offered_and_what_came_of_it() {
 }
 
 #[test]
+fn a_workload_written_in_a_study_can_be_offered_by_itself() {
+    let server = NullServer::start(0).expect("a port");
+    let url = format!("mysql://user@{}/test", server.address());
+    let home = home();
+    let load = |name: &str, more: &[&str]| {
+        let flags =
+            ["--study", "background-pressure", "--url", &url, "-t", "300ms", "--warm-up", "0", "--json"];
+        output(home.path(), &[&["load", name], &flags[..], more].concat())
+    };
+    let mixed = load("reads_and_writes", &[]);
+    assert!(mixed.status.success(), "{}", stderr(&mixed));
+    let figures: Value = serde_json::from_str(&stdout(&mixed)).expect("JSON");
+    let kinds = figures["streams"][0]["by_transaction"].as_array().expect("transactions");
+    assert_eq!(kinds.iter().map(|kind| &kind["name"]).collect::<Vec<_>>(), ["read", "write"]);
+    let unknown = stderr(&load("writes", &[]));
+    assert!(
+        unknown.contains("`writes`") && unknown.contains("oltp_point_select, reads, reads_and_writes"),
+        "{unknown}"
+    );
+    let both = stderr(&load("reads", &["--rows", "5"]));
+    assert!(both.contains("--rows and --study exclude each other"), "{both}");
+}
+
+#[test]
 fn a_load_that_cannot_be_kept_up_is_marked_and_its_seconds_are_told() {
     // every reply takes 20 ms: 2 connections bear 100 in a second
     let slow = |_: u64, _: load::null::Asked<'_>| {

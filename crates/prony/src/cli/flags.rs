@@ -50,6 +50,13 @@ pub(super) struct WorkloadFlags {
 }
 
 impl WorkloadFlags {
+    /// The first that was given, as its flag.
+    pub(super) fn first(&self) -> Option<String> {
+        let (name, _) = self.given.first()?;
+        let shown = Options::table().iter().find(|info| info.name == *name).map_or(*name, flag_of);
+        Some(format!("--{}", shown.replace('_', "-")))
+    }
+
     /// What was given for an option of the table.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())

@@ -15,7 +15,7 @@ use crate::{
     report::{Format, number},
     run,
     store::Store,
-    study::{self, Adjustments},
+    study::{self, Adjustments, Study},
     telemetry::Machine,
 };
 use std::{
@@ -83,13 +83,17 @@ fn broken_off(error: &run::Error, begun: bool, id: i64) -> Failure {
 
 fn read(options: &StudyOptions) -> Result<Plan, Failure> {
     let adjustments = Adjustments { scale: options.scale.clone(), set: options.set.clone() };
-    let study = study::open(&options.study, &adjustments).map_err(|error| match error {
+    Ok(Plan::from_study(&open(&options.study, &adjustments)?))
+}
+
+/// Reads a study; its mistakes are shown in its own text.
+pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failure> {
+    study::open(name, adjustments).map_err(|error| match error {
         study::Error::Mistakes(mistakes) => {
             Failure::cannot_begin(mistakes.render(colour(&std::io::stderr())))
         }
         error => Failure::cannot_begin(chain(&error)),
-    })?;
-    Ok(Plan::from_study(&study))
+    })
 }
 
 /// The last run of this study, if its plan is the same, and the trials that it has.

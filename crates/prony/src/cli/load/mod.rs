@@ -110,7 +110,7 @@ fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
             .collect();
         return format!(
             "{shown}: {reason}\nmake the tables first: prony prepare {} --url '{shown}'{}",
-            options.workload,
+            options.prepared_as(),
             flags.concat()
         );
     }

@@ -3,18 +3,20 @@
 use super::super::{
     failure::{Failure, chain},
     flags::{DurationFlag, ServerFlags, WorkloadFlags},
+    run,
 };
 use crate::{
     arrival::{self, Parts},
     search::Objectives,
+    study::Adjustments,
     workload,
 };
 use clap::{Args, ValueEnum};
 use load::{
     Spec,
-    spec::{ConnectionMode, Gaps, Limit, Protocol, Rate, Scheduling, Stream, Target, Think},
+    spec::{ConnectionMode, Gaps, Limit, Protocol, Rate, Scheduling, Stream, Target, Think, Workload},
 };
-use std::{net::IpAddr, time::Duration};
+use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
 /// Without `--duration`: long enough for a first impression, and for a limit so long that it does not matter.
 const DURATION: Duration = Duration::from_secs(10);
@@ -26,10 +28,11 @@ const WARM_UP: Duration = Duration::from_secs(1);
 #[command(after_help = "Examples:\n  \
     prony load oltp_point_select --url mysql://user@127.0.0.1:3306/test --connections 64 --duration 10s\n  \
     prony load oltp_read_write --tables 4 --rows 50000 --connections 256 --json > result.json\n  \
-    prony load oltp_point_select -c 64 --rate 5000                      an open loop: 5000 starts in a second\n  \
+    prony load oltp_point_select -c 64 --rate 5000               an open loop\n  \
     prony load oltp_point_select -c 64 --rate '100..5000 over 60s' --report-interval 1s\n  \
-    prony load oltp_point_select -c 10000 --think exp:1s                mostly waiting, as people do\n  \
-    prony load oltp_point_select -c 4 --reconnect transaction           what a new connection costs\n  \
+    prony load oltp_point_select -c 10000 --think exp:1s         mostly waiting, as people do\n  \
+    prony load oltp_point_select -c 4 --reconnect transaction    what a new connection costs\n  \
+    prony load my_mix --study my.toml -c 64                      written in SQL in a study\n  \
     prony load oltp_read_write -c 64 --find-rate --objective 'p99 < 20ms, errors < 0.1%'\n  \
     PRONY_PASSWORD=... prony load oltp_read_only --url mysql://bench@db1/sbtest?ssl-mode=required\n\n\
     Rates:  1000 · 1000:10s,2000:10s (steps) · 100..5000 over 60s (ramp) · 1000 +- 500 every 60s (sine) · \
@@ -39,11 +42,12 @@ const WARM_UP: Duration = Duration::from_secs(1);
     The password comes from the URL, from PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three keep it \
     from other users of this machine.")]
 pub(in crate::cli) struct LoadOptions {
-    /// A built-in workload (`prony list workloads`)
+    /// A built-in workload (`prony list workloads`), or with --study one that a stream of that study has
     #[arg(value_name = "WORKLOAD")]
     pub(super) workload: String,
-    #[command(flatten)]
-    pub(super) server: ServerFlags,
+    /// Take the workload from this study, for instance one that is written there as [workload.NAME]
+    #[arg(long, value_name = "STUDY")]
+    study: Option<String>,
     /// How long to measure: 10s, 500ms, 2m [default: 10s; 1h where --transactions or --limit-rows ends it]
     #[arg(long, short = 't', visible_alias = "time", value_name = "TIME")]
     duration: Option<DurationFlag>,
@@ -69,6 +73,8 @@ pub(in crate::cli) struct LoadOptions {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) server: ServerFlags,
     #[command(flatten)]
     arrival: ArrivalFlags,
     #[command(flatten)]
@@ -208,8 +214,11 @@ impl LoadOptions {
     }
 
     fn stream(&self) -> Result<Stream, Failure> {
-        let workload = workload::builtin(&self.workload, &self.workload_options.options()?)
-            .map_err(Failure::cannot_begin)?;
+        let workload = match &self.study {
+            Some(study) => self.workload_of(study)?,
+            None => workload::builtin(&self.workload, &self.workload_options.options()?)
+                .map_err(Failure::cannot_begin)?,
+        };
         let protocol = match self.protocol {
             ProtocolFlag::Prepared => Protocol::Prepared,
             ProtocolFlag::Text => Protocol::Text,
@@ -229,6 +238,35 @@ impl LoadOptions {
             limit: self.limit(),
             ..Stream::new("main", workload, self.connection.connections)
         })
+    }
+
+    /// The workload as a stream of the study has it, with the study's tables and rows.
+    fn workload_of(&self, study: &str) -> Result<Workload, Failure> {
+        if let Some(flag) = self.workload_options.first() {
+            return Err(Failure::cannot_begin(format!(
+                "{flag} and --study exclude each other: the study says it"
+            )));
+        }
+        let study = run::open(study, &Adjustments::default())?;
+        let streams = study.treatments.iter().flat_map(|treatment| &treatment.streams);
+        let mut workloads: Vec<&Workload> = streams.map(|stream| &stream.workload).collect();
+        workloads.dedup_by_key(|workload| &workload.name);
+        let found = workloads.iter().find(|workload| workload.name == self.workload);
+        found.map(|workload| (*workload).clone()).ok_or_else(|| {
+            let names: BTreeSet<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            Failure::cannot_begin(format!(
+                "no stream of the study {} has the workload `{}`; they have {}",
+                study.name,
+                self.workload,
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// The built-in workload whose tables are needed: those that are written in a study work on the same.
+    pub(super) fn prepared_as(&self) -> &str {
+        if workload::find(&self.workload).is_ok() { &self.workload } else { "oltp_read_write" }
     }
 
     fn limit(&self) -> Option<Limit> {
