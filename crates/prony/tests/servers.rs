@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -300,19 +300,20 @@ fn ctrl_c_ends_a_fetch_as_an_interruption_and_leaves_neither_client_nor_half_a_s
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/server.tar", silent.local_addr().unwrap());
     add_entry(home, &format!("archive = {{ at = \"{url}\", sha256 = \"{}\" }}", "0".repeat(64)));
-    let mut fetching = prony(home, &["server", "fetch", "mine"]).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut client, _) = silent.accept().unwrap();
-    let pid = rustix::process::Pid::from_raw(i32::try_from(fetching.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let code = fetching.wait().unwrap().code();
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut fetching.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(
-        code == Some(130) && said.contains("interrupted") && !said.contains("cannot fetch"),
-        "{code:?} {said}"
-    );
-    assert_eq!(in_cache(home), Vec::<String>::new());
-    client.set_read_timeout(Some(WAIT)).unwrap();
-    let mut rest = Vec::new();
-    std::io::Read::read_to_end(&mut client, &mut rest).expect("the client's end of the connection is closed");
+    let study = "[server.a]\nproduct = \"mariadb\"\nversion = \"10.11\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 1\n";
+    fs::write(home.join("study.toml"), study).unwrap();
+    for arguments in [["server", "fetch", "mine"].as_slice(), &["run", "study.toml"]] {
+        let mut fetching = prony(home, arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut client, _) = silent.accept().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(fetching.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let code = fetching.wait().unwrap().code();
+        let mut said = String::new();
+        fetching.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let is_interruption = said.contains("interrupted") && !said.contains("cannot fetch");
+        assert!(code == Some(130) && is_interruption, "{arguments:?} {code:?} {said}");
+        assert_eq!(in_cache(home), Vec::<String>::new());
+        client.set_read_timeout(Some(WAIT)).unwrap();
+        client.read_to_end(&mut Vec::new()).expect("the client's end of the connection is closed");
+    }
 }

@@ -111,8 +111,13 @@ pub(super) fn manual(directory: Option<&Path>) -> Result<(), Failure> {
     let Some(directory) = directory else { return print(&render(command)) };
     std::fs::create_dir_all(directory)
         .map_err(|error| Failure::cannot_begin(format!("cannot make {}: {error}", directory.display())))?;
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+    let is_shown = |sub: &&clap::Command| !sub.is_hide_set() && sub.get_name() != "help";
+    for sub in command.get_subcommands().filter(is_shown) {
         let name = format!("prony-{}", sub.get_name());
+        for inner in sub.get_subcommands().filter(is_shown) {
+            let name = format!("{name}-{}", inner.get_name());
+            write(&directory.join(format!("{name}.1")), &render(inner.clone().name(name)))?;
+        }
         let page = render(sub.clone().name(name.clone()));
         write(&directory.join(format!("{name}.1")), &page)?;
     }
