@@ -368,9 +368,13 @@ impl Connection {
         bench.turn(now_ns);
         if std::mem::take(&mut self.under_way) {
             self.note_if_too_late(now_ns, bench);
-            bench.tally.batch.streams[self.stream].transactions[self.routine].errors += 1;
-            self.began_ns = None;
+            let batch = &mut bench.tally.batch.streams[self.stream];
+            batch.transactions[self.routine].errors += 1;
             let share = &mut bench.shares[self.stream];
+            if self.began_ns.take().is_none() {
+                // its connection could not be opened: it was tried, and is not still to be sent
+                share.started(self.due_ns, now_ns, &mut batch.schedule);
+            }
             share.busy -= 1;
             share.ended_ns = now_ns;
         }
