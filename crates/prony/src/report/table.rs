@@ -81,7 +81,7 @@ impl Remarks {
 /// A doubt with its level in front, where that is more than a doubt.
 fn remark(doubt: &Doubt, words: Words) -> String {
     if doubt.level == "invalid" {
-        format!("{}: {}", words.get("level", "invalid"), doubt.text)
+        words.fill("level", "invalid_because", &[("reason", &doubt.text)])
     } else {
         doubt.text.clone()
     }

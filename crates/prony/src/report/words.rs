@@ -188,7 +188,7 @@ impl Words {
         let name = |(about, server, at): &(String, &str, Vec<String>)| {
             let stretch = match axis.kind {
                 AxisKind::Names => self.fill("sentence", "at_names", &[("first", &self.some_of(at))]),
-                _ => self.places(axis, "at", &at.join(", "), ""),
+                _ => self.places(axis, "at", &self.listed(at), ""),
             };
             let place = if several || about.is_empty() {
                 self.fill("sentence", "point", &[("server", server), ("stretch", &stretch)])
@@ -209,8 +209,20 @@ impl Words {
         let key = if verdict(doubts) == Level::Invalid { "invalid" } else { "doubtful" };
         let reasons = self.doubts(doubts, false);
         let reasons: Vec<String> = reasons.iter().map(|doubt| capitalised(&doubt.text)).collect();
-        let places = [("points", &*names.join("; ")), ("reason", &reasons.join(" "))];
+        let places =
+            [("points", &*names.join(self.get("sentence", "semicolon"))), ("reason", &reasons.join(" "))];
         Sentence { about: String::new(), text: self.fill("sentence", key, &places) }
+    }
+
+    /// `8, 64 and 1,024`.
+    fn listed(self, texts: &[String]) -> String {
+        match texts.split_last() {
+            Some((last, before)) if !before.is_empty() => {
+                let before = before.join(self.get("sentence", "comma"));
+                format!("{before}{}{last}", self.get("sentence", "and"))
+            }
+            _ => texts.concat(),
+        }
     }
 
     /// Names, the first of them where they are many.
