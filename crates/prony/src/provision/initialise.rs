@@ -29,7 +29,7 @@ use std::{
 const INITIALISE_LIMIT: Duration = Duration::from_secs(180);
 
 /// Templates that are kept, of 60 to 150 MB each: enough for every server of the catalogue.
-const TEMPLATES_MAX: usize = 16;
+const TEMPLATES_MAX: usize = 24;
 
 /// Settings that the files made now must already have.
 const LASTING_SETTINGS: [&str; 10] = [
