@@ -44,7 +44,7 @@ pub(crate) struct Job {
     pub(crate) workload: &'static str,
     pub(crate) seconds: u32,
     pub(crate) rows: u64,
-    /// Transactions per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a time.
+    /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a time.
     pub(crate) expected_per_second: f64,
 }
 
@@ -59,8 +59,8 @@ impl Job {
 /// What a participant reached in one round.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Figures {
-    /// Transactions; a point select is one.
-    pub(crate) transactions_per_second: f64,
+    /// Statements of all kinds that ended well. Not transactions: with thousands of connections one takes longer than a run.
+    pub(crate) queries_per_second: f64,
     pub(crate) cpu_us_per_query: f64,
     pub(crate) memory_mb: f64,
 }
@@ -121,12 +121,12 @@ impl Entrant {
             Tool::MysqlSlap => slap_figures(&measured.text),
             Tool::GoYcsb => go_ycsb_figures(&measured.text),
         };
-        let Some(read) = read.filter(|read| read.transactions_per_second > 0.0) else {
+        let Some(read) = read.filter(|read| read.queries_per_second > 0.0) else {
             let said: Vec<_> = measured.text.lines().rev().take(3).collect();
             return Err(format!("said something else: {}", said.join(" / ")));
         };
         Ok(Figures {
-            transactions_per_second: read.transactions_per_second,
+            queries_per_second: read.queries_per_second,
             cpu_us_per_query: read.cpu_us_per_query.unwrap_or(measured.cpu_s * 1e6 / read.queries),
             memory_mb: measured.memory_mb,
         })
@@ -234,7 +234,7 @@ fn go_ycsb(verb: &str, job: &Job, threads: u32) -> Command {
 
 /// What a program says itself.
 struct Said {
-    transactions_per_second: f64,
+    queries_per_second: f64,
     queries: f64,
     /// Where the CPU time of the whole life is of no use because a warm-up is in it.
     cpu_us_per_query: Option<f64>,
@@ -243,13 +243,11 @@ struct Said {
 fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
     let figures: serde_json::Value = serde_json::from_str(text).ok()?;
     let number = |name: &str| figures.get(name)?.as_f64();
+    let queries =
+        figures["streams"].as_array()?.iter().filter_map(|stream| stream["statements"].as_f64()).sum();
     Some(Said {
-        transactions_per_second: number("transactions_per_second")?,
-        queries: figures["streams"]
-            .as_array()?
-            .iter()
-            .filter_map(|stream| stream["statements"].as_f64())
-            .sum(),
+        queries_per_second: queries / number("interval_s")?,
+        queries,
         cpu_us_per_query: number("client_cpu_us_per_statement").filter(|_| warmed_up),
     })
 }
@@ -257,7 +255,7 @@ fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
 fn raw_figures(text: &str) -> Option<Said> {
     let (replies, seconds) = text.trim().split_once(' ')?;
     let (replies, seconds): (f64, f64) = (replies.parse().ok()?, seconds.parse().ok()?);
-    Some(Said { transactions_per_second: replies / seconds, queries: replies, cpu_us_per_query: None })
+    Some(Said { queries_per_second: replies / seconds, queries: replies, cpu_us_per_query: None })
 }
 
 fn sysbench_figures(text: &str) -> Option<Said> {
@@ -265,12 +263,8 @@ fn sysbench_figures(text: &str) -> Option<Said> {
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix(label))?;
         line.trim_start().split([' ', 's']).next()?.parse::<f64>().ok()
     };
-    let time_s = number("total time:")?;
-    Some(Said {
-        transactions_per_second: number("transactions:")? / time_s,
-        queries: number("total:")?,
-        cpu_us_per_query: None,
-    })
+    let (queries, time_s) = (number("total:")?, number("total time:")?);
+    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None })
 }
 
 fn slap_figures(text: &str) -> Option<Said> {
@@ -281,7 +275,7 @@ fn slap_figures(text: &str) -> Option<Said> {
     let queries =
         number("Number of clients running queries:")? * number("Average number of queries per client:")?;
     let time_s = number("Average number of seconds to run all queries:")?;
-    Some(Said { transactions_per_second: queries / time_s, queries, cpu_us_per_query: None })
+    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None })
 }
 
 /// `READ   - Takes(s): 3.0, Count: 150000, OPS: 50000.1, Avg(us): ...`; the last such line is about the whole run.
@@ -289,5 +283,5 @@ fn go_ycsb_figures(text: &str) -> Option<Said> {
     let line = text.lines().rfind(|line| line.starts_with("READ "))?;
     let number = |label: &str| line.split_once(label)?.1.trim().split(',').next()?.parse::<f64>().ok();
     let queries = number("Count:")?;
-    Some(Said { transactions_per_second: number("OPS:")?, queries, cpu_us_per_query: None })
+    Some(Said { queries_per_second: number("OPS:")?, queries, cpu_us_per_query: None })
 }

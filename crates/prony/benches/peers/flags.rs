@@ -26,7 +26,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,4,16,64,256,1024,4096")]
     pub(crate) connections: Vec<u32>,
     /// Connections at MariaDB of mysqlslap and go-ycsb
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64,256,1024")]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,64,1024")]
     pub(crate) others_connections: Vec<u32>,
     /// Rows of the table at MariaDB
     #[arg(long, value_name = "N", default_value_t = 10_000)]

@@ -64,7 +64,7 @@ impl Heat {
                 }
                 match entrants[index].run(&job) {
                     Ok(figures) => {
-                        job.expected_per_second = figures.transactions_per_second;
+                        job.expected_per_second = figures.queries_per_second;
                         result.rounds.push(figures);
                     }
                     Err(words) => result.failure = Some(words),

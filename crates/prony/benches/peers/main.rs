@@ -116,18 +116,18 @@ impl<'a> Bench<'a> {
     /// Runs the heats of a section, saves after each, prints all in the end.
     fn section(&mut self, section: Section, heats: &[(u32, Vec<Entrant>)], job: &Job) -> Result<(), String> {
         eprintln!("{}:", section.title);
-        let (at, unit) = (self.page.sections.len(), section.unit);
+        let at = self.page.sections.len();
         self.page.sections.push(section);
         for (connections, entrants) in heats {
             eprint!("  {connections} connections");
             let heat = Heat::run(*connections, entrants, job, self.flags.rounds);
             for (index, results) in heat.results.iter().enumerate() {
-                match heat.spread(index, |figures| figures.transactions_per_second) {
+                match heat.spread(index, |figures| figures.queries_per_second) {
                     Some(spread) => eprint!(", {} {:.0}", results.label, spread.median),
                     None => eprint!(", {} failed", results.label),
                 }
             }
-            eprintln!(" {unit}");
+            eprintln!(" queries/s");
             self.page.sections[at].heats.push(heat);
             self.page.save().map_err(|error| format!("the result cannot be written: {error}"))?;
         }
@@ -159,7 +159,6 @@ impl<'a> Bench<'a> {
                  bytes are counted."
                     .to_owned(),
             ],
-            unit: "queries/s",
             heats: Vec::new(),
             comparisons,
         };
@@ -182,7 +181,6 @@ impl<'a> Bench<'a> {
         let section = Section {
             title: "Null server, very many connections of Prony".to_owned(),
             remarks: vec!["CPU time is that of the measurement interval.".to_owned()],
-            unit: "queries/s",
             heats: Vec::new(),
             comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::scale }],
         };
@@ -209,7 +207,6 @@ impl<'a> Bench<'a> {
                  are processors for more workers and for the server."
                     .to_owned(),
             ],
-            unit: "queries/s",
             heats: Vec::new(),
             comparisons: Vec::new(),
         };
@@ -242,7 +239,6 @@ impl<'a> Bench<'a> {
                  Prony gets a warm-up; its CPU time is that of the measurement interval.",
                 whole_rows(self.flags.rows)
             )],
-            unit: if workload == READ_WRITE { "transactions/s" } else { "queries/s" },
             heats: Vec::new(),
             comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::real_server }],
         };
@@ -266,7 +262,6 @@ impl<'a> Bench<'a> {
                  measures no latency of single queries."
                     .to_owned(),
             ],
-            unit: "queries/s",
             heats: Vec::new(),
             comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::none }],
         };
@@ -294,7 +289,6 @@ impl<'a> Bench<'a> {
                  key in place of an integer."
                     .to_owned(),
             ],
-            unit: "queries/s",
             heats: Vec::new(),
             comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::none }],
         };

@@ -22,8 +22,6 @@ pub(crate) struct Section {
     pub(crate) title: String,
     /// What is to be known before the tables are read.
     pub(crate) remarks: Vec<String>,
-    /// What is counted in a second.
-    pub(crate) unit: &'static str,
     pub(crate) heats: Vec<Heat>,
     /// None: all participants are compared with the first, and nothing is promised.
     #[serde(skip)]
@@ -40,7 +38,7 @@ pub(crate) struct Verdict {
     pub(crate) is_met: bool,
 }
 
-const THROUGHPUT: Measure = |figures: &Figures| figures.transactions_per_second;
+const THROUGHPUT: Measure = |figures: &Figures| figures.queries_per_second;
 const CPU: Measure = |figures: &Figures| figures.cpu_us_per_query;
 const MEMORY: Measure = |figures: &Figures| figures.memory_mb;
 
@@ -80,7 +78,7 @@ impl Section {
     /// All participants of a heat, compared with the first.
     fn by_participant(&self, heat: &Heat) -> Table {
         let first = format!("ratio to {} (rounds)", self.label(0));
-        let mut table = Table::new(&["", self.unit, &first, "CPU us/query", &first, "MB"]);
+        let mut table = Table::new(&["", "queries/s", &first, "CPU us/query", &first, "MB"]);
         for (index, results) in heat.results.iter().enumerate() {
             let median = |measure, digits: usize| {
                 heat.spread(index, measure)
@@ -108,7 +106,7 @@ impl Section {
     fn table(&self, comparison: Comparison) -> Table {
         let Comparison { ours, theirs, .. } = comparison;
         let (us, them) = (self.label(ours), self.label(theirs));
-        let (per_second, cpu, memory) = (self.unit, "CPU us/query", "MB");
+        let (per_second, cpu, memory) = ("queries/s", "CPU us/query", "MB");
         let mut table = Table::new(&[
             "connections",
             &format!("{them} {per_second}"),
