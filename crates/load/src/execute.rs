@@ -139,7 +139,9 @@ impl Connection {
         let share = &mut bench.shares[self.stream];
         share.busy -= 1;
         share.ended_ns = now_ns;
-        share.watch.success(now_ns);
+        if !bench.tally.over {
+            share.watch.success(now_ns);
+        }
         self.be_ready(now_ns, bench);
     }
 

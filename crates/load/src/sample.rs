@@ -269,7 +269,7 @@ impl Connects {
     }
 }
 
-/// A time in which a stream had no success, from its first failure on.
+/// A time of 0.1 s or longer in which a stream had no success, from its first failure on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// The first failure, since the load began.
