@@ -3,10 +3,10 @@
 //! engine nor clock.
 //!
 //! 1. *Bracket*: from a first guess up or down by a factor, until one rate keeps the objective and one does not.
-//! 2. *Narrow*: halve the bracket (in logarithms) until its ends are [`RESOLUTION`] apart. A result so close to its limit
+//! 2. *Narrow*: halve the bracket (in logarithms) until its ends are `RESOLUTION` apart. A result so close to its limit
 //!    that noise may have decided is asked again, and the majority counts.
 //! 3. *Confirm*: longer loads at the lower end must all keep it; otherwise a step down, each longer than the last.
-//! 4. *Above*: at [`ABOVE`] times that rate most loads must break it; otherwise that rate is to be confirmed.
+//! 4. *Above*: at `ABOVE` times that rate most loads must break it; otherwise that rate is to be confirmed.
 
 mod objective;
 

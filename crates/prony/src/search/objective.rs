@@ -64,7 +64,7 @@ impl Objectives {
         self.0.iter()
     }
 
-    /// Transactions that are needed for a first idea of the rarest of the quantiles: [`TAIL`] beyond it.
+    /// Transactions that are needed for a first idea of the rarest of the quantiles: `TAIL` beyond it.
     #[must_use]
     pub fn transactions_needed(&self) -> f64 {
         let needed = self.0.iter().map(|objective| match objective.metric {
