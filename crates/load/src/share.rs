@@ -194,10 +194,17 @@ impl<'a> Share<'a> {
 
     /// When connection `number`, which is this worker's, is due for the first time.
     pub(crate) fn first_due_ns(&mut self, number: u32) -> u64 {
-        let Pace::Paced { every_ns, firsts_ns, .. } = &mut self.pace else { return self.begin_ns };
-        let phase = u128::from(*every_ns) * u128::from(number) / u128::from(self.deal.connections.max(1));
+        // with pauses, too: otherwise all connections would go on coming at the same moment
+        let period_ns = match &self.pace {
+            Pace::Paced { every_ns, .. } => *every_ns,
+            Pace::Think(Think::Fixed(pause) | Think::Exponential(pause)) => pause.as_nanos() as u64,
+            Pace::Closed | Pace::Open { .. } => return self.begin_ns,
+        };
+        let phase = u128::from(period_ns) * u128::from(number) / u128::from(self.deal.connections.max(1));
         let first = self.begin_ns + phase as u64;
-        firsts_ns.push(first);
+        if let Pace::Paced { firsts_ns, .. } = &mut self.pace {
+            firsts_ns.push(first);
+        }
         first
     }
 

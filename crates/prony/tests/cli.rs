@@ -154,6 +154,9 @@ fn every_kind_of_load_says_what_was_offered_and_what_came_of_it() {
     let paced = load("-c 4 -t 2s --pace 50ms");
     let offered = paced["streams"][0]["schedule"]["offered"].as_u64().expect("a count");
     assert!((156..=164).contains(&offered), "4 connections, 20 a second, 2 s: {offered}");
+    // 20 connections with pauses of 10 s do not all come at once: 2 in a second
+    let thinking = load("-c 20 -t 2s --think 10s");
+    assert!(thinking["streams"][0]["transactions"].as_u64() <= Some(6), "{thinking}");
     let limited = load("-c 3 --transactions 1000");
     assert_eq!(limited["streams"][0]["transactions"], 1000);
     assert_eq!(limited["streams"][0]["limit_reached"], true);
