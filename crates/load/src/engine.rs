@@ -73,7 +73,7 @@ pub enum Error {
         reason: String,
     },
     /// Not all connections could be opened.
-    #[error("only {opened} of {wanted} connections to {address} could be opened: {reason} (error {code})")]
+    #[error("only {opened} of {wanted} connections to {address} could be opened: {reason}")]
     Opening {
         /// Where.
         address: String,

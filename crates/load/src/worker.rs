@@ -420,8 +420,11 @@ impl<'a> Worker<'a> {
                 let (code, state) = loss.code();
                 self.bench.count_error(connection.stream, code, state, &loss.to_string(), now_ns);
             } else {
-                let _ =
-                    self.messages.send(Message::NotOpened { loss: loss.to_string(), code: loss.code().0 });
+                let code = loss.code().0;
+                // a server's refusal names its code itself
+                let says_code = matches!(loss, Loss::Wire(wire::Error::Server { .. }));
+                let text = if says_code { loss.to_string() } else { format!("{loss} (error {code})") };
+                let _ = self.messages.send(Message::NotOpened { loss: text, code });
             }
         }
         let doublings = connection.failures().min(8);

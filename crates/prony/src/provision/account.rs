@@ -2,8 +2,9 @@
 
 use super::software::Software;
 
-/// Over the socket it comes from the first, over TCP from the second; with names resolved always from the first.
-pub(super) const ACCOUNT_HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
+/// Over the socket it comes from the first, over TCP from the second, whichever of this machine's own addresses a load
+/// connects from; with names resolved from the first.
+const ACCOUNT_HOSTS: [&str; 2] = ["localhost", "127.%"];
 
 /// SQL for the server's `init_file`, a statement on each line: Prony's account with `password`, its `schema`, and no way in for others.
 /// The binary log stays free of it.

@@ -6,7 +6,6 @@
 
 use super::{
     Error, Places,
-    account::ACCOUNT_HOSTS,
     files::{make_private, remove_if_there, write_private},
     initialise,
     instance::STOP_LIMIT,
@@ -281,9 +280,8 @@ fn finish(
     password: &str,
 ) -> Result<(), Error> {
     super::log_in(&launch::target(launched.port, password))?;
-    let host = ACCOUNT_HOSTS[1];
     let text = format!(
-        "# How to log in; made by Prony.\n[client]\nuser = {ACCOUNT}\npassword = {password}\nhost = {host}\nport = {}\n\
+        "# How to log in; made by Prony.\n[client]\nuser = {ACCOUNT}\npassword = {password}\nhost = 127.0.0.1\nport = {}\n\
          socket = {}\n\n[mysql]\ndatabase = {SCHEMA}\n",
         launched.port,
         launched.socket.display()

@@ -58,8 +58,16 @@ fn once(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> 
         End::Interrupted => {
             Err(Failure::interrupted("interrupted: the figures are about the time until then"))
         }
+        _ if ended_in_an_outage(&outcome) => Err(Failure::failed(
+            "the server went away and did not come back: the figures are about a load that broke off",
+        )),
         _ => Ok(()),
     }
+}
+
+/// Whether nothing worked any more at the end.
+fn ended_in_an_outage(outcome: &Outcome) -> bool {
+    outcome.streams.iter().any(|stream| stream.outages.last().is_some_and(|outage| !outage.recovered))
 }
 
 /// Carries one load out; one that the server made impossible is a failure with what to do about it.
