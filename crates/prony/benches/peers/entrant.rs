@@ -34,6 +34,8 @@ pub(crate) struct Entrant {
     pub(crate) warm_up_s: u32,
     /// Prony does what mysqlslap can: text, and always the same row.
     pub(crate) like_slap: bool,
+    /// Scheduling policy of Prony's workers, and starts per second of an open loop.
+    pub(crate) policy: Option<(&'static str, Option<u32>)>,
 }
 
 /// What all of a heat have in common.
@@ -63,6 +65,8 @@ pub(crate) struct Figures {
     pub(crate) queries_per_second: f64,
     pub(crate) cpu_us_per_query: f64,
     pub(crate) memory_mb: f64,
+    /// Where Prony keeps a schedule: median and 99 % of the response time, and of its own delay, ms.
+    pub(crate) schedule_ms: Option<[f64; 4]>,
 }
 
 impl Tool {
@@ -97,7 +101,7 @@ impl Entrant {
             Tool::GoYcsb => "go-ycsb",
         };
         let label = label.to_owned();
-        Self { label, tool, connections, workers: None, warm_up_s: 0, like_slap: false }
+        Self { label, tool, connections, workers: None, warm_up_s: 0, like_slap: false, policy: None }
     }
 
     /// One round.
@@ -129,6 +133,7 @@ impl Entrant {
             queries_per_second: read.queries_per_second,
             cpu_us_per_query: read.cpu_us_per_query.unwrap_or(measured.cpu_s * 1e6 / read.queries),
             memory_mb: measured.memory_mb,
+            schedule_ms: read.schedule_ms,
         })
     }
 
@@ -142,6 +147,10 @@ impl Entrant {
         command.args(["--warm-up", &format!("{}s", self.warm_up_s)]);
         command.args(["--duration", &format!("{}s", job.seconds)]);
         command.args(["--protocol", if self.like_slap { "text" } else { "prepared" }]);
+        if let Some((scheduling, rate)) = self.policy {
+            command.args(["--scheduling", scheduling]);
+            command.args(rate.iter().flat_map(|rate| ["--rate".to_owned(), rate.to_string()]));
+        }
         command.args(self.workers.iter().flat_map(|workers| ["--workers".to_owned(), workers.to_string()]));
         command
     }
@@ -238,6 +247,7 @@ struct Said {
     queries: f64,
     /// Where the CPU time of the whole life is of no use because a warm-up is in it.
     cpu_us_per_query: Option<f64>,
+    schedule_ms: Option<[f64; 4]>,
 }
 
 fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
@@ -245,17 +255,32 @@ fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
     let number = |name: &str| figures.get(name)?.as_f64();
     let queries =
         figures["streams"].as_array()?.iter().filter_map(|stream| stream["statements"].as_f64()).sum();
+    let schedule_ms = ["p50_ms", "p99_ms"].map(|quantile| {
+        let response = &figures["streams"][0]["latency"]["response"][quantile];
+        response.as_f64().zip(figures["timing"]["send_delay"][quantile].as_f64())
+    });
     Some(Said {
         queries_per_second: queries / number("interval_s")?,
         queries,
         cpu_us_per_query: number("client_cpu_us_per_statement").filter(|_| warmed_up),
+        schedule_ms: match schedule_ms {
+            [Some((response_p50, delay_p50)), Some((response_p99, delay_p99))] => {
+                Some([response_p50, response_p99, delay_p50, delay_p99])
+            }
+            _ => None,
+        },
     })
 }
 
 fn raw_figures(text: &str) -> Option<Said> {
     let (replies, seconds) = text.trim().split_once(' ')?;
     let (replies, seconds): (f64, f64) = (replies.parse().ok()?, seconds.parse().ok()?);
-    Some(Said { queries_per_second: replies / seconds, queries: replies, cpu_us_per_query: None })
+    Some(Said {
+        queries_per_second: replies / seconds,
+        queries: replies,
+        cpu_us_per_query: None,
+        schedule_ms: None,
+    })
 }
 
 fn sysbench_figures(text: &str) -> Option<Said> {
@@ -264,7 +289,7 @@ fn sysbench_figures(text: &str) -> Option<Said> {
         line.trim_start().split([' ', 's']).next()?.parse::<f64>().ok()
     };
     let (queries, time_s) = (number("total:")?, number("total time:")?);
-    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None })
+    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None, schedule_ms: None })
 }
 
 fn slap_figures(text: &str) -> Option<Said> {
@@ -275,7 +300,7 @@ fn slap_figures(text: &str) -> Option<Said> {
     let queries =
         number("Number of clients running queries:")? * number("Average number of queries per client:")?;
     let time_s = number("Average number of seconds to run all queries:")?;
-    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None })
+    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None, schedule_ms: None })
 }
 
 /// `READ   - Takes(s): 3.0, Count: 150000, OPS: 50000.1, Avg(us): ...`; the last such line is about the whole run.
@@ -283,5 +308,5 @@ fn go_ycsb_figures(text: &str) -> Option<Said> {
     let line = text.lines().rfind(|line| line.starts_with("READ "))?;
     let number = |label: &str| line.split_once(label)?.1.trim().split(',').next()?.parse::<f64>().ok();
     let queries = number("Count:")?;
-    Some(Said { queries_per_second: number("OPS:")?, queries, cpu_us_per_query: None })
+    Some(Said { queries_per_second: number("OPS:")?, queries, cpu_us_per_query: None, schedule_ms: None })
 }

@@ -75,6 +75,8 @@ pub(crate) enum Part {
     ReadWrite,
     /// mysqlslap and go-ycsb on MariaDB
     Others,
+    /// Scheduling policies of Prony's workers on MariaDB
+    Policy,
 }
 
 impl Flags {

@@ -26,6 +26,9 @@ const POINT_SELECT: &str = "oltp_point_select";
 const READ_WRITE: &str = "oltp_read_write";
 /// Connections with which very many are compared.
 const FEW: u32 = 512;
+/// Connections and rates of open loops with which scheduling policies are compared.
+const POLICY_CONNECTIONS: u32 = 16;
+const POLICY_RATES: [u32; 2] = [500, 5000];
 /// Numbers of workers that are compared.
 const WORKERS: [usize; 4] = [1, 2, 3, 4];
 /// Connections while workers are compared.
@@ -62,7 +65,10 @@ fn measure(flags: &Flags) -> Result<(), String> {
         bench.many_connections(&null.site)?;
         bench.workers(&null.site)?;
     }
-    if [Part::PointSelect, Part::ReadWrite, Part::Others].into_iter().any(|part| flags.wants(part)) {
+    if [Part::PointSelect, Part::ReadWrite, Part::Others, Part::Policy]
+        .into_iter()
+        .any(|part| flags.wants(part))
+    {
         let most = flags.connections.iter().chain(&flags.others_connections).max().copied().unwrap_or(1);
         match MariaDb::start(&flags.mariadb, most, flags.rows) {
             Ok(server) => bench.mariadb(&server)?,
@@ -224,6 +230,36 @@ impl<'a> Bench<'a> {
         if self.flags.wants(Part::Others) {
             self.against_mysqlslap(server)?;
             self.against_go_ycsb(server)?;
+        }
+        if self.flags.wants(Part::Policy) {
+            self.policies(server)?;
+        }
+        Ok(())
+    }
+
+    /// What SCHED_BATCH does to a closed loop, and to an open one that has times to keep.
+    fn policies(&mut self, server: &MariaDb) -> Result<(), String> {
+        let kinds = [("closed loop".to_owned(), None)]
+            .into_iter()
+            .chain(POLICY_RATES.map(|rate| (format!("open loop at {rate}/s (Poisson)"), Some(rate))));
+        for (kind, rate) in kinds {
+            let entrant = |scheduling: &'static str, label: &str| Entrant {
+                label: label.to_owned(),
+                policy: Some((scheduling, rate)),
+                ..warmed(POLICY_CONNECTIONS)
+            };
+            let section = Section {
+                title: format!("{}, point select, scheduling of Prony's workers: {kind}", server.name),
+                remarks: vec![format!(
+                    "{POLICY_CONNECTIONS} connections. By default workers run under SCHED_BATCH in closed loops and under \
+                     SCHED_OTHER where starts have times to keep."
+                )],
+                heats: Vec::new(),
+                comparisons: Vec::new(),
+            };
+            let entrants = vec![entrant("batch", "SCHED_BATCH"), entrant("normal", "SCHED_OTHER")];
+            let job = self.job(&server.site, POINT_SELECT);
+            self.section(section, &[(POLICY_CONNECTIONS, entrants)], &job)?;
         }
         Ok(())
     }

@@ -78,7 +78,18 @@ impl Section {
     /// All participants of a heat, compared with the first.
     fn by_participant(&self, heat: &Heat) -> Table {
         let first = format!("ratio to {} (rounds)", self.label(0));
-        let mut table = Table::new(&["", "queries/s", &first, "CPU us/query", &first, "MB"]);
+        let mut table = Table::new(&[
+            "",
+            "queries/s",
+            &first,
+            "CPU us/query",
+            &first,
+            "MB",
+            "response p50 ms",
+            "p99 ms",
+            "own delay p50 ms",
+            "p99 ms",
+        ]);
         for (index, results) in heat.results.iter().enumerate() {
             let median = |measure, digits: usize| {
                 heat.spread(index, measure)
@@ -87,16 +98,22 @@ impl Section {
             let ratio = |measure| heat.ratio(index, 0, measure).map_or("-".to_owned(), shown);
             let throughput =
                 heat.spread(index, THROUGHPUT).map_or("-".to_owned(), |spread| whole(spread.median));
-            table.add(vec![
+            let mut row = vec![
                 results.label.clone(),
                 throughput,
                 ratio(THROUGHPUT),
                 median(CPU, 2),
                 ratio(CPU),
                 median(MEMORY, 1),
-            ]);
+            ];
+            row.extend((0..4).map(|place| {
+                let of_rounds = results.rounds.iter().filter_map(|figures| Some(figures.schedule_ms?[place]));
+                Spread::of(of_rounds.collect())
+                    .map_or(String::new(), |spread| format!("{:.3}", spread.median))
+            }));
+            table.add(row);
         }
-        table
+        table.without_empty_columns()
     }
 
     fn label(&self, index: usize) -> &str {
