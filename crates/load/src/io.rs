@@ -103,10 +103,13 @@ impl Events {
     ///
     /// # Errors
     /// If `poll` is no epoll descriptor.
-    pub fn wait(&mut self, poll: BorrowedFd<'_>, limit: Duration) -> io::Result<()> {
+    pub fn wait(&mut self, poll: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result<()> {
         self.raw.clear();
-        let count =
-            if self.is_coarse { self.wait_milliseconds(poll, limit) } else { self.wait_exactly(poll, limit) };
+        let count = match limit {
+            Some(limit) if !self.is_coarse => self.wait_exactly(poll, limit),
+            Some(limit) => self.wait_milliseconds(poll, limit.as_millis().min(1_000_000) as libc::c_int),
+            None => self.wait_milliseconds(poll, -1),
+        };
         if count >= 0 {
             // SAFETY: the kernel has written so many events, which is not more than there is room for.
             unsafe { self.raw.set_len(count as usize) };
@@ -142,8 +145,8 @@ impl Events {
         }
     }
 
-    fn wait_milliseconds(&mut self, poll: BorrowedFd<'_>, limit: Duration) -> libc::c_long {
-        let limit = limit.as_millis().min(1_000_000) as libc::c_int;
+    /// A `limit` below 0: none.
+    fn wait_milliseconds(&mut self, poll: BorrowedFd<'_>, limit: libc::c_int) -> libc::c_long {
         // SAFETY: as above.
         let count = unsafe {
             libc::epoll_wait(
@@ -197,7 +200,7 @@ mod tests {
             let shortest = (0..50)
                 .map(|_| {
                     let begun = std::time::Instant::now();
-                    events.wait(poll.as_fd(), Duration::from_micros(1_300)).expect("waits");
+                    events.wait(poll.as_fd(), Some(Duration::from_micros(1_300))).expect("waits");
                     begun.elapsed()
                 })
                 .min()

@@ -17,6 +17,10 @@ use rustix::{
     event::epoll,
     fd::{AsFd as _, OwnedFd},
     thread::set_current_timer_slack,
+    time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    },
 };
 use std::{
     cmp::Reverse,
@@ -41,6 +45,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(2);
 const LOOK_UP: Duration = Duration::from_millis(100);
 /// Token of the descriptor that wakes the worker.
 const WAKE: u64 = u64::MAX;
+/// Token of the timer that wakes it regularly.
+const TICK: u64 = u64::MAX - 1;
 
 /// Transactions of an open loop that are begun before replies are looked at again.
 const CALLS_AT_ONCE: usize = 64;
@@ -99,6 +105,8 @@ pub(crate) struct Worker<'a> {
     told_done: Vec<bool>,
     /// Whether the end was moved to an earlier time.
     is_cut: bool,
+    /// Whether something other than a reply is waited for.
+    keeps_times: bool,
     usage_at_start: Option<Usage>,
 }
 
@@ -126,6 +134,7 @@ impl<'a> Worker<'a> {
             swept_ns: 0,
             told_done: vec![false; programs.len()],
             is_cut: false,
+            keeps_times: true,
             usage_at_start: None,
         }
     }
@@ -140,9 +149,11 @@ impl<'a> Worker<'a> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&poll, &*self.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
+        let tick = self.tick(&poll)?;
         let mut drained_ns = u64::MAX;
         loop {
-            let now_ns = self.bench.now_ns();
+            // where nothing has a time to keep, that of the last wake-up is near enough: every reply reads the clock itself
+            let now_ns = if self.keeps_times { self.bench.now_ns() } else { self.bench.woken_ns };
             self.bench.turn(now_ns);
             if !self.bench.stopping {
                 self.look_up(now_ns);
@@ -157,10 +168,14 @@ impl<'a> Worker<'a> {
             if self.bench.stopping && (now_ns >= drained_ns || self.is_quiet()) {
                 break;
             }
-            events.wait(poll.as_fd(), self.patience(drained_ns))?;
+            let patience = self.patience(drained_ns);
+            events.wait(poll.as_fd(), patience)?;
             self.bench.woken_ns = self.bench.now_ns();
             for index in 0..events.count() {
-                self.serve(&poll, events.at(index));
+                match events.at(index) {
+                    (TICK, _) => self.control.acknowledge(&tick),
+                    event => self.serve(&poll, event),
+                }
             }
         }
         Ok(self.finish())
@@ -289,9 +304,20 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// How long events may be waited for until something else is to be done.
-    fn patience(&self, drained_ns: u64) -> Duration {
-        let mut until_ns = self.bench.tally.end_ns().min(drained_ns);
+    /// A timer that wakes the worker every [`LOOK_UP`], so that a wait need not arm one of its own: between two replies of a
+    /// closed loop that would be a good part of the work.
+    fn tick(&self, poll: &OwnedFd) -> std::io::Result<OwnedFd> {
+        let tick = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let every = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+        let setting = Itimerspec { it_interval: every, it_value: every };
+        timerfd_settime(&tick, TimerfdTimerFlags::empty(), &setting)?;
+        epoll::add(poll, &tick, epoll::EventData::new_u64(TICK), epoll::EventFlags::IN)?;
+        Ok(tick)
+    }
+
+    /// How long events may be waited for until something else is to be done; `None`: until the next tick.
+    fn patience(&mut self, drained_ns: u64) -> Option<Duration> {
+        let mut until_ns = drained_ns;
         if !self.bench.stopping {
             let timer_ns = self.bench.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
             until_ns = until_ns.min(timer_ns).min(self.open_ns_waited_for());
@@ -301,7 +327,9 @@ impl<'a> Worker<'a> {
                 }
             }
         }
-        Duration::from_nanos(until_ns.saturating_sub(self.bench.now_ns())).min(LOOK_UP)
+        self.keeps_times = until_ns != u64::MAX;
+        let wait_ns = self.keeps_times.then(|| until_ns.saturating_sub(self.bench.now_ns()))?;
+        Some(Duration::from_nanos(wait_ns)).filter(|&wait| wait < LOOK_UP)
     }
 
     /// When the next connection may be opened, where one waits only for that.
