@@ -1,21 +1,15 @@
 //! The servers that are loaded: the null server in a process of its own, and a MariaDB that Prony fetches and starts.
 
-use load::{null::NullServer, spec::Address};
+use load::spec::Address;
 use prony::{
+    calibrate::NullProcess,
     dataset,
     plan::{ServerPlan, ServerSource},
     provision::{Places, Provisioner, Server},
     workload::{self, Options},
 };
-use std::{
-    net::{SocketAddr, TcpStream},
-    process::{Child, Command},
-    sync::atomic::AtomicBool,
-    thread,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::Path, sync::atomic::AtomicBool};
 
-const PAUSE: Duration = Duration::from_millis(20);
 /// Threads that fill the tables.
 const LOADERS: u32 = 2;
 
@@ -27,9 +21,10 @@ pub(crate) struct Site {
     pub(crate) password: String,
 }
 
-/// A null server in a process of its own; ends when dropped.
+/// A null server in a process of its own; ends when dropped, or with the bench.
 pub(crate) struct Null {
-    child: Child,
+    /// Held for its end.
+    _process: NullProcess,
     pub(crate) site: Site,
 }
 
@@ -37,24 +32,9 @@ impl Null {
     /// # Errors
     /// If it cannot be started.
     pub(crate) fn start() -> std::io::Result<Self> {
-        // a port that was free a moment ago: the server itself is to be another process
-        let address = NullServer::start(0)?.address();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
-        let child = command.args(["null-server", "--port", &address.port().to_string()]).spawn()?;
-        let site = Site { address, user: "bench".to_owned(), password: String::new() };
-        let null = Self { child, site };
-        while TcpStream::connect(address).is_err() {
-            thread::sleep(PAUSE);
-        }
-        Ok(null)
-    }
-}
-
-impl Drop for Null {
-    fn drop(&mut self) {
-        // it may have ended by itself; either way nothing stays
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let process = NullProcess::start(Path::new(env!("CARGO_BIN_EXE_prony")))?;
+        let site = Site { address: process.address(), user: "bench".to_owned(), password: String::new() };
+        Ok(Self { _process: process, site })
     }
 }
 
