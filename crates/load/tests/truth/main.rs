@@ -2,6 +2,8 @@
 //! figures that theory gives. Bounds are those that cannot be otherwise, widened to the side to which a busy machine
 //! can push.
 
+mod counting;
+#[path = "../support/mod.rs"]
 mod support;
 
 use load::{

@@ -1,49 +1,20 @@
 //! The engine against a scripted server: what it counts, what it measures, how it ends when things break.
 
+use crate::support::{self, run, select, statement, workload};
 use load::{
-    Outcome, Progress, Spec, Stop,
+    Progress, Spec, Stop,
     null::{self, Answer, Asked, NullServer},
     sample::{End, Phase},
-    spec::{
-        Address, Draw, Expect, Operand, Piece, Protocol, Secret, Statement, Step, Stream, Target, Tls,
-        Transaction, Workload,
-    },
+    spec::{Draw, Expect, Operand, Piece, Protocol, Statement, Step, Stream, Workload},
 };
 use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-fn statement(kind: &str, sql: &str, expect: Expect) -> Step {
-    let pieces = vec![Piece::Sql(sql.to_owned())];
-    Step::Statement(Statement { kind: kind.to_owned(), pieces, text_only: false, keep: Vec::new(), expect })
-}
-
-fn workload(steps: Vec<Step>) -> Workload {
-    let transactions = vec![Transaction { name: "only".to_owned(), weight: 1.0, steps }];
-    Workload { name: "test".to_owned(), tables: 1, transactions }
-}
-
-fn select() -> Workload {
-    workload(vec![statement("select", "SELECT c FROM t", Expect::Row)])
-}
-
+/// A closed loop of one stream.
 fn spec(server: &NullServer, workload: Workload, connections: u32, interval: Duration) -> Spec {
-    let address = server.address();
-    let target = Target {
-        address: Address::Tcp { host: address.ip().to_string(), port: address.port() },
-        user: "test".to_owned(),
-        password: Secret::default(),
-        database: None,
-        tls: Tls::default(),
-        compress: false,
-    };
-    let streams = vec![Stream::new("main", workload, connections)];
-    Spec { seed: 1, ..Spec::new(target, streams, Duration::ZERO, interval) }
-}
-
-fn run(spec: &Spec) -> Outcome {
-    load::run(spec, &Stop::default(), &mut |_| {}).expect("the load begins")
+    support::spec(server.address(), Stream::new("main", workload, connections), interval)
 }
 
 fn scripted(script: impl FnMut(u64, Asked<'_>) -> Answer + Send + 'static) -> NullServer {
