@@ -31,6 +31,8 @@ const CONNECTIONS_OF_RATES: u32 = 64;
 const WARM_UP: Duration = Duration::from_millis(300);
 /// Share of the processors up to which the engine counts as far from its limit; above it queues grow.
 const USABLE: f64 = 0.7;
+/// Connections for each processor from which on the engine's threads find work whenever they look.
+const BUSY_CONNECTIONS: u32 = 4;
 /// The sleep whose overshoot is the kernel's scheduling delay, and how often.
 const SLEEP: Duration = Duration::from_micros(100);
 const SLEEPS: u32 = 2_000;
@@ -162,7 +164,7 @@ pub fn calibrate(
         let arrival = Arrival::Open { rate: Rate::Constant(rate), gaps: Gaps::Constant, lateness_max: None };
         send_delay.push(SendDelay::of(rate, &offer(CONNECTIONS_OF_RATES, arrival)?));
     }
-    let dearest = throughput.iter().map(|point| point.cpu_us_per_statement).fold(0.0, f64::max);
+    let dearest = dearest(&throughput, machine.cpus);
     Ok(Calibration {
         format: FORMAT,
         prony_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -178,6 +180,15 @@ pub fn calibrate(
         clock_ns: run::clock_cost().as_nanos() as u64,
         histogram_step: 0.1_f64.powi(i32::from(DIGITS)),
     })
+}
+
+/// What a statement costs where the engine is busy, us of CPU: the most of the rungs with several connections for each
+/// worker. With fewer a worker goes to sleep before each reply and pays for its waking; at its limit it never sleeps.
+fn dearest(throughput: &[Throughput], cpus: u32) -> f64 {
+    let is_busy = |point: &&Throughput| point.connections >= BUSY_CONNECTIONS * cpus;
+    let cost = |point: &Throughput| point.cpu_us_per_statement;
+    let busy = throughput.iter().filter(is_busy).map(cost).fold(0.0, f64::max);
+    if busy > 0.0 { busy } else { throughput.iter().map(cost).fold(0.0, f64::max) }
 }
 
 fn offer(
@@ -261,6 +272,21 @@ mod tests {
         }
         let committed = std::fs::read_to_string(path).unwrap_or_default();
         assert!(committed == schema, "schemas/calibrate.json is out of date: run `make schemas`");
+    }
+
+    #[test]
+    fn what_waking_costs_is_not_taken_for_what_a_statement_costs() {
+        let point = |connections, cpu_us_per_statement| Throughput {
+            connections,
+            statements_per_second: 1e5,
+            cpu_us_per_statement,
+            thread_busy_max: 0.5,
+            memory_bytes_max: 0,
+        };
+        let measured = [point(1, 146.0), point(8, 10.8), point(64, 9.9), point(512, 13.2)];
+        assert!((dearest(&measured, 2) - 13.2).abs() < 1e-9);
+        // where there are too few open files for more, the little that is known must do
+        assert!((dearest(&measured[..2], 64) - 146.0).abs() < 1e-9);
     }
 
     #[test]
