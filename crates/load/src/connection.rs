@@ -144,7 +144,7 @@ pub(crate) struct Connection {
     /// Whether it stands in the queue of free connections of an open loop.
     pub(crate) is_in_queue: bool,
     /// Whether it counts among those that the worker opens at the same time.
-    pub(crate) is_queued: bool,
+    pub(crate) has_opening_place: bool,
     /// Transactions since it was opened.
     pub(crate) uses: u32,
     /// Status flags of the last reply without error.
@@ -211,7 +211,7 @@ impl Connection {
             works,
             index: 0,
             is_in_queue: false,
-            is_queued: false,
+            has_opening_place: false,
             uses: 0,
             status: 0,
             times: OpeningTimes::default(),

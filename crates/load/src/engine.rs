@@ -40,7 +40,7 @@ const REACH_MAX: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, so that all workers have heard of it.
 pub(crate) const START_AHEAD: Duration = Duration::from_millis(2);
 /// How often the coordinator looks whether it is to stop.
-const LOOK_UP: Duration = Duration::from_millis(50);
+pub(crate) const LOOK_UP: Duration = Duration::from_millis(50);
 /// How long it may go on where attempts fail: the connections of an earlier load may still be on their way out.
 const OPENING_FAILURE_MAX: Duration = Duration::from_secs(5);
 /// "Too many connections": passes when others close theirs. Any other refusal of the server is final.

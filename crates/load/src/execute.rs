@@ -317,12 +317,11 @@ impl Connection {
             }
             return;
         }
-        bench.shares[self.stream].add_rows(reply.rows + reply.affected);
-        let tally = &mut bench.tally.batch.streams[self.stream].statements[kind];
         tally.count += 1;
         tally.not_found += u64::from(expect == Expect::Row && reply.rows == 0);
         tally.unchanged += u64::from(expect == Expect::Change && reply.affected == 0);
         tally.service.record_ns(now_ns - self.sent_ns);
+        bench.shares[self.stream].add_rows(reply.rows + reply.affected);
     }
 
     fn on_prepared(

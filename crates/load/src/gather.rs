@@ -2,7 +2,7 @@
 //! the outcome.
 
 use crate::{
-    engine::{Control, Coordinator, Crew, Message, Progress, START_AHEAD},
+    engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, START_AHEAD},
     io,
     outage::outages,
     record::{Batch, ErrorBook, Seconds, StreamBatch},
@@ -17,9 +17,6 @@ use std::{
     },
     time::Duration,
 };
-
-/// How often the coordinator looks whether it is to stop.
-const LOOK_UP: Duration = Duration::from_millis(50);
 
 /// Merges what the workers send.
 pub(crate) struct Gatherer<'a> {
@@ -92,7 +89,7 @@ impl<'a> Gatherer<'a> {
         // all workers are to hear of it before the time has come
         let soon_ns = (epoch.elapsed() + START_AHEAD).as_nanos() as u64;
         for (other, begin) in spec.streams.iter().zip(&control.begins_ns) {
-            if other.begin == Begin::WhenDone(spec.streams[stream].name.clone()) {
+            if matches!(&other.begin, Begin::WhenDone(first) if *first == spec.streams[stream].name) {
                 begin.store(soon_ns, Ordering::Release);
             }
         }

@@ -353,7 +353,7 @@ impl<'a> Worker<'a> {
             }
             let Some(index) = self.to_open.pop_front() else { return };
             self.opening += 1;
-            self.connections[index as usize].is_queued = true;
+            self.connections[index as usize].has_opening_place = true;
             self.open(poll, index as usize);
         }
     }
@@ -416,7 +416,7 @@ impl<'a> Worker<'a> {
 
     fn logged_in(&mut self, poll: &OwnedFd, index: usize) {
         let connection = &mut self.connections[index];
-        if std::mem::take(&mut connection.is_queued) {
+        if std::mem::take(&mut connection.has_opening_place) {
             self.opening -= 1;
         }
         if !self.bench.tally.started() {
@@ -435,7 +435,7 @@ impl<'a> Worker<'a> {
     fn lost(&mut self, index: usize, loss: &Loss) {
         let now_ns = self.bench.now_ns();
         let connection = &mut self.connections[index];
-        if std::mem::take(&mut connection.is_queued) {
+        if std::mem::take(&mut connection.has_opening_place) {
             self.opening -= 1;
         }
         // a full queue of a Unix socket is no failure: the server is just slow to accept

@@ -109,9 +109,6 @@ connections = 1
 "stream.reconnect" = ["transaction", "statement"]
 "stream.connections" = [4, 1024]
 "#;
-    let study = study::parse("ladder", "ladder.toml", ladder, &Adjustments::default());
-    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
-    load::lines(&plan).iter().for_each(|line| told.push_str(&format!("{line}\n")));
     let all = r#"
 [server.a]
 product = "mariadb"
@@ -132,8 +129,10 @@ workers = 2
 tls = "required"
 compress = true
 "#;
-    let study = study::parse("all", "all.toml", all, &Adjustments::default());
-    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
-    load::lines(&plan).iter().for_each(|line| told.push_str(&format!("{line}\n")));
+    for (name, text) in [("ladder", ladder), ("all", all)] {
+        let study = study::parse(name, &format!("{name}.toml"), text, &Adjustments::default());
+        let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+        load::lines(&plan).iter().for_each(|line| told.push_str(&format!("{line}\n")));
+    }
     insta::assert_snapshot!(told);
 }
