@@ -1,0 +1,132 @@
+//! What a run keeps up: its servers, each with the data set that it holds.
+
+use super::{Error, Event, Run, event::DataProgress, target_of};
+use crate::{
+    dataset,
+    provision::{self, Server, Wants},
+};
+use load::client;
+use std::{collections::BTreeSet, time::Duration};
+
+/// Connections that load data at the same time; more do not help where client and server share a machine.
+fn loaders() -> u32 {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32).clamp(2, 8)
+}
+
+/// How long control connections wait for an answer.
+const CONTROL_WAIT: Duration = Duration::from_secs(60);
+
+/// A server that is up.
+pub(super) struct Up {
+    pub(super) server: Server,
+    /// The data set that it holds, as it was loaded.
+    pub(super) data: Option<usize>,
+    /// Rows of its data were added or removed since.
+    pub(super) spoilt: bool,
+}
+
+impl Run<'_, '_> {
+    /// Starts one server, checks that it can bear what is planned, and loads its data.
+    pub(super) fn bring_up(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
+        self.heed_stop()?;
+        let plan = self.plan;
+        let server_plan = &plan.servers[index];
+        let name = || server_plan.name.clone();
+        let first = plan.treatments[treatments[0]].data;
+        let largest = treatments.iter().map(|&each| plan.treatments[each].data);
+        let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
+        let mut told = Ok(());
+        let server = self.provisioner.bring_up(server_plan, bytes, &mut |step| {
+            let event = Event::ServerStarting { server: index, step: step.to_owned() };
+            if told.is_ok() {
+                told = (self.reader)(&event);
+            }
+        });
+        told.map_err(Error::Reader)?;
+        self.heed_stop()?;
+        let server = server.map_err(|source| Error::Provision { name: name(), source })?;
+        let target = server.target().clone();
+        let control = |source| Error::Control { name: name(), source };
+        let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
+        let description = server.describe(&server_plan.name, &mut connection).map_err(control)?;
+        self.servers[index] = Some(Up { server, data: None, spoilt: false });
+        self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
+        let mut remarks = BTreeSet::new();
+        for &each in treatments {
+            let treatment = &plan.treatments[each];
+            let server = &self.up(index).server;
+            let sources = u32::try_from(treatment.client.sources.len()).unwrap_or(u32::MAX).max(1);
+            let target = target_of(server, &treatment.client);
+            let wants = Wants { sources, ..super::wants(&treatment.streams, &target) };
+            let limits = provision::preflight(&mut connection, &wants);
+            remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
+        }
+        for text in remarks {
+            self.tell(&Event::Remark { server: index, text })?;
+        }
+        self.have_data(index, first)
+    }
+
+    pub(super) fn up(&mut self, server: usize) -> &mut Up {
+        self.servers[server].as_mut().expect("every server that is needed is up")
+    }
+
+    /// Sees to it that a server holds a data set as it was loaded.
+    pub(super) fn have_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
+        if self.up(server).data == Some(data) || self.plan.data_sets[data].tables == 0 {
+            return Ok(());
+        }
+        let up = self.up(server);
+        let target = up.server.target().clone();
+        if std::mem::take(&mut up.spoilt) {
+            let name = || self.plan.servers[server].name.clone();
+            dataset::cleanup(&target, None).map_err(|source| Error::Data { name: name(), source })?;
+        }
+        self.load_data(server, data, &target)?;
+        self.up(server).data = Some(data);
+        Ok(())
+    }
+
+    fn load_data(&mut self, server: usize, data: usize, target: &load::spec::Target) -> Result<(), Error> {
+        let plan = self.plan;
+        let begun = std::time::Instant::now();
+        let mut told = Ok(());
+        let result = dataset::prepare(
+            target,
+            &plan.data_sets[data],
+            loaders(),
+            &mut |progress: dataset::Progress| {
+                let event = Event::DataLoading(DataProgress {
+                    server,
+                    rows: progress.rows,
+                    rows_total: progress.rows_total,
+                    elapsed: begun.elapsed(),
+                });
+                if told.is_ok() {
+                    told = (self.reader)(&event);
+                }
+            },
+            self.stop.flag(),
+        );
+        told.map_err(Error::Reader)?;
+        self.heed_stop()?;
+        result.map_err(|source| Error::Data { name: plan.servers[server].name.clone(), source })?;
+        self.tell(&Event::DataReady { server, data, took: begun.elapsed() })
+    }
+
+    pub(super) fn stop_servers(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for index in 0..self.servers.len() {
+            let Some(Up { server, .. }) = self.servers[index].take() else { continue };
+            // its last figures are worth having, but a server that died must not keep the others from being stopped
+            let status_after = client::Connection::open(server.target(), CONTROL_WAIT)
+                .and_then(|mut connection| provision::status(&mut connection))
+                .unwrap_or_default();
+            let stopped = server.stop();
+            let told = self.tell(&Event::ServerStopped { server: index, status_after });
+            let name = self.plan.servers[index].name.clone();
+            result = result.and(stopped.map_err(|source| Error::Provision { name, source })).and(told);
+        }
+        result
+    }
+}
