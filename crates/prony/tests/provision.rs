@@ -86,6 +86,26 @@ fn a_server_runs_with_the_studys_settings_says_what_it_is_and_leaves_nothing() {
 }
 
 #[test]
+fn a_restarted_server_has_its_port_its_socket_its_account_and_its_data_again() {
+    let state = tempfile::tempdir().unwrap();
+    let provisioner = provisioner(state.path());
+    let mut server = provisioner.bring_up(&mariadb(&[("max_connections", "77")]), 0, &mut |_| {}).unwrap();
+    let (target, socket, pid) = (server.target().clone(), server.target_by_socket(), server.pid().unwrap());
+    let mut connection = Connection::open(&target, WAIT).unwrap();
+    connection.query("CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO t VALUES (7)").unwrap();
+    assert!(provisioner.restart(&mut server, &mut |_| {}).unwrap());
+    assert!(!is_running(pid) && server.pid() != Some(pid));
+    assert!(connection.query("SELECT 1").is_err(), "the old server is gone");
+    for target in [target, socket] {
+        let mut connection = Connection::open(&target, WAIT).unwrap();
+        let answer = connection.query("SELECT a + @@max_connections FROM t").unwrap();
+        assert_eq!(answer.first_value(), Some("84"));
+    }
+    server.stop().unwrap();
+    assert!(is_clean(state.path()));
+}
+
+#[test]
 fn nobody_but_pronys_account_gets_in_and_the_socket_works_too() {
     let state = tempfile::tempdir().unwrap();
     let Server::Own(instance) = bring_up(state.path(), &mariadb(&[])).unwrap() else { panic!("its own") };

@@ -3,7 +3,7 @@
 use super::{
     Error, Places, initialise,
     launch::{self, Launch, Launched},
-    remains,
+    log, remains,
     software::Software,
     space,
     trampoline::Bond,
@@ -24,13 +24,21 @@ pub(super) const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How often a server that stops is looked at.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How long a server that is started again waits for its port to be free.
+const PORT_LIMIT: Duration = Duration::from_secs(20);
+/// Between two attempts.
+const PORT_PAUSE: Duration = Duration::from_millis(500);
+
 /// A running server; stopped, and its data removed, when dropped.
 #[derive(Debug)]
 pub struct Instance {
     software: Software,
+    settings: BTreeMap<String, String>,
+    launcher: PathBuf,
     directory: remains::InstanceDirectory,
     child: Child,
     target: Target,
+    port: u16,
     socket: PathBuf,
     log: PathBuf,
     stopped: bool,
@@ -66,8 +74,11 @@ impl Instance {
         match started {
             Ok(launched) => Ok(Self {
                 software: wish.software.clone(),
+                settings: wish.settings.clone(),
+                launcher: launcher.to_owned(),
                 child: launched.child,
                 target: launch::target(launched.port, &password),
+                port: launched.port,
                 socket: launched.socket,
                 log: launched.log,
                 directory,
@@ -155,12 +166,50 @@ impl Instance {
         self.stop_and_remove()
     }
 
+    /// Stops it in order and starts it again on the same data, port and socket; blocks until it answers. Its process number is
+    /// another one afterwards.
+    ///
+    /// # Errors
+    /// A server that does not come up again, with its own last words. It is down then.
+    pub fn restart(&mut self, work: &mut Work<'_>) -> Result<(), Error> {
+        work.say("restarting it");
+        self.end_process(STOP_LIMIT);
+        self.start_again(work)
+    }
+
+    /// Starts it on the data that are there now, at its port.
+    fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
+        let began = Instant::now();
+        loop {
+            let launch = Launch {
+                software: &self.software,
+                settings: &self.settings,
+                directory: self.directory.path(),
+                port: Some(self.port),
+                password: self.target.password.reveal(),
+                has_account: true,
+                bond: Bond::Owner,
+                launcher: &self.launcher,
+            };
+            match launch.start(&|pid, _, socket| self.directory.record(pid, socket), work) {
+                // Somebody's outgoing connection may have the port for a moment.
+                Err(Error::Died { log, .. }) if log::port_was_taken(&log) && began.elapsed() < PORT_LIMIT => {
+                    thread::sleep(PORT_PAUSE);
+                }
+                started => {
+                    self.child = started?.child;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
     fn stop_and_remove(&mut self) -> Result<(), Error> {
         if self.stopped {
             return Ok(());
         }
         self.stopped = true;
-        self.end_process();
+        self.end_process(STOP_LIMIT);
         if !self.socket.starts_with(self.directory.path()) {
             // The server has removed it if it had the time.
             let _ = std::fs::remove_file(&self.socket);
@@ -168,20 +217,22 @@ impl Instance {
         self.directory.remove()
     }
 
-    fn end_process(&mut self) {
+    /// Asks it to shut down, and kills it if it has not within `limit`. Whether it has ended in order.
+    fn end_process(&mut self, limit: Duration) -> bool {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         // As long as it has not been waited for, the number is its own.
         let asked = matches!(self.child.try_wait(), Ok(None))
             && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
         let began = Instant::now();
-        while asked && began.elapsed() < STOP_LIMIT {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
+        while asked && began.elapsed() < limit {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(POLL),
+                ended => return ended.is_ok_and(|status| status.is_some_and(|status| status.success())),
             }
-            thread::sleep(POLL);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+        false
     }
 }
 

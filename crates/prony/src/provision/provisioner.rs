@@ -128,6 +128,21 @@ impl Provisioner {
         Err(failure.unwrap_or_else(|| unknown(&[product, version.unwrap_or_default()].join(" "), &all)))
     }
 
+    /// Stops `server` in order and starts it again on the same data, port and socket; `progress` as in
+    /// [`Provisioner::bring_up`]. False: it is not Prony's own, and was not touched.
+    ///
+    /// # Errors
+    /// Those of [`Instance::restart`].
+    pub fn restart(&self, server: &mut Server, progress: &mut dyn FnMut(&str)) -> Result<bool, Error> {
+        match server {
+            Server::Own(instance) => {
+                instance.restart(&mut Work::new(progress, &self.stop))?;
+                Ok(true)
+            }
+            Server::Running(_) => Ok(false),
+        }
+    }
+
     /// Starts a server that stays when this process ends; `progress` as in [`Provisioner::bring_up`].
     ///
     /// # Errors
