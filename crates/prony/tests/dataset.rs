@@ -144,6 +144,32 @@ fn loading_goes_on_where_it_was_broken_off() {
 }
 
 #[test]
+fn loading_waits_for_what_connections_of_a_killed_load_still_insert() {
+    let (_state, server) = server();
+    let target = target(&server, "late_insert");
+    let plan = DataPlan { engine: Some("MyISAM".to_owned()), ..plan(1, 20_000) };
+    let stop = AtomicBool::new(false);
+    let mut half = |progress: Progress| stop.store(progress.rows_loaded >= 10_000, Relaxed);
+    let _ = dataset::prepare(&target, &plan, 1, &mut half, &stop);
+    query(&target, "DELETE FROM sbtest1 WHERE id > 10000; ALTER TABLE sbtest1 DISABLE KEYS");
+    let comment =
+        value(&target, "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_NAME = 'sbtest1'");
+    query(&target, &format!("ALTER TABLE sbtest1 COMMENT = '{}'", comment.replace("complete", "loading")));
+    // What the server has of a load whose client is gone: a connection in an INSERT that it has only begun.
+    let mut late = Connection::open(&target, Duration::from_secs(5)).unwrap();
+    late.query("SELECT GET_LOCK(CONCAT('prony load 0 ', DATABASE()), 0)").unwrap();
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        late.query("INSERT INTO sbtest1 (id, k) VALUES (10001, 1)").unwrap();
+    });
+    let report = prepare(&target, &plan, 1).unwrap();
+    late.join().unwrap();
+    assert!(report.took >= Duration::from_millis(500), "{report:?}");
+    assert!(checksum(&target, &plan).is_right());
+    server.stop().unwrap();
+}
+
+#[test]
 fn only_what_prony_made_is_replaced_or_removed() {
     let (_state, server) = server();
     let target = target(&server, "shared");

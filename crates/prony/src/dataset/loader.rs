@@ -4,7 +4,7 @@ use super::{
     Error, Method, Progress, Report,
     insert::Inserter,
     rows::Rows,
-    session::Session,
+    session::{self, Session},
     table::{self, Kinship, State},
     work::{self, Task, Unit, Work},
 };
@@ -52,11 +52,13 @@ pub(super) fn load(
 ) -> Result<Report, Error> {
     let started = Instant::now();
     let mut control = Session::open(target)?;
-    lock(&mut control, target)?;
+    control.lock()?;
+    control.wait_for_loaders(stop)?;
+    let found = survey(&mut control, target, plan)?;
     let shared = Shared {
         target,
         plan,
-        found: survey(&mut control, target, plan)?,
+        found,
         work: Work::new(plan.tables),
         rows_found: AtomicU64::new(0),
         rows_loaded: AtomicU64::new(0),
@@ -71,13 +73,13 @@ pub(super) fn load(
     let (ended, results) = mpsc::channel();
     // More connections than units, and tables to be opened, would find nothing to do.
     let useful = u64::from(plan.tables) * u64::from(work::units(table::rows(plan)).max(1));
-    let workers = u64::from(connections).min(useful);
+    let workers = useful.min(u64::from(connections)).min(session::LOADERS_MAX.into());
     let mut failure = None;
     thread::scope(|scope| {
-        for _ in 0..workers {
+        for worker in 0..workers as u32 {
             let (ended, shared) = (ended.clone(), &shared);
             scope.spawn(move || {
-                let end = Worker::open(shared).and_then(|mut worker| worker.work());
+                let end = Worker::open(shared, worker).and_then(|mut worker| worker.work());
                 if end.is_err() {
                     shared.work.give_up();
                 }
@@ -147,8 +149,9 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn open(shared: &'a Shared<'a>) -> Result<Self, Error> {
+    fn open(shared: &'a Shared<'a>, number: u32) -> Result<Self, Error> {
         let mut session = Session::open(shared.target)?;
+        session.say_loading(number)?;
         // Digits need no conversion, which would cost a fifth of the load; and an engine that the server lacks is an
         // error, not another engine.
         let settings = "SET NAMES binary; \
@@ -316,23 +319,6 @@ impl<'a> Worker<'a> {
 /// Number of the table at `index`.
 fn number(index: usize) -> u32 {
     u32::try_from(index).expect("there are no more tables than the plan's u32 says") + 1
-}
-
-/// Keeps other Pronys out of the schema as long as the session lives.
-pub(super) fn lock(session: &mut Session, target: &Target) -> Result<(), Error> {
-    // 64 characters is the longest name that MySQL takes. A connection that has just ended may hold the lock for a moment
-    // longer, and that of a killed Prony until the server has noticed.
-    let get = "SELECT GET_LOCK(CONCAT('prony data ', LEFT(DATABASE(), 50)), 5)";
-    let database = target.database.clone().unwrap_or_default();
-    match session.run("SELECT GET_LOCK", &database, get) {
-        Ok(answer) if answer.first_value() == Some("0") => {
-            Err(Error::Busy { server: session.server().to_owned(), database })
-        }
-        // A server without such locks is used by one Prony at a time, or its tables say so.
-        Ok(_) => Ok(()),
-        Err(Error::Statement { source, .. }) if source.code().is_some() => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Name and comment of every table of the schema that is called as a data set's.

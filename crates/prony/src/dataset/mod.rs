@@ -102,7 +102,7 @@ pub fn prepare(
 /// No connection, no privilege, or another Prony at work.
 pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
     let mut session = Session::open(target)?;
-    loader::lock(&mut session, target)?;
+    session.lock()?;
     let mut cleaned = Cleaned::default();
     for (name, comment) in loader::tables(&mut session)? {
         if tables.is_some_and(|last| table::number(&name).is_none_or(|number| number > last)) {

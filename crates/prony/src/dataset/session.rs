@@ -5,16 +5,28 @@ use load::{
     client::{self, Answer, Connection},
     spec::Target,
 };
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// How long connecting and logging in may take.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Server's error: there is no such schema.
 const UNKNOWN_DATABASE: u16 = 1049;
 
+/// Most connections that load one data set: each holds a lock of its own, and more would not load faster.
+pub(super) const LOADERS_MAX: u32 = 64;
+/// How long connections of a load that broke off may take to end: what they have inserted must be rolled back.
+const LOADERS_END: Duration = Duration::from_secs(300);
+/// Between two looks at them.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// A control connection in the data set's schema.
 pub(super) struct Session {
     server: String,
+    database: String,
     connection: Connection,
 }
 
@@ -26,7 +38,7 @@ impl Session {
         let anywhere = Target { database: None, ..target.clone() };
         let connection = Connection::open(&anywhere, CONNECT)
             .map_err(|source| Error::Connect { server: server.clone(), source: Box::new(source) })?;
-        let mut session = Self { server, connection };
+        let mut session = Self { server, database: database.to_owned(), connection };
         let quoted = format!("`{}`", database.replace('`', "``"));
         let enter = format!("USE {quoted}");
         match session.run("USE", database, &enter) {
@@ -43,6 +55,54 @@ impl Session {
             }
         }
         Ok(session)
+    }
+
+    /// Keeps other Pronys out of the schema as long as the session lives.
+    pub(super) fn lock(&mut self) -> Result<(), Error> {
+        // A connection that has just ended may hold the lock for a moment longer, and that of a killed Prony until the
+        // server has noticed.
+        let get = format!("SELECT GET_LOCK({}, 5)", lock_name("data"));
+        if self.ask_lock("SELECT GET_LOCK", &get)? { Ok(()) } else { Err(self.busy()) }
+    }
+
+    /// Lets later loads know that this connection, number `loader` of its load, may still have something to insert. It may
+    /// even when its Prony is gone: the server executes what it had received, in its own time.
+    pub(super) fn say_loading(&mut self, loader: u32) -> Result<(), Error> {
+        let get = format!("SELECT GET_LOCK({}, 5)", lock_name(&format!("load {loader}")));
+        if self.ask_lock("SELECT GET_LOCK", &get)? { Ok(()) } else { Err(self.busy()) }
+    }
+
+    /// Waits until no connection of an earlier load is left, so that what is in the tables now is all that will be.
+    pub(super) fn wait_for_loaders(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        let free: Vec<String> = (0..LOADERS_MAX)
+            .map(|loader| format!("IS_FREE_LOCK({})", lock_name(&format!("load {loader}"))))
+            .collect();
+        let free = format!("SELECT {}", free.join(" AND "));
+        let started = Instant::now();
+        while !self.ask_lock("SELECT IS_FREE_LOCK", &free)? {
+            if stop.load(Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            if started.elapsed() > LOADERS_END {
+                return Err(self.busy());
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// A server without such locks is used by one Prony at a time, or its tables say so.
+    fn ask_lock(&mut self, statement: &'static str, sql: &str) -> Result<bool, Error> {
+        let database = self.database.clone();
+        match self.run(statement, &database, sql) {
+            Ok(answer) => Ok(answer.first_value() != Some("0")),
+            Err(Error::Statement { source, .. }) if source.code().is_some() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn busy(&self) -> Error {
+        Error::Busy { server: self.server.clone(), database: self.database.clone() }
     }
 
     /// Executes one statement about `table`.
@@ -66,4 +126,9 @@ impl Session {
     pub(super) fn server(&self) -> &str {
         &self.server
     }
+}
+
+/// SQL for the name of a lock on the schema: 64 characters is the longest that MySQL takes.
+fn lock_name(purpose: &str) -> String {
+    format!("CONCAT('prony {purpose} ', LEFT(DATABASE(), 48))")
 }
