@@ -51,7 +51,7 @@ impl Spread {
 impl Heat {
     /// Runs `rounds` rounds; who begins changes from round to round.
     pub(crate) fn run(at: u32, entrants: &[Entrant], job: &Job, rounds: u32) -> Self {
-        let mut job = job.clone();
+        let mut job = job.at(at);
         let empty =
             |entrant: &Entrant| Results { label: entrant.label.clone(), rounds: Vec::new(), failure: None };
         let mut results: Vec<Results> = entrants.iter().map(empty).collect();

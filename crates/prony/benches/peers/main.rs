@@ -14,7 +14,7 @@ mod section;
 mod server;
 mod table;
 
-use entrant::{Entrant, Job, Tool};
+use entrant::{Entrant, Job, READ_WRITE, Tool};
 use flags::{Flags, Hidden, Part};
 use heat::Heat;
 use page::Page;
@@ -23,7 +23,6 @@ use server::{MariaDb, Null, Site};
 use std::process::ExitCode;
 
 const POINT_SELECT: &str = "oltp_point_select";
-const READ_WRITE: &str = "oltp_read_write";
 /// Connections with which very many are compared.
 const FEW: u32 = 512;
 /// Connections and rates of open loops with which scheduling policies are compared.
