@@ -80,7 +80,9 @@ impl Spread {
         (student.inverse_cdf(0.5 + level / 2.0) + student.inverse_cdf(power)) * self.error(count)
     }
 
-    fn error(&self, count: u32) -> f64 {
+    /// Standard error of the mean of `count` observations.
+    #[must_use]
+    pub fn error(&self, count: u32) -> f64 {
         (self.variance / f64::from(count)).sqrt()
     }
 }
@@ -153,6 +155,11 @@ const PRIOR_SHARE_MAX: f64 = 0.4;
 /// A group's variance counts as no smaller than this share of the pooled one in the estimate of the prior: a group whose
 /// values happen to be equal must not drag the mean of logarithms to minus infinity.
 const VARIANCE_FLOOR: f64 = 1e-4;
+
+/// Student's t that a share `probability` lies below.
+pub(crate) fn student_quantile(freedom: f64, probability: f64) -> f64 {
+    student(freedom).inverse_cdf(probability)
+}
 
 fn student(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are above 0")

@@ -1,6 +1,6 @@
 //! Coverage and error rates by simulation: what the intervals promise is what they keep.
 
-use crate::{Estimate, Spread, batches, holm, moderate};
+use crate::{Estimate, Spread, batches, change_points, holm, moderate, steady_from, trend};
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{Rng, SeedableRng},
@@ -211,4 +211,104 @@ fn a_quantile_of_all_with_the_spread_of_its_sections_covers_the_truth() {
     let coverage = held as f64 / f64::from(all);
     println!("coverage {coverage:.3}");
     assert!((0.92..=0.98).contains(&coverage), "{coverage}");
+}
+
+/// Shares of histories without a change in which one is called, and of those with a step of `step` deviations in the middle in
+/// which it is found within three places.
+fn rates_of_changes(histories: u64, length: usize, step: f64) -> (f64, f64) {
+    let mut random = Random::new(31);
+    let (mut false_alarms, mut found) = (0, 0);
+    for history in 0..histories {
+        // heavy tails: now and then a night is spoilt
+        let night = |random: &mut Random| {
+            let chi: f64 = (0..5).map(|_| random.normal().powi(2)).sum();
+            100.0 + random.normal() / (chi / 5.0).sqrt()
+        };
+        let mut values: Vec<f64> = (0..length).map(|_| night(&mut random)).collect();
+        false_alarms += u64::from(!change_points(&values, 0.01, history).is_empty());
+        values[length / 2..].iter_mut().for_each(|value| *value += step);
+        let near =
+            change_points(&values, 0.01, history).iter().any(|change| change.index.abs_diff(length / 2) <= 3);
+        found += u64::from(near);
+    }
+    (false_alarms as f64 / histories as f64, found as f64 / histories as f64)
+}
+
+fn check_changes(histories: u64) {
+    let (false_alarms, found) = rates_of_changes(histories, 30, 4.0);
+    println!("changes: false alarms {false_alarms:.4}, found {found:.4}");
+    assert!(false_alarms <= 0.03, "{false_alarms}");
+    assert!(found >= 0.95, "{found}");
+}
+
+#[test]
+fn changes_are_found_and_none_where_there_is_none() {
+    check_changes(150);
+}
+
+#[test]
+#[ignore = "long: ten times as many histories"]
+fn changes_are_found_and_none_where_there_is_none_long() {
+    check_changes(1500);
+}
+
+#[test]
+fn drift_is_told_from_autocorrelation() {
+    let mut random = Random::new(41);
+    let studies = 1000;
+    for (correlation, length) in [(0.0, 10), (0.0, 30), (0.3, 30), (0.6, 60), (0.6, 120)] {
+        let (mut false_alarms, mut found) = (0, 0);
+        for _ in 0..studies {
+            let series: Vec<f64> =
+                random.series(correlation, length).iter().map(|noise| 100.0 + 5.0 * noise).collect();
+            let drifts = |series: &[f64]| {
+                trend(series).is_some_and(|trend| trend.p_value < 0.01 && trend.change.value.abs() > 0.05)
+            };
+            false_alarms += usize::from(drifts(&series));
+            let sloped: Vec<f64> = series
+                .iter()
+                .enumerate()
+                .map(|(at, value)| value * (1.0 + 0.5 * at as f64 / length as f64))
+                .collect();
+            found += usize::from(drifts(&sloped));
+        }
+        let (false_alarms, found) =
+            (false_alarms as f64 / f64::from(studies), found as f64 / f64::from(studies));
+        println!(
+            "drift, correlation {correlation}, {length} s: false alarms {false_alarms:.3}, found {found:.3}"
+        );
+        assert!(false_alarms <= 0.05, "correlation {correlation}, {length}: {false_alarms}");
+        assert!(length < 30 || found > 0.8, "correlation {correlation}, {length}: {found}");
+    }
+}
+
+#[test]
+fn a_warm_up_ends_when_the_rest_is_level() {
+    let mut random = Random::new(43);
+    // from 40 % of its level up, with this time constant; the warm-up ends at the first second that may be the last
+    for time_constant in [0.1_f64, 3.0, 8.0, 20.0] {
+        let (mut lasted, mut off, mut ended) = (0.0, 0.0_f64, 0);
+        for _ in 0..200 {
+            let series: Vec<f64> = random
+                .series(0.3, 300)
+                .iter()
+                .enumerate()
+                .map(|(at, noise)| 100.0 * (1.0 - 0.6 * (-(at as f64) / time_constant).exp()) + 3.0 * noise)
+                .collect();
+            let Some(end) = (1..=300).find(|&end| steady_from(&series[..end], 0.05).is_some()) else {
+                continue;
+            };
+            ended += 1;
+            lasted += end as f64;
+            // how much too low the level is in the 30 s that follow
+            let level = |at: usize| 1.0 - 0.6 * (-(at as f64) / time_constant).exp();
+            off += (end..end + 30).map(|at| 1.0 - level(at)).sum::<f64>() / 30.0;
+        }
+        let (lasted, off) = (lasted / f64::from(ended), off / f64::from(ended));
+        println!(
+            "time constant {time_constant}: ended {ended} of 200, after {lasted:.1} s, level off by {off:.4}"
+        );
+        assert!(ended >= 195, "{ended}");
+        assert!(off < 0.03, "{off}");
+    }
 }
