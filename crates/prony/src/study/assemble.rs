@@ -1,16 +1,17 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Study,
-    expand::{treatments, variations},
+    Adjustments, Factor, Study,
+    expand::treatments,
     keys::{MEASURE, ROOT},
     mistake::{Collector, Place, Source, nearest},
     parts::{self, Completeness},
-    paths::{Purpose, resolve, server_names, set_value},
+    paths::{Purpose, factor_names, resolve, server_names, set_value},
     read::check,
+    select::{self, Selection},
     streams,
     tree::{Entry, Node, Table, Value},
-    written,
+    vary, written,
 };
 
 /// The study that file, scale and `--set` make together; `None` only where mistakes were found. Its text is left empty.
@@ -22,13 +23,19 @@ pub(super) fn study(
     mistakes: &mut Collector,
 ) -> Option<Study> {
     let scales = take_scales(&mut file, mistakes);
-    for scale in &scales.0 {
-        // Scales that are not asked for are read too: a mistake in them is better found now than on the big machine.
+    file.flatten_at("vary");
+    let scaled = scales.0.iter().filter_map(|scale| scale.node.table()).map(|over| {
         let mut root = file.clone();
-        if let Some(over) = scale.node.table() {
-            root.merge(over, mistakes);
-        }
-        read(name, &root, mistakes);
+        root.merge(over, mistakes);
+        root
+    });
+    let scaled: Vec<Table> = scaled.collect();
+    // What a level is called may be known at another scale only; mistakes of these are told where they are read.
+    let of = |root| vary::factors(&vary::variations(root, &[], &mut Collector::default()));
+    let elsewhere: Vec<Factor> = scaled.iter().chain([&file]).flat_map(of).collect();
+    for root in &scaled {
+        // Scales that are not asked for are read too: a mistake in them is better found now than on the big machine.
+        read(name, root, &elsewhere, mistakes);
     }
     let mut root = file;
     if let Some(wanted) = &adjustments.scale {
@@ -37,7 +44,7 @@ pub(super) fn study(
     for (index, source) in sources.iter().enumerate().skip(1) {
         set(&mut root, index, &source.text, mistakes);
     }
-    let study = read(name, &root, mistakes);
+    let study = read(name, &root, &elsewhere, mistakes);
     Some(Study { scale: adjustments.scale.clone(), ..study })
 }
 
@@ -48,6 +55,11 @@ fn take_scales(file: &mut Table, mistakes: &mut Collector) -> Table {
         mistakes.at(&entry.node.place, title, "scales are written as `[scale.NAME]`");
         return Table::default();
     };
+    for scale in &mut scales.0 {
+        if let Value::Table(over) = &mut scale.node.value {
+            over.flatten_at("vary");
+        }
+    }
     scales.0.retain(|scale| {
         let is_table = scale.node.table().is_some();
         if !is_table {
@@ -84,7 +96,8 @@ fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
     let key = path.join(".");
     let node = set_value(&path, value.trim(), source, text.len() - value.trim_start().len());
     let varied = root.get("vary").and_then(Node::table).is_some_and(|vary| vary.get(&key).is_some());
-    if !varied && !matches!(node.value, Value::Array(_)) && path != ["server"] {
+    let is_factor = path == ["server"] || factor_names(root).contains(&key.as_str());
+    if !varied && !matches!(node.value, Value::Array(_)) && !is_factor {
         return root.put_at(&path, &key_place, node, mistakes);
     }
     let place = node.place.clone();
@@ -98,22 +111,29 @@ fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
 }
 
 /// Reads a whole tree; what is wrong in it is replaced by something, so that reading finds every mistake.
-fn read(name: &str, root: &Table, mistakes: &mut Collector) -> Study {
+fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector) -> Study {
     let values = check(root, ROOT, &[], mistakes);
     let seed = values.count("seed");
     read_base(root, mistakes);
     let empty = Table::default();
     let measure =
         check(parts::section(root.get("measure"), "measure", &empty, mistakes), MEASURE, &[], mistakes);
-    let variations = variations(root, mistakes);
+    let variations = vary::variations(root, elsewhere, mistakes);
+    let factors = vary::factors(&variations);
+    let known = vary::united(elsewhere.iter().chain(&factors).cloned());
+    let excluded: Vec<(Place, Selection)> = select::tables(root, "exclude", mistakes)
+        .into_iter()
+        .filter_map(|node| Some((node.place.clone(), select::read(node, &factors, &known, mistakes)?)))
+        .collect();
+    let treatments = treatments(root, &variations, &excluded, seed, mistakes);
     Study {
         name: name.to_owned(),
         title: values.text("title").unwrap_or_else(|| name.to_owned()),
         text: String::new(),
         scale: None,
         seed,
-        factors: variations.iter().map(super::expand::Variation::factor).collect(),
-        treatments: treatments(root, &variations, seed, mistakes),
+        factors,
+        treatments,
         warm_up: measure.duration("warm_up"),
         interval: measure.duration("interval"),
         repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),

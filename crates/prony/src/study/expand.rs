@@ -1,182 +1,95 @@
 //! From the tree to every combination of levels, each complete and checked.
 
 use super::{
-    DataSet, Factor, Treatment,
+    DataSet, Treatment,
     mistake::{Collector, Place},
     parts::{self, Completeness},
-    paths::{Purpose, Segments, resolve, server_names, stream_names},
+    paths::server_names,
+    select::Selection,
     streams,
-    tree::{Entry, Node, Table, Value, stream_name},
+    tree::{Node, Table, Value, stream_name},
+    vary::{Level, Variation},
 };
 use std::collections::BTreeMap;
 
 /// More treatments than anyone will wait for; a study that asks for more has a slip in its `[vary]`.
 const TREATMENTS_MAX: usize = 5_000;
+/// Combinations that are looked at before those excluded are left out.
+const COMBINATIONS_MAX: usize = 100_000;
 
-/// A factor as written: what it varies, and the levels with their places.
-#[derive(Debug, Clone)]
-pub(super) struct Variation {
-    pub(super) name: String,
-    path: Segments,
-    levels: Vec<Node>,
-}
+/// The level of each factor, in the order of the factors.
+type Combination<'a> = Vec<(&'a Variation, &'a Level)>;
 
-impl Variation {
-    /// As it is shown.
-    pub(super) fn factor(&self) -> Factor {
-        Factor {
-            name: self.name.clone(),
-            levels: self.levels.iter().map(Node::label).collect(),
-            numeric: self
-                .levels
-                .iter()
-                .all(|level| matches!(level.value, Value::Integer(_) | Value::Real(_))),
-        }
-    }
-
-    /// Whether its levels make different servers of one.
-    fn changes_server(&self) -> bool {
-        self.path.len() > 1 && ["server", "settings"].contains(&self.path[0].as_str())
-    }
-}
-
-/// Reads `[vary]`. Where it does not say which servers take part, all do.
-pub(super) fn variations(root: &Table, mistakes: &mut Collector) -> Vec<Variation> {
-    let mut written: Vec<Entry> = Vec::new();
-    if let Some(node) = root.get("vary") {
-        match node.table() {
-            Some(table) => flatten(table, "", &mut written),
-            None => {
-                mistakes.at(&node.place, format!("`vary` is {}", node.value.kind()), "a table belongs here")
-            }
-        }
-    }
-    let mut variations: Vec<Variation> = Vec::new();
-    for entry in &written {
-        let path = resolve(&entry.key, &entry.key_place, root, Purpose::Vary, mistakes);
-        let Some(levels) = levels(entry, mistakes) else { continue };
-        let Some(path) = path else { continue };
-        if variations.iter().any(|other| other.path == path) {
-            mistakes.at(
-                &entry.key_place,
-                format!("`{}` is varied twice", entry.key),
-                "leave one of them out",
-            );
-            continue;
-        }
-        variations.push(Variation { name: short_name(&path, root), path, levels: levels.to_vec() });
-    }
-    let servers = server_names(root);
-    if servers.len() > 1 && !variations.iter().any(|variation| variation.path == ["server"]) {
-        variations.insert(0, all_servers(root));
-    }
-    name_apart(&mut variations);
-    variations
-}
-
-/// The last part of a path; where there are several streams, with the stream that it belongs to.
-fn short_name(path: &[String], root: &Table) -> String {
-    let last = path.last().cloned().unwrap_or_default();
-    match path {
-        [section, stream, _] if section == "stream" && stream_names(root).len() > 1 => {
-            format!("{stream}.{last}")
-        }
-        _ => last,
-    }
-}
-
-fn all_servers(root: &Table) -> Variation {
-    let entries =
-        root.get("server").and_then(Node::table).map(|table| table.0.as_slice()).unwrap_or_default();
-    let levels = entries
-        .iter()
-        .map(|entry| Node { value: Value::Text(entry.key.clone()), place: entry.key_place.clone() })
-        .collect();
-    Variation { name: "server".to_owned(), path: vec!["server".to_owned()], levels }
-}
-
-/// `"stream.connections" = [...]` and `stream.connections = [...]` mean the same.
-fn flatten(table: &Table, prefix: &str, found: &mut Vec<Entry>) {
-    for entry in &table.0 {
-        let key = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
-        match &entry.node.value {
-            Value::Table(inner) => flatten(inner, &key, found),
-            _ => found.push(Entry { key, ..entry.clone() }),
-        }
-    }
-}
-
-fn levels<'a>(entry: &'a Entry, mistakes: &mut Collector) -> Option<&'a [Node]> {
-    let Value::Array(levels) = &entry.node.value else {
-        let title =
-            format!("`{}` in [vary] takes a list of levels, not {}", entry.key, entry.node.value.kind());
-        mistakes.at(&entry.node.place, title, "put the levels into brackets: [ ... ]");
-        return None;
-    };
-    if levels.is_empty() {
-        let title = format!("`{}` in [vary] has no level", entry.key);
-        mistakes.at(&entry.node.place, title, "one level or more belongs here");
-        return None;
-    }
-    for (index, level) in levels.iter().enumerate() {
-        if levels[..index].iter().any(|earlier| earlier.value == level.value) {
-            let title = format!("`{}` has the level {} twice", entry.key, level.label());
-            mistakes.at(
-                &level.place,
-                title,
-                "leave it out; `repeats` in [measure] says how often all are measured",
-            );
-        }
-    }
-    Some(levels)
-}
-
-/// Factors are shown by the last part of their path; where two would share a name, by the whole.
-fn name_apart(variations: &mut [Variation]) {
-    let names: Vec<String> = variations.iter().map(|variation| variation.name.clone()).collect();
-    for variation in variations.iter_mut() {
-        if names.iter().filter(|name| **name == variation.name).count() > 1 {
-            variation.name = variation.path.join(".");
-        }
-    }
-}
-
-/// Every combination of levels, the last factor changing fastest.
+/// Every combination of levels that is not excluded, the last factor changing fastest.
 pub(super) fn treatments(
     root: &Table,
     variations: &[Variation],
+    excluded: &[(Place, Selection)],
     seed: u64,
     mistakes: &mut Collector,
 ) -> Vec<Treatment> {
-    let count =
-        variations.iter().map(|variation| variation.levels.len()).try_fold(1_usize, usize::checked_mul);
-    let Some(count) = count.filter(|count| *count <= TREATMENTS_MAX) else {
+    let Some(all) = combinations(variations, mistakes) else {
         mistakes.missing(
-            format!("[vary] makes more than {TREATMENTS_MAX} combinations"),
+            format!("what varies makes more than {COMBINATIONS_MAX} combinations"),
             "leave levels or factors out",
         );
         return Vec::new();
     };
-    let mut treatments = Vec::with_capacity(count);
-    for mut number in 0..count {
-        let mut chosen = vec![0; variations.len()];
-        for (index, variation) in variations.iter().enumerate().rev() {
-            chosen[index] = number % variation.levels.len();
-            number /= variation.levels.len();
-        }
-        let levels: Vec<(&Variation, &Node)> = variations
-            .iter()
-            .zip(&chosen)
-            .map(|(variation, &index)| (variation, &variation.levels[index]))
-            .collect();
-        treatments.extend(treatment(root, &levels, seed, mistakes));
+    let is_out = |levels: &Combination<'_>| {
+        let levels = labels(levels);
+        excluded.iter().any(|(_, selection)| selection.matches(&levels))
+    };
+    let kept: Vec<&Combination<'_>> = all.iter().filter(|levels| !is_out(levels)).collect();
+    if let (true, Some((place, _))) = (kept.is_empty(), excluded.last()) {
+        mistakes.at(place, "every combination is excluded: nothing would be measured", "select less");
     }
-    treatments
+    if kept.len() > TREATMENTS_MAX {
+        mistakes.missing(
+            format!("[vary] makes more than {TREATMENTS_MAX} combinations"),
+            "leave levels or factors out, or exclude some with [[exclude]]",
+        );
+        return Vec::new();
+    }
+    kept.into_iter().filter_map(|levels| treatment(root, levels, seed, mistakes)).collect()
+}
+
+/// Every combination; a nested factor takes part only under its levels. `None`: more than anyone can mean.
+fn combinations<'a>(variations: &'a [Variation], mistakes: &mut Collector) -> Option<Vec<Combination<'a>>> {
+    let mut all: Vec<Combination<'a>> = vec![Vec::new()];
+    for variation in variations {
+        let mut longer = Vec::with_capacity(all.len() * variation.levels.len());
+        for chosen in all {
+            let under = variation.under.as_ref();
+            if !under.is_none_or(|under| under.matches(&labels(&chosen))) {
+                longer.push(chosen);
+                continue;
+            }
+            if let Some((_, level)) = chosen.iter().find(|(other, _)| other.name == variation.name) {
+                let title = format!("`{}` is varied twice under the same levels", variation.name);
+                mistakes.at(&level.node.place, title, "here, and in another [[nested]]");
+                continue;
+            }
+            for level in &variation.levels {
+                let mut next = chosen.clone();
+                next.push((variation, level));
+                longer.push(next);
+            }
+        }
+        all = longer;
+        if all.len() > COMBINATIONS_MAX {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+fn labels(levels: &Combination<'_>) -> BTreeMap<String, String> {
+    levels.iter().map(|(variation, level)| (variation.name.clone(), level.label())).collect()
 }
 
 fn treatment(
     base: &Table,
-    levels: &[(&Variation, &Node)],
+    levels: &Combination<'_>,
     seed: u64,
     mistakes: &mut Collector,
 ) -> Option<Treatment> {
@@ -184,14 +97,16 @@ fn treatment(
     let mut server = None;
     let mut suffix = String::new();
     for (variation, level) in levels {
-        if variation.path == ["server"] {
-            server = Some(*level);
-            continue;
+        for (path, node) in &level.sets {
+            if path == &["server"] {
+                server = Some(node);
+                continue;
+            }
+            if path.last().is_some_and(|key| key == "arrival") {
+                forget_arrival(&mut root, path, node);
+            }
+            root.put_at(path, &node.place, node.clone(), mistakes);
         }
-        if variation.path.last().is_some_and(|key| key == "arrival") {
-            forget_arrival(&mut root, &variation.path, level);
-        }
-        root.put_at(&variation.path, &level.place, (*level).clone(), mistakes);
         if variation.changes_server() {
             suffix.push_str(&format!(" {}={}", variation.name, level.label()));
         }
@@ -204,9 +119,7 @@ fn treatment(
     let data = DataSet { seed, ..streams.first()?.1.clone() };
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     server.name.push_str(&suffix);
-    let levels: BTreeMap<String, String> =
-        levels.iter().map(|(variation, level)| (variation.name.clone(), level.label())).collect();
-    Some(Treatment { levels, server, data, streams, client })
+    Some(Treatment { levels: labels(levels), server, data, streams, client })
 }
 
 /// A level of `arrival` says it in whole, so that what the stream itself says of its arrival holds for the other levels

@@ -90,6 +90,21 @@ pub(super) const ROOT: &[Key] = &[
     ),
     key("workload", Kind::Section, None, "", "Workloads written in this file, each `[workload.NAME]`."),
     key("vary", Kind::Section, None, "", "What varies: a key of this file, and the list of its levels."),
+    key(
+        "factor",
+        Kind::Section,
+        None,
+        "",
+        "Factors whose levels set several keys together, each `[factor.NAME]`; all levels take part unless [vary] names some.",
+    ),
+    key(
+        "nested",
+        Kind::Section,
+        None,
+        "",
+        "What varies only under certain levels of others, each `[[nested]]`.",
+    ),
+    key("exclude", Kind::Section, None, "", "Combinations that are left out, each `[[exclude]]`."),
     key("client", Kind::Section, None, "", "How connections are made, for all streams."),
     key("measure", Kind::Section, None, "", "How long and how often."),
     key(
@@ -98,6 +113,24 @@ pub(super) const ROOT: &[Key] = &[
         None,
         "",
         "Named sets of overrides, each `[scale.NAME]`, for `--scale NAME`.",
+    ),
+];
+
+/// Sections that hold for the whole study: any key of them can be varied, set, or be part of a level.
+pub(super) const SECTIONS: &[(&str, &[Key])] = &[("data", DATA), ("client", CLIENT)];
+
+/// Sections whose keys, where they vary, make different servers of one.
+pub(super) const SERVER_SECTIONS: &[&str] = &["server", "settings"];
+
+/// `[[nested]]`
+pub(super) const NESTED: &[Key] = &[
+    key("under", Kind::Section, None, r#"{ server = "a" }"#, "Levels under which it exists."),
+    key(
+        "vary",
+        Kind::Section,
+        None,
+        r#"{ "settings.thread_pool_size" = [2, 4] }"#,
+        "What varies there, as in [vary].",
     ),
 ];
 

@@ -15,10 +15,12 @@ mod parts;
 mod paths;
 mod read;
 mod schema;
+mod select;
 mod streams;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod vary;
 mod written;
 
 pub use builtin::{Builtin, Error, builtin, open};

@@ -2,7 +2,7 @@
 
 use super::{
     forms::Form,
-    keys::{CLIENT, DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
+    keys::{Key, Kind, MEASURE, ROOT, SECTIONS, SERVER, STREAM},
     mistake::{Collector, Place, nearest},
     streams::option_names,
     tree::{Node, Table, Value, parse_value, stream_name},
@@ -16,6 +16,8 @@ pub(super) type Segments = Vec<String>;
 pub(super) enum Purpose {
     /// A key of `[vary]`.
     Vary,
+    /// What a level of `[factor.NAME]` sets.
+    Level,
     /// A `--set`.
     Set,
 }
@@ -42,10 +44,12 @@ pub(super) fn resolve(
     }
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
     let known: Vec<String> = match parts.as_slice() {
-        ["server"] if purpose == Purpose::Vary || root.get("vary").is_some() => return Some(path),
+        ["server"] if purpose != Purpose::Set || root.get("vary").is_some() => return Some(path),
+        [_] if purpose != Purpose::Level && factor_names(root).contains(&as_written[0]) => {
+            return Some(vec![as_written[0].to_owned()]);
+        }
         ["settings", _] => return Some(path),
-        ["data", key] if has(DATA, key) => return Some(path),
-        ["client", key] if has(CLIENT, key) => return Some(path),
+        [section, key] if keys_of(section).is_some_and(|keys| has(keys, key)) => return Some(path),
         ["stream", key] if has_stream_key(key) => return Some(path),
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
             return Some(path);
@@ -56,7 +60,7 @@ pub(super) fn resolve(
         }
         ["seed" | "title"] if purpose == Purpose::Set => return Some(path),
         ["measure", key] if purpose == Purpose::Set && has(MEASURE, key) => return Some(path),
-        ["measure", ..] if purpose == Purpose::Vary => {
+        ["measure", ..] if purpose != Purpose::Set => {
             mistakes.at(place, "`measure` cannot be varied", "all trials of a study are measured alike");
             return None;
         }
@@ -94,13 +98,11 @@ pub(super) fn resolve(
 pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
     let (section, name) = (path.first()?.as_str(), path.last()?.as_str());
     let keys = match section {
-        "data" => DATA,
         "stream" => STREAM,
         "measure" => MEASURE,
-        "client" => CLIENT,
         "server" if path.len() == 3 => SERVER,
         "settings" | "server" => return Some(Kind::Text),
-        _ => ROOT,
+        section => keys_of(section).unwrap_or(ROOT),
     };
     keys.iter().find(|key| key.name == name).map(|key| key.kind)
 }
@@ -134,6 +136,17 @@ pub(super) fn stream_names(root: &Table) -> Vec<&str> {
     }
 }
 
+/// Names of the factors of `[factor]`, in the order of the file.
+pub(super) fn factor_names(root: &Table) -> Vec<&str> {
+    let factors = root.get("factor").and_then(Node::table);
+    factors.map(|table| table.0.iter().map(|entry| entry.key.as_str()).collect()).unwrap_or_default()
+}
+
+/// The keys of a section that all of a study share.
+fn keys_of(section: &str) -> Option<&'static [Key]> {
+    SECTIONS.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys)
+}
+
 fn has(keys: &[Key], name: &str) -> bool {
     keys.iter().any(|key| key.name == name)
 }
@@ -144,12 +157,12 @@ fn has_stream_key(name: &str) -> bool {
 
 /// The one full path that ends in `name`.
 fn full_path(name: &str) -> Option<Segments> {
-    let section = match name {
-        _ if has(DATA, name) => "data",
+    let shared = SECTIONS.iter().find(|(_, keys)| has(keys, name)).map(|(section, _)| *section);
+    let section = match shared {
+        Some("data") => "data",
         _ if has_stream_key(name) => "stream",
         _ if has(MEASURE, name) => "measure",
-        _ if has(CLIENT, name) => "client",
-        _ => return None,
+        section => section?,
     };
     Some(vec![section.to_owned(), name.to_owned()])
 }
@@ -160,8 +173,12 @@ fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
     let several = stream_names(root).len() > 1;
     let stream = if several { "NAME." } else { "" };
     paths.extend(stream_keys.map(|name| format!("stream.{stream}{name}")));
-    paths.extend(DATA.iter().map(|key| format!("data.{}", key.name)));
-    paths.extend(CLIENT.iter().map(|key| format!("client.{}", key.name)));
+    for (section, keys) in SECTIONS {
+        paths.extend(keys.iter().map(|key| format!("{section}.{}", key.name)));
+    }
+    if purpose != Purpose::Level {
+        paths.extend(factor_names(root).iter().map(|&name| name.to_owned()));
+    }
     paths.extend(server_names(root).iter().map(|server| format!("server.{server}.settings.NAME")));
     if purpose == Purpose::Set {
         paths.extend(MEASURE.iter().map(|key| format!("measure.{}", key.name)));

@@ -3,7 +3,7 @@
 
 use super::{
     forms::Form,
-    keys::{CLIENT, DATA, Key, Kind, MEASURE, ROOT, SERVER, STREAM},
+    keys::{CLIENT, DATA, Key, Kind, MEASURE, NESTED, ROOT, SERVER, STREAM},
     streams::options_of_streams,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
@@ -33,6 +33,13 @@ pub fn schema() -> String {
         ("stream", json!({ "type": "array", "minItems": 1, "items": object(stream) })),
         ("workload", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
         ("vary", json!({ "type": "object", "additionalProperties": { "type": ["array", "object"] } })),
+        (
+            "factor",
+            json!({ "type": "object", "additionalProperties": { "type": "object", "minProperties": 1,
+                "additionalProperties": { "type": "object" } } }),
+        ),
+        ("nested", json!({ "type": "array", "items": nested() })),
+        ("exclude", json!({ "type": "array", "items": selection("") })),
         ("client", object(properties(CLIENT))),
         ("measure", object(properties(MEASURE))),
         ("scale", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
@@ -87,6 +94,20 @@ pub fn reference() -> String {
          \"4G\"]\n# \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate 1000\"]\n\
          # \"client.transport\" = [\"tcp\", \"socket\"]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \"1ms\"]\n\n",
     );
+    heading(&mut text, "factor");
+    text.push_str(
+        "# [factor.size]\n# small = { data.rows = 1_000, stream.connections = 8 }\n# large = { data.rows = 1_000_000, \
+         stream.connections = 64 }\n\n",
+    );
+    heading(&mut text, "nested");
+    text.push_str(
+        "# [[nested]]\n# under = { server = \"a\" }\n# vary = { settings.thread_pool_size = [2, 4] }\n\n",
+    );
+    heading(&mut text, "exclude");
+    text.push_str(
+        "# A level, a list of levels, or for numbers \">= 64\", \"highest\", \"lowest\"; all that are named must hold.\n\
+         # [[exclude]]\n# connections = \">= 512\"\n# workload = [\"oltp_read_only\"]\n\n",
+    );
     heading(&mut text, "client");
     text.push_str("[client]\n");
     write_keys(&mut text, CLIENT, &[]);
@@ -131,6 +152,23 @@ fn about(keys: &[Key], name: &str) -> &'static str {
 
 fn object(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// Factors with the levels that are meant.
+fn selection(about: &str) -> Value {
+    let level = json!({ "type": ["string", "number", "boolean", "array", "object"] });
+    json!({ "type": "object", "description": about, "additionalProperties": level })
+}
+
+fn nested() -> Value {
+    let vary = json!({ "type": "object", "additionalProperties": { "type": ["array", "object"] },
+        "description": about(NESTED, "vary") });
+    let mut nested = Map::new();
+    nested.insert("under".to_owned(), selection(about(NESTED, "under")));
+    nested.insert("vary".to_owned(), vary);
+    let mut nested = object(nested);
+    nested["required"] = json!(["under", "vary"]);
+    nested
 }
 
 fn settings(about: &str) -> Value {

@@ -41,10 +41,12 @@ fn mistakes(text: &str) -> String {
 #[test]
 fn every_built_in_study_is_right_at_every_scale() {
     for builtin in builtin() {
-        let plain = Adjustments::default();
-        let study = parse(builtin.name, builtin.name, builtin.text, &plain);
-        let study = study.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-        assert!(!study.treatments.is_empty(), "{}", builtin.name);
+        for scale in [None, Some("quick"), Some("bench"), Some("published")] {
+            let adjustments = Adjustments { scale: scale.map(str::to_owned), ..Adjustments::default() };
+            let study = parse(builtin.name, builtin.name, builtin.text, &adjustments);
+            let study = study.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            assert!(!study.treatments.is_empty(), "{}", builtin.name);
+        }
     }
 }
 
@@ -365,6 +367,101 @@ fn what_the_reference_shows_as_a_comment_is_right_too() {
     let study = read(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!(study.factors.len(), 8);
     assert_eq!(study.treatments.len(), 4 * 2 * 2 * 2 * 2 * 2 * 2);
+}
+
+const VARIED: &str = r#"
+[server.threads]
+product = "mariadb"
+[server.pool]
+product = "mariadb"
+settings = { thread_handling = "pool-of-threads" }
+[server.mysql]
+product = "mysql"
+[[stream]]
+workload = "oltp_read_only"
+[factor.size]
+small = { data.rows = 1000, settings.innodb_buffer_pool_size = "64M" }
+large = { data = { rows = 50_000, tables = 4 }, settings.innodb_buffer_pool_size = "1G" }
+[vary]
+"stream.connections" = [4, 64, 1024]
+[[nested]]
+under = { server = "pool" }
+vary = { "settings.thread_pool_size" = [2, 8] }
+[[nested]]
+under = { server = "mysql", connections = ">= 64" }
+vary."client.transport" = ["tcp", "socket"]
+[[exclude]]
+server = ["threads", "mysql"]
+"stream.connections" = "highest"
+[[exclude]]
+size = "large"
+connections = 4
+[scale.full]
+vary.stream.connections = [4, 64, 4096]
+[[scale.full.exclude]]
+connections = [1024, 4096]
+"#;
+
+#[test]
+fn factors_can_be_made_of_several_keys_nested_and_leave_combinations_out() {
+    let study = read(VARIED).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let factors: Vec<(&str, Vec<&str>)> = study
+        .factors
+        .iter()
+        .map(|factor| (factor.name.as_str(), factor.levels.iter().map(String::as_str).collect()))
+        .collect();
+    insta::assert_debug_snapshot!(factors);
+    let shown: Vec<String> = study
+        .treatments
+        .iter()
+        .map(|treatment| {
+            let rows = treatment.data.rows * u64::from(treatment.data.tables);
+            let levels: Vec<&str> = treatment.levels.values().map(String::as_str).collect();
+            format!("{} | {} | {rows} rows", treatment.server.name, levels.join(" "))
+        })
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_scale_and_the_command_line_choose_levels_of_made_factors_too() {
+    let read = |scale: Option<&str>, set: &[&str]| {
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        let adjustments = Adjustments { set, scale: scale.map(str::to_owned) };
+        parse("test", "test.toml", VARIED, &adjustments).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    };
+    let full = read(Some("full"), &[]);
+    assert!(full.treatments.iter().all(|treatment| treatment.levels["connections"] != "4096"));
+    let one = read(None, &["size=small", "server=pool", "connections=64"]);
+    let sizes: Vec<&str> = one.treatments.iter().map(|treatment| treatment.levels["size"].as_str()).collect();
+    assert_eq!(sizes, ["small", "small"], "one for each size of the pool");
+    let two = read(None, &["server=threads", "size=[\"large\", \"small\"]"]);
+    let first = two.treatments.iter().find(|treatment| treatment.levels["connections"] == "64");
+    assert_eq!(first.map(|treatment| treatment.levels["size"].as_str()), Some("large"));
+}
+
+#[test]
+fn mistakes_in_what_varies_are_pointed_at_with_the_nearest_names() {
+    let wrong = VARIED
+        .replace("small = { data.rows = 1000", "small = { data.rowz = 1000")
+        .replace("under = { server = \"pool\" }", "under = { sever = \"pool\" }")
+        .replace(
+            "server = \"mysql\", connections = \">= 64\"",
+            "server = \"mysq\", connections = \">= many\"",
+        )
+        .replace("\"highest\"", "\"hihgest\"")
+        .replace("connections = 4\n", "connections = 5\n")
+        .replace("[1024, 4096]", "[1024, 2048]");
+    insta::assert_snapshot!(mistakes(&wrong));
+    let twice = VARIED.replace("\"settings.thread_pool_size\"", "\"stream.connections\"");
+    assert!(mistakes(&twice).contains("`connections` is varied everywhere already"));
+    let both = VARIED.replace(
+        "under = { server = \"mysql\", connections = \">= 64\" }\nvary.\"client.transport\"",
+        "under = { connections = 64 }\nvary.\"settings.thread_pool_size\"",
+    );
+    assert!(mistakes(&both).contains("varied twice under the same levels"), "{}", mistakes(&both));
+    let nothing = VARIED.replace("size = \"large\"\nconnections = 4", "connections = [4, 64, 1024]");
+    assert!(mistakes(&nothing).contains("nothing would be measured"));
 }
 
 proptest! {

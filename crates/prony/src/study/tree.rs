@@ -136,6 +136,26 @@ impl Table {
         }
     }
 
+    /// The leaves with their paths: `"stream.connections" = 4` and `stream.connections = 4` mean the same.
+    pub(super) fn flatten(&self, prefix: &str, found: &mut Vec<Entry>) {
+        for entry in &self.0 {
+            let key = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
+            match &entry.node.value {
+                Value::Table(inner) => inner.flatten(&key, found),
+                _ => found.push(Entry { key, ..entry.clone() }),
+            }
+        }
+    }
+
+    /// Writes the entries of a table of this one by their whole paths, so that what is laid upon it meets them.
+    pub(super) fn flatten_at(&mut self, key: &str) {
+        if let Some(Value::Table(table)) = self.get_mut(key).map(|node| &mut node.value) {
+            let mut flat = Vec::new();
+            table.flatten("", &mut flat);
+            table.0 = flat;
+        }
+    }
+
     /// Puts a value at a path from the root (`stream.connections`, `server.pool.settings.X`).
     pub(super) fn put_at(&mut self, path: &[String], place: &Place, node: Node, mistakes: &mut Collector) {
         let mut over = Table::default();
