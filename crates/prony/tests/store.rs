@@ -16,8 +16,8 @@ use prony::{
 use rusqlite::Connection;
 use std::{
     env, fs,
-    io::{Read, Write},
-    path::Path,
+    io::Read,
+    path::{Path, PathBuf},
     process::{Child, Command},
     thread,
     time::{Duration, Instant},
@@ -41,6 +41,19 @@ fn as_stored(sample: &load::Sample) -> load::Sample {
         schedule.delay = schedule.delay.coarse();
     }
     sample
+}
+
+/// Numbers with a fraction keep five digits in readings.
+fn rounded(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            format!("{:.4e}", number.as_f64().unwrap()).parse::<f64>().unwrap().into()
+        }
+        Value::Array(items) => items.into_iter().map(rounded).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, rounded(field))).collect(),
+        other => other,
+    }
 }
 
 fn write_run(store: &mut Store, events: &[Event]) -> i64 {
@@ -74,7 +87,7 @@ fn what_went_in_comes_out() {
     for event in &events {
         match event {
             Event::TrialSample { sample, .. } => samples.push(json(&as_stored(sample))),
-            Event::TrialReading { reading, .. } => readings.push(json(reading)),
+            Event::TrialReading { reading, .. } => readings.push(rounded(json(reading))),
             Event::TrialFinished { outcome, .. } => outcomes.push(json(outcome)),
             _ => {}
         }
@@ -113,90 +126,42 @@ fn streams_with_schedules_and_limits_come_back_as_they_were() {
     assert!(outcomes.eq(record.trials.iter().map(|trial| json(&trial.outcome))), "outcomes differ");
 }
 
-/// Bytes of a column, changed.
-fn rewritten(bytes: &[u8], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
-    let mut plain = Vec::new();
-    flate2::read::ZlibDecoder::new(bytes).read_to_end(&mut plain).unwrap();
-    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(&change(plain)).unwrap();
-    encoder.finish().unwrap()
-}
-
-/// Takes everything out that the first version of Prony did not know.
-fn made_old(value: &mut serde_json::Value) {
-    const NEW: &[&str] = &[
-        "active",
-        "connect",
-        "cut_short",
-        "idle",
-        "begin",
-        "limit",
-        "limit_reached",
-        "opening",
-        "outages",
-        "queueing",
-        "reconnecting",
-        "schedule",
-        "send_delay",
-    ];
-    match value {
-        serde_json::Value::Object(fields) => {
-            fields.retain(|name, _| !NEW.contains(&name.as_str()));
-            // how connections are made is said by treatments, what the engine itself used by outcomes
-            let is_treatment = fields.contains_key("levels");
-            fields.retain(|name, _| !(is_treatment && name == "client"));
-            if let Some(doubts) = fields.get_mut("doubts") {
-                *doubts = serde_json::json!(["the client was busy"]);
-            }
-            fields.values_mut().for_each(made_old);
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(made_old),
-        _ => {}
-    }
-}
-
-fn old_json(bytes: Vec<u8>) -> Vec<u8> {
-    let mut value = serde_json::from_slice(&bytes).unwrap();
-    made_old(&mut value);
-    serde_json::to_vec(&value).unwrap()
-}
-
-/// The seconds of a trial: a block of JSON, then histograms.
-fn old_samples(bytes: Vec<u8>) -> Vec<u8> {
-    let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
-    let json = old_json(bytes[4..4 + length].to_vec());
-    let mut old = (json.len() as u32).to_le_bytes().to_vec();
-    old.extend(json);
-    old.extend(&bytes[4 + length..]);
-    old
+/// A file as the first version of Prony wrote it: trials 0 to 3 of [`synthetic`] without anything that came later, and 0 and 1
+/// of [`synthetic_load`].
+fn first_format(directory: &Path) -> PathBuf {
+    let packed =
+        fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stores/format-1.sqlite.gz"));
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(packed.unwrap()).read_to_end(&mut bytes).unwrap();
+    let path = directory.join("format-1.sqlite");
+    fs::write(&path, bytes).unwrap();
+    path
 }
 
 #[test]
-fn runs_of_the_first_version_can_still_be_read() {
+fn runs_of_the_first_format_can_still_be_read() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("prony.sqlite");
-    let id = write_run(&mut Store::open(&path).unwrap(), &synthetic::events());
-    let connection = Connection::open(&path).unwrap();
-    type Change = fn(Vec<u8>) -> Vec<u8>;
-    let columns: [(&str, &str, Change); 3] =
-        [("run", "plan", old_json), ("trial", "outcome", old_json), ("trial", "samples", old_samples)];
-    for (table, column, change) in columns {
-        let mut statement = connection.prepare(&format!("SELECT rowid, {column} FROM {table}")).unwrap();
-        let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)));
-        for (row, bytes) in rows.unwrap().map(Result::unwrap).collect::<Vec<_>>() {
-            let old = rewritten(&bytes, change);
-            let sql = format!("UPDATE {table} SET {column} = ? WHERE rowid = ?");
-            connection.execute(&sql, rusqlite::params![old, row]).unwrap();
-        }
-    }
-    let record = Store::open(&path).unwrap().run(id).unwrap();
+    let path = first_format(directory.path());
+    let mut store = Store::open(&path).unwrap();
+    let record = store.run(1).unwrap();
+    assert_eq!((record.plan.trials.len(), record.trials.len()), (60, 4));
     let findings = prony::analyse::analyse(&record);
-    assert_eq!(findings.points.len(), 20);
-    let busy = findings.points.iter().find(|point| !point.doubts.is_empty()).unwrap();
-    assert_eq!(busy.doubts[0].to_string(), "the client was busy");
+    assert_eq!(findings.points.len(), 4);
     let rate = findings.points[0].throughput.value;
     assert!(rate > 100.0, "a stream without times was active all the time: {rate}");
-    assert!(record.trials.iter().any(|trial| trial.samples.len() == 10));
+    assert!(record.trials.iter().all(|trial| trial.samples.len() == 10 && trial.readings.len() == 10));
+
+    // The same run written today is the same but for what today rounds.
+    let all = synthetic_load::events();
+    let cut = all.iter().position(|event| matches!(event, Event::TrialStarted { trial: 2 })).unwrap();
+    let id = write_run(&mut store, &all[..cut]);
+    let (then, now) = (store.run(2).unwrap(), store.run(id).unwrap());
+    assert_eq!(then.trials.len(), 2);
+    for (then, now) in then.trials.iter().zip(&now.trials) {
+        assert_eq!(json(&then.outcome), json(&now.outcome));
+        assert_eq!(json(&then.samples), json(&now.samples));
+        assert_eq!(rounded(json(&then.readings)), json(&now.readings));
+    }
 }
 
 #[test]

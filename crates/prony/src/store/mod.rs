@@ -6,9 +6,11 @@
 //! No password is ever written: see `secrets`.
 
 mod codec;
+mod columns;
 mod error;
 mod record;
 mod schema;
+mod seconds;
 mod secrets;
 
 pub use error::Error;
@@ -44,13 +46,13 @@ pub struct Store {
 struct Running {
     trial: u32,
     started: Timestamp,
-    samples: codec::PackedSamples,
+    samples: seconds::PackedSamples,
     readings: Vec<Reading>,
 }
 
 impl Running {
     fn begin(trial: u32) -> Self {
-        let samples = codec::PackedSamples::default();
+        let samples = seconds::PackedSamples::default();
         Self { trial, started: Timestamp::now(), samples, readings: Vec::new() }
     }
 }
@@ -279,7 +281,8 @@ impl Store {
             TrialOutcome::Failed(_) => "failed",
         };
         let trial_json = serde_json::to_string(&trial).expect("plain values become JSON");
-        let (outcome, samples, readings) = (codec::pack(outcome), samples.finish(), codec::pack(&readings));
+        let (outcome, samples, readings) =
+            (codec::pack(outcome), samples.finish(), codec::pack_rows(&readings));
         self.write(|transaction| {
             transaction
                 .execute(
@@ -330,8 +333,8 @@ impl Store {
                     trial: self.read(id, "trial", trial)?,
                     started,
                     outcome: self.read(id, "outcome", codec::unpack(&outcome))?,
-                    samples: self.read(id, "samples", codec::unpack_samples(&samples))?,
-                    readings: self.read(id, "readings", codec::unpack(&readings))?,
+                    samples: self.read(id, "samples", seconds::unpack_samples(&samples))?,
+                    readings: self.read(id, "readings", codec::unpack_rows(&readings))?,
                 })
             })
             .collect()
