@@ -128,7 +128,9 @@ fn is_workload(factor: &Factor) -> bool {
 
 /// Whether a factor varies while the server stays the same.
 fn is_free(plan: &Plan, factor: &Factor) -> bool {
-    if factor.name == "server" {
+    // a nested factor has no place for the others on an axis
+    let is_everywhere = plan.treatments.iter().all(|treatment| treatment.levels.contains_key(&factor.name));
+    if factor.name == "server" || !is_everywhere {
         return false;
     }
     let level = |treatment: usize| plan.treatments[treatment].levels.get(&factor.name);

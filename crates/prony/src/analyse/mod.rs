@@ -14,6 +14,7 @@ mod axis;
 mod compare;
 mod conclude;
 mod point;
+mod validity;
 
 pub use axis::{Axis, AxisKind};
 

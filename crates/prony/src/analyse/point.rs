@@ -1,6 +1,6 @@
 //! Trials of one treatment become a point.
 
-use super::{LEVEL, Limited, Point, STREAM};
+use super::{LEVEL, Limited, Point, STREAM, validity};
 use crate::{
     run::{Doubt, Fairness, TrialOutcome},
     store::{RunRecord, TrialRecord},
@@ -170,6 +170,10 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
             TrialOutcome::Measured { outcome, doubts } => match &outcome.end {
                 End::Completed => match outcome.streams.get(stream) {
                     Some(told) if !told.active_time(outcome.interval).is_zero() => {
+                        if let Some(reason) = validity::reason_against(record, trial) {
+                            sorted.left_out.push(format!("trial {}: {reason}", trial.trial.number + 1));
+                            continue;
+                        }
                         let own = |doubt: &&Doubt| doubt.stream.as_ref().is_none_or(|about| about == name);
                         let doubts = doubts.iter().filter(own).collect();
                         sorted.used.push(Used { trial, outcome, stream: told, doubts });

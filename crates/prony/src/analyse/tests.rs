@@ -87,6 +87,7 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
         })
         .collect();
     RunRecord {
+        notes: Vec::new(),
         id: 1,
         started: jiff::Timestamp::UNIX_EPOCH,
         finished: None,

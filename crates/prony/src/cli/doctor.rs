@@ -9,6 +9,7 @@ use super::{
 use crate::{
     doctor::{self, Effort, Files, Finding, Level, Observed},
     provision::Places,
+    run::Note,
 };
 use std::path::Path;
 
@@ -37,15 +38,19 @@ pub(super) fn doctor(json: bool) -> Result<(), Failure> {
     print(&(text + &summary(&findings)))
 }
 
-/// Tells, before a run, what hurts on this machine.
+/// Tells, before a run, what hurts on this machine; gives it back to be kept with the run.
 #[expect(clippy::print_stderr, reason = "remarks of the command")]
-pub(super) fn remark(directory: &Path) {
+pub(super) fn remark(directory: &Path) -> Vec<Note> {
     // Where the disk cannot be looked at, the first server will say so better.
-    let Ok(observed) = Observed::of_this_machine(directory, Effort::Short) else { return };
+    let Ok(observed) = Observed::of_this_machine(directory, Effort::Short) else { return Vec::new() };
     let findings = doctor::examine(&Files::of_this_machine(), &observed);
-    for finding in findings.iter().filter(|finding| finding.level == Level::Warning) {
-        eprintln!("remark: {}: {}; {}. {}", finding.id, finding.read, finding.effect, finding.remedy);
-    }
+    let warnings = findings.into_iter().filter(|finding| finding.level == Level::Warning);
+    warnings
+        .map(|Finding { id, read, effect, remedy, .. }| {
+            eprintln!("remark: {id}: {read}; {effect}. {remedy}");
+            Note::Machine { id: id.to_owned(), read, effect, remedy }
+        })
+        .collect()
 }
 
 fn words(finding: &Finding, width: usize, coloured: bool) -> String {

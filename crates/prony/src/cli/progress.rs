@@ -2,9 +2,9 @@
 //! a terminal; lines about finished trials are printed there too, for logs.
 
 use crate::{
-    plan::Plan,
+    plan::{Plan, Trial},
     report::number,
-    run::{Event, TrialOutcome},
+    run::{Because, Event, TrialOutcome},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -87,6 +87,8 @@ fn loading(rows: u64, rows_total: u64, rows_loaded: u64, elapsed: Duration) -> S
 pub(super) struct RunProgress {
     bar: ProgressBar,
     plan: Option<Plan>,
+    /// Trials that the plan did not hold.
+    added: Vec<Trial>,
     trials_done: u32,
     /// Trials that this run will do.
     trials_total: u32,
@@ -100,7 +102,15 @@ impl RunProgress {
         bar.set_style(style("{bar:30} {pos}/{len} {msg}"));
         bar.enable_steady_tick(Duration::from_millis(500));
         let now = Instant::now();
-        Self { bar, plan: None, trials_done: 0, trials_total, trial_begun: now, data_begun: now }
+        Self {
+            bar,
+            plan: None,
+            added: Vec::new(),
+            trials_done: 0,
+            trials_total,
+            trial_begun: now,
+            data_begun: now,
+        }
     }
 
     pub(super) fn show(&mut self, event: &Event) {
@@ -130,6 +140,17 @@ impl RunProgress {
                     took.as_secs_f64()
                 ));
             }
+            Event::TrialAdded { trial, because } => {
+                self.trials_total += 1;
+                self.bar.inc_length(1);
+                if let (Some(plan), Because::Invalid) = (&self.plan, because) {
+                    let repeated = trial.again_of.unwrap_or(trial.number) + 1;
+                    let levels = label(plan, trial.treatment);
+                    self.line(&format!("trial {repeated} ({levels}) is invalid and is repeated"));
+                }
+                self.added.push(*trial);
+            }
+            Event::Noted(_) => {}
             Event::TrialStarted { trial } => {
                 self.trial_begun = Instant::now();
                 self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
@@ -179,17 +200,8 @@ impl RunProgress {
     /// The trial's levels in the order of the factors.
     fn label(&self, trial: u32) -> String {
         let Some(plan) = &self.plan else { return String::new() };
-        let Some(trial) = plan.trials.iter().find(|each| each.number == trial) else { return String::new() };
-        let levels = &plan.treatments[trial.treatment].levels;
-        let words: Vec<String> = plan
-            .factors
-            .iter()
-            .filter_map(|factor| {
-                let level = levels.get(&factor.name)?;
-                Some(if factor.numeric { format!("{} {level}", factor.name) } else { level.clone() })
-            })
-            .collect();
-        words.join(", ")
+        let known = plan.trials.iter().chain(&self.added).find(|each| each.number == trial);
+        known.map_or_else(String::new, |trial| label(plan, trial.treatment))
     }
 
     fn time_left(&self) -> String {
@@ -203,6 +215,16 @@ impl RunProgress {
             format!("about {seconds} s left")
         }
     }
+}
+
+/// The levels of a treatment in the order of the factors.
+fn label(plan: &Plan, treatment: usize) -> String {
+    let levels = &plan.treatments[treatment].levels;
+    let words = plan.factors.iter().filter_map(|factor| {
+        let level = levels.get(&factor.name)?;
+        Some(if factor.numeric { format!("{} {level}", factor.name) } else { level.clone() })
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// A bar's template with the characters that all bars have.

@@ -10,16 +10,15 @@ use super::{
 };
 use crate::{
     analyse,
-    plan::{self, Plan},
+    plan::{self, Plan, Trial},
     provision::Provisioner,
     report::{Format, number},
-    run,
+    run::{self, TrialOutcome},
     store::Store,
     study::{self, Adjustments, Study},
     telemetry::Machine,
 };
 use std::{
-    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -44,13 +43,15 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let (id, done) = if options.resume {
         resumed(&mut store, &plan)?
     } else {
-        (store.begin(&plan, &machine).map_err(|error| Failure::cannot_begin(chain(&error)))?, BTreeSet::new())
+        (store.begin(&plan, &machine).map_err(|error| Failure::cannot_begin(chain(&error)))?, Vec::new())
     };
-    announce(&plan, id, &done, &store);
-    doctor::remark(&provisioner.places().instances());
+    announce(&plan, id, done.len(), &store);
+    for note in doctor::remark(&provisioner.places().instances()) {
+        store.record(id, &run::Event::Noted(note)).map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    }
     let stop = interrupt::stop_on_signals();
     let provisioner = provisioner.heeding(Arc::clone(&stop));
-    let mut progress = RunProgress::new((plan.trials.len() - done.len()) as u32);
+    let mut progress = RunProgress::new(missing(&plan, done.len()) as u32);
     let mut begun = false;
     let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {
         begun |= matches!(event, run::Event::TrialFinished { .. });
@@ -97,7 +98,7 @@ pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failu
 }
 
 /// The last run of this study, if its plan is the same, and the trials that it has.
-fn resumed(store: &mut Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failure> {
+fn resumed(store: &mut Store, plan: &Plan) -> Result<(i64, Vec<(Trial, TrialOutcome)>), Failure> {
     let failed = |error: crate::store::Error| Failure::cannot_begin(chain(&error));
     let runs = store.list().map_err(failed)?;
     let last = runs.iter().filter(|run| run.name == plan.name).max_by_key(|run| run.id);
@@ -111,8 +112,8 @@ fn resumed(store: &mut Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failu
             last.id, plan.name
         )));
     }
-    let done: BTreeSet<u32> = record.trials.iter().map(|trial| trial.trial.number).collect();
-    if done.len() == plan.trials.len() {
+    let done: Vec<_> = record.trials.into_iter().map(|trial| (trial.trial, trial.outcome)).collect();
+    if run::is_complete(plan, &done) {
         return Err(Failure::cannot_begin(format!(
             "run {} of {} is complete: nothing is missing",
             last.id, plan.name
@@ -123,18 +124,27 @@ fn resumed(store: &mut Store, plan: &Plan) -> Result<(i64, BTreeSet<u32>), Failu
 }
 
 #[expect(clippy::print_stderr, reason = "remarks of the command")]
-fn announce(plan: &Plan, id: i64, done: &BTreeSet<u32>, store: &Store) {
+fn announce(plan: &Plan, id: i64, done: usize, store: &Store) {
     let cost = plan::estimate(plan);
     eprintln!("{}", plan.title);
     eprintln!(
         "run {id}: {}, about {:.0} s; kept in {}",
-        number::counted((plan.trials.len() - done.len()) as u64, "trial"),
-        cost.time.as_secs_f64() * (plan.trials.len() - done.len()) as f64 / plan.trials.len().max(1) as f64,
+        number::counted(missing(plan, done) as u64, "trial"),
+        cost.time.as_secs_f64() * missing(plan, done) as f64 / plan.trials.len().max(1) as f64,
         store.path().display()
     );
-    if !done.is_empty() {
-        eprintln!("not repeated: {} that have finished before", number::counted(done.len() as u64, "trial"));
+    if plan.repetition.precision.is_some() {
+        let most = plan.trials_at_most().len();
+        eprintln!("more, up to {most} trials, until the intervals are narrow enough");
     }
+    if done > 0 {
+        eprintln!("not repeated: {} that have finished before", number::counted(done as u64, "trial"));
+    }
+}
+
+/// Trials of the plan that are left where so many have ended.
+fn missing(plan: &Plan, done: usize) -> usize {
+    plan.trials.len().saturating_sub(done)
 }
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the command's result and remarks")]

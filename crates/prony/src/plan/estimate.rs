@@ -1,7 +1,7 @@
 //! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; the constants say from where.
 
-use super::{DataPlan, Plan, ServerSource};
-use std::time::Duration;
+use super::{DataPlan, Plan, ServerSource, Trial};
+use std::{collections::BTreeSet, time::Duration};
 
 /// What a plan will cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Estimate {
 }
 
 /// Around a trial: closing the last load's connections, reading the server's status.
-const TRIAL_OVERHEAD: Duration = Duration::from_millis(300);
+pub const TRIAL_OVERHEAD: Duration = Duration::from_millis(300);
 /// To open one connection.
 const CONNECT: Duration = Duration::from_micros(300);
 /// To initialise and start a server, and to stop it.
@@ -35,14 +35,34 @@ const CONNECTION_MEMORY_BYTES: u64 = 400 << 10;
 /// `innodb_buffer_pool_size` where a study does not set it.
 const BUFFER_POOL_BYTES: u64 = 128 << 20;
 
-/// Estimates the cost of a plan.
+/// Estimates the cost of a plan, without what may be added to it.
 #[must_use]
 pub fn estimate(plan: &Plan) -> Estimate {
+    of_trials(plan, &plan.trials)
+}
+
+/// Estimates the cost of a plan where all is added to it that a precision may ask for.
+#[must_use]
+pub fn estimate_at_most(plan: &Plan) -> Estimate {
+    let most = of_trials(plan, &plan.trials_at_most());
+    let least = estimate(plan);
+    let time = plan.repetition.budget.map_or(most.time, |budget| most.time.min(budget.max(least.time)));
+    Estimate { time, ..most }
+}
+
+fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
     let connections = |treatment: usize| -> u32 {
         plan.treatments[treatment].streams.iter().map(|stream| stream.connections + stream.idle).sum()
     };
-    let trials: Duration = plan
-        .trials
+    let restarts: u32 = {
+        let starts: BTreeSet<(u32, usize)> = trials
+            .iter()
+            .map(|trial| (plan.start_of(trial.block), plan.treatments[trial.treatment].server))
+            .collect();
+        let servers: BTreeSet<usize> = starts.iter().map(|(_, server)| *server).collect();
+        u32::try_from(starts.len() - servers.len()).unwrap_or(u32::MAX)
+    };
+    let trials: Duration = trials
         .iter()
         .map(|trial| plan.warm_up + plan.interval + TRIAL_OVERHEAD + CONNECT * connections(trial.treatment))
         .sum();
@@ -62,7 +82,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
     let connections_max = (0..plan.treatments.len()).map(connections).max().unwrap_or(0);
     let pools: u64 = servers.iter().map(|&server| buffer_pool_bytes(&plan.servers[server].settings)).sum();
     Estimate {
-        time: trials + SERVER_START * count + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND),
+        time: trials + SERVER_START * (count + restarts) + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND),
         trials,
         disk_bytes: own_rows * ROW_BYTES + SERVER_DISK_BYTES * u64::from(count),
         memory_bytes: pools

@@ -7,8 +7,10 @@ mod load;
 mod order;
 mod text;
 
-pub use crate::study::{Client, DataSet as DataPlan, Factor, Server as ServerPlan, ServerSource, Transport};
-pub use estimate::{Estimate, estimate};
+pub use crate::study::{
+    Client, DataSet as DataPlan, Factor, Repetition, Server as ServerPlan, ServerSource, Transport,
+};
+pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use text::render;
 
 use crate::study::Study;
@@ -48,8 +50,11 @@ pub struct Plan {
     pub warm_up: Duration,
     /// Measurement interval of each trial.
     pub interval: Duration,
-    /// Trials of each treatment.
+    /// Trials of each treatment; where a precision is asked for, the fewest.
     pub repeats: u32,
+    /// How they are repeated beyond that.
+    #[serde(default)]
+    pub repetition: Repetition,
 }
 
 /// One combination of levels: what a trial of it consists of.
@@ -87,6 +92,9 @@ pub struct Trial {
     pub block: u32,
     /// Seed of its load.
     pub seed: u64,
+    /// Number of the trial that it repeats because that one failed or is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_of: Option<u32>,
 }
 
 impl Plan {
@@ -122,7 +130,32 @@ impl Plan {
             warm_up: study.warm_up,
             interval: study.interval,
             repeats: study.repeats,
+            repetition: study.repetition,
         }
+    }
+
+    /// The most trials of each treatment, repeats of invalid ones not counted.
+    #[must_use]
+    pub fn repeats_at_most(&self) -> u32 {
+        match self.repetition.precision {
+            Some(_) => self.repetition.repeats_max.max(self.repeats),
+            None => self.repeats,
+        }
+    }
+
+    /// All trials that there may be, in their order, repeats of invalid ones left out. Those of [`Plan::trials`] come first.
+    #[must_use]
+    pub fn trials_at_most(&self) -> Vec<Trial> {
+        if self.repeats_at_most() == self.repeats {
+            return self.trials.clone();
+        }
+        order::trials(&self.treatments, self.repeats_at_most(), self.seed)
+    }
+
+    /// Which start of its server, from 0, a block belongs to.
+    #[must_use]
+    pub fn start_of(&self, block: u32) -> u32 {
+        block / self.repeats.div_ceil(self.repetition.restarts.clamp(1, self.repeats.max(1))).max(1)
     }
 }
 

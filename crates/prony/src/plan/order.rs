@@ -27,7 +27,7 @@ pub(super) fn trials(treatments: &[Treatment], repeats: u32, seed: u64) -> Vec<T
             for place in 0..members.len() {
                 let treatment = members[(place + rotation) % members.len()];
                 let number = u32::try_from(trials.len()).expect("a study has a bounded number of trials");
-                trials.push(Trial { number, treatment, block, seed });
+                trials.push(Trial { number, treatment, block, seed, again_of: None });
             }
         }
     }

@@ -89,6 +89,37 @@ fn the_quickstart_is_promised_within_two_minutes() {
 }
 
 #[test]
+fn repetition_can_be_read_aloud() {
+    let text = r#"
+[server.a]
+product = "mariadb"
+[server.b]
+product = "mariadb"
+settings = { thread_handling = "pool-of-threads" }
+[[stream]]
+workload = "oltp_read_only"
+[vary]
+"stream.connections" = [1, 8, 64, 512, 1024]
+[[nested]]
+under = { server = "b" }
+vary = { "settings.thread_pool_size" = [2, 8] }
+[[exclude]]
+server = "a"
+connections = "highest"
+[measure]
+repeats = 4
+restarts = 2
+precision = "2%"
+repeats_max = 12
+budget = "1h"
+"#;
+    let study = study::parse("again", "again.toml", text, &Adjustments::default());
+    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    assert_eq!(plan.trials_at_most()[..plan.trials.len()], plan.trials, "what is added comes after");
+    insta::assert_snapshot!(render(&plan));
+}
+
+#[test]
 fn the_load_can_be_read_aloud() {
     let mut told = String::new();
     for name in ["background-pressure", "many-tables", "connection-modes"] {

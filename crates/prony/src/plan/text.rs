@@ -1,7 +1,10 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
-use super::{DataPlan, Plan, ServerPlan, ServerSource, estimate, load};
+use super::{DataPlan, Plan, Repetition, ServerPlan, ServerSource, Trial, estimate, estimate_at_most, load};
 use std::{fmt::Write, time::Duration};
+
+/// Trials that are listed; of more, the first block.
+const TRIALS_SHOWN: usize = 48;
 
 /// The whole plan as text.
 #[must_use]
@@ -26,14 +29,18 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
         if has_limit(plan) { "at most " } else { "" },
         seconds(plan.interval),
     )?;
-    writeln!(
-        text,
-        "{} {}, {} on disk, {} of memory\n",
-        if has_limit(plan) { "at most" } else { "about" },
-        minutes(cost.time),
-        size(cost.disk_bytes),
-        size(cost.memory_bytes)
-    )?;
+    let most = estimate_at_most(plan);
+    let time = match (has_limit(plan), most.time > cost.time) {
+        (true, _) => format!("at most {}", minutes(most.time)),
+        (false, true) => format!("from {} to {}", minutes(cost.time), minutes(most.time)),
+        (false, false) => format!("about {}", minutes(cost.time)),
+    };
+    let (disk, memory) = (size(cost.disk_bytes), size(cost.memory_bytes));
+    writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")?;
+    for line in repetition(plan) {
+        writeln!(text, "{line}")?;
+    }
+    writeln!(text)?;
     if !plan.factors.is_empty() {
         writeln!(text, "Varied")?;
         let width = plan.factors.iter().map(|factor| factor.name.len()).max().unwrap_or(0);
@@ -56,6 +63,42 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     writeln!(text, "\nTrials in their order")?;
     write_trials(text, plan)
+}
+
+/// How trials are repeated, in sentences.
+fn repetition(plan: &Plan) -> Vec<String> {
+    let Repetition { restarts, precision, budget, repeat_invalid, .. } = &plan.repetition;
+    let mut lines = Vec::new();
+    lines.push(
+        match (plan.servers.len(), plan.repeats_at_most()) {
+            (_, 1) => "Trials run in one block of random order.",
+            (1, _) => "Trials run in blocks, each with every combination once, in random order.",
+            _ => "Trials run in blocks, each with every combination once, in random order; the servers of a combination run one \
+                 after another and take turns in going first.",
+        }
+        .to_owned(),
+    );
+    if let Some(precision) = precision {
+        let limit =
+            budget.map_or_else(String::new, |budget| format!(", as long as {} suffice", minutes(budget)));
+        lines.push(format!(
+            "Blocks are added until every interval reaches no further than {} % to either side{limit}; at most {} ({} trials).",
+            precision * 100.0,
+            count(plan.repeats_at_most() as usize, "repeat"),
+            plan.trials_at_most().len(),
+        ));
+    }
+    if *restarts > 1 && plan.start_of(plan.repeats_at_most() - 1) > 0 {
+        let blocks = (1..=plan.repeats).take_while(|&block| plan.start_of(block) == 0).count() + 1;
+        let after = if blocks == 1 { "every block".to_owned() } else { format!("every {blocks} blocks") };
+        lines.push(format!("Servers that Prony started are restarted after {after}."));
+    }
+    if *repeat_invalid > 0 {
+        let times =
+            if *repeat_invalid == 1 { "once".to_owned() } else { format!("up to {repeat_invalid} times") };
+        lines.push(format!("A trial that fails or is invalid is repeated {times}, at the end of its block."));
+    }
+    lines
 }
 
 /// Whether a trial may end before its interval is over.
@@ -94,10 +137,15 @@ fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
 fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
     let mut rows = vec![vec!["trial".to_owned(), "block".to_owned()]];
     rows[0].extend(plan.factors.iter().map(|factor| factor.name.clone()));
-    for trial in &plan.trials {
+    let shown = |trial: &&Trial| plan.trials.len() <= TRIALS_SHOWN || trial.block == 0;
+    for trial in plan.trials.iter().filter(shown) {
         let levels = &plan.treatments[trial.treatment].levels;
         let mut row = vec![(trial.number + 1).to_string(), (trial.block + 1).to_string()];
-        row.extend(plan.factors.iter().map(|factor| levels.get(&factor.name).cloned().unwrap_or_default()));
+        row.extend(
+            plan.factors
+                .iter()
+                .map(|factor| levels.get(&factor.name).cloned().unwrap_or_else(|| "-".to_owned())),
+        );
         rows.push(row);
     }
     let widths: Vec<usize> = (0..rows[0].len())
@@ -117,7 +165,14 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
             .collect();
         writeln!(text, "  {}", cells.join("  ").trim_end())?;
     }
-    Ok(())
+    match plan.trials.len() + 1 - rows.len() {
+        0 => Ok(()),
+        more => writeln!(
+            text,
+            "  ... and {more} more in {} of other random orders, which --json lists",
+            count(plan.repeats as usize - 1, "block")
+        ),
+    }
 }
 
 fn data_words(data: &DataPlan) -> String {

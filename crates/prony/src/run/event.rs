@@ -1,7 +1,11 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
 use super::Doubt;
-use crate::{plan::Plan, provision::ServerDescription, telemetry::Reading};
+use crate::{
+    plan::{Plan, Trial},
+    provision::ServerDescription,
+    telemetry::Reading,
+};
 use load::{Outcome, Sample};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -49,6 +53,13 @@ pub enum Event {
         /// How long loading took.
         took: Duration,
     },
+    /// The plan did not hold this trial: it is told before it begins.
+    TrialAdded {
+        /// The trial.
+        trial: Trial,
+        /// Why it is needed.
+        because: Because,
+    },
     /// A trial begins.
     TrialStarted {
         /// [`crate::plan::Trial::number`].
@@ -82,11 +93,69 @@ pub enum Event {
         /// Counters at the end: `SHOW GLOBAL STATUS`.
         status_after: std::collections::BTreeMap<String, String>,
     },
+    /// Something worth keeping that is about no single trial.
+    Noted(Note),
     /// The run is over.
     RunFinished {
         /// False when it was interrupted or given up.
         complete: bool,
     },
+}
+
+/// Why a trial was added to the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// An interval is not narrow enough yet.
+    Precision,
+    /// The one that it repeats ([`Trial::again_of`]) failed or is invalid.
+    Invalid,
+}
+
+/// Something worth keeping that is about no single trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum Note {
+    /// Something of the machine distorts results.
+    Machine {
+        /// Stable name: `governor`.
+        id: String,
+        /// What was read.
+        read: String,
+        /// What it does to a measurement.
+        effect: String,
+        /// What mends it.
+        remedy: String,
+    },
+    /// Why a treatment was not repeated more often.
+    Stopped(Stop),
+}
+
+/// Why a treatment was not repeated more often.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Index in [`Plan::treatments`].
+    pub treatment: usize,
+    /// Why.
+    pub why: Why,
+    /// Half of the interval's width as a share of the value, of its widest stream; `None`: unknown.
+    pub half_width: Option<f64>,
+    /// Trials that count.
+    pub repeats: u32,
+}
+
+/// Reasons to stop repeating.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// It was to be repeated so often.
+    Asked,
+    /// The interval is narrow enough.
+    Precise,
+    /// The time is used up.
+    Budget,
+    /// It was repeated as often as it may be.
+    RepeatsMax,
 }
 
 /// How far loading is.

@@ -7,25 +7,31 @@ mod check;
 mod clock;
 mod doubt;
 mod event;
+mod schedule;
 mod site;
 mod trial;
 
 pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, What, verdict};
-pub use event::{DataProgress, Event, TrialOutcome};
+pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
+pub use schedule::Earlier;
 pub use trial::wants;
 
 use crate::{
     dataset,
-    plan::{Client, Plan, Transport, Treatment},
+    plan::{Client, Plan, TRIAL_OVERHEAD, Transport, Treatment, Trial},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
     workload::{self, Effect},
 };
-use load::{Stop, client};
+use load::client;
+use schedule::Schedule;
 use site::Up;
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 /// What reads the events: stores them, shows them.
 pub type Reader<'a> = dyn FnMut(&Event) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
@@ -74,23 +80,36 @@ pub enum Error {
     Interrupted,
 }
 
-/// Carries out the trials of `plan` that are not in `done`. `stop` ends it soon, cleanly.
+/// Whether nothing is missing of a run of which these trials have ended.
+#[must_use]
+pub fn is_complete(plan: &Plan, earlier: &Earlier) -> bool {
+    Schedule::new(plan, earlier).next(spent_on(plan, earlier)).is_none()
+}
+
+/// Time that trials took, roughly.
+fn spent_on(plan: &Plan, earlier: &Earlier) -> Duration {
+    (plan.warm_up + plan.interval + TRIAL_OVERHEAD) * u32::try_from(earlier.len()).unwrap_or(u32::MAX)
+}
+
+/// Carries out the trials of `plan` that are not among the `earlier` ones, and those that repeat invalid ones or are needed
+/// for its precision. `stop` ends it soon, cleanly.
 ///
 /// # Errors
 /// Where it cannot go on. Servers are stopped and removed in any case.
 pub fn carry_out(
     plan: &Plan,
     machine: &Machine,
-    done: &BTreeSet<u32>,
+    earlier: &Earlier,
     provisioner: &Provisioner,
-    stop: &Stop,
+    stop: &load::Stop,
     reader: &mut Reader<'_>,
 ) -> Result<(), Error> {
     let servers = plan.servers.iter().map(|_| None).collect();
-    let mut run = Run { plan, provisioner, stop, reader, servers };
+    let starts = vec![None; plan.servers.len()];
+    let mut run = Run { plan, provisioner, stop, reader, servers, starts };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
-    let result = run.trials(done);
+    let result = run.trials(earlier);
     let stopped = run.stop_servers();
     run.tell(&Event::RunFinished { complete: result.is_ok() })?;
     result.and(stopped)
@@ -99,10 +118,12 @@ pub fn carry_out(
 struct Run<'a, 'r> {
     plan: &'a Plan,
     provisioner: &'a Provisioner,
-    stop: &'a Stop,
+    stop: &'a load::Stop,
     reader: &'a mut Reader<'r>,
     /// Those that are up, by index of [`Plan::servers`].
     servers: Vec<Option<Up>>,
+    /// Which of its starts each is in, by [`Plan::start_of`].
+    starts: Vec<Option<u32>>,
 }
 
 impl Run<'_, '_> {
@@ -110,9 +131,32 @@ impl Run<'_, '_> {
         (self.reader)(event).map_err(Error::Reader)
     }
 
-    fn trials(&mut self, done: &BTreeSet<u32>) -> Result<(), Error> {
+    fn trials(&mut self, earlier: &Earlier) -> Result<(), Error> {
         let plan = self.plan;
-        let todo: Vec<_> = plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
+        let (begun, before) = (Instant::now(), spent_on(plan, earlier));
+        let mut schedule = Schedule::new(plan, earlier);
+        self.bring_up_all(earlier)?;
+        while let Some((trial, because)) = schedule.next(before + begun.elapsed()) {
+            if let Some(because) = because {
+                self.tell(&Event::TrialAdded { trial, because })?;
+            }
+            let outcome = self.trial(&trial)?;
+            schedule.ended(trial, &outcome);
+        }
+        for stop in schedule.stops() {
+            self.tell(&Event::Noted(Note::Stopped(stop)))?;
+        }
+        Ok(())
+    }
+
+    /// Brings up every server that has a trial left; all of them, where trials may be added.
+    fn bring_up_all(&mut self, earlier: &Earlier) -> Result<(), Error> {
+        let plan = self.plan;
+        let is_done = |trial: &Trial| earlier.iter().any(|(done, _)| done.number == trial.number);
+        let mut todo: Vec<&Trial> = plan.trials.iter().filter(|trial| !is_done(trial)).collect();
+        if todo.is_empty() {
+            todo = plan.trials.iter().collect();
+        }
         let treatments: BTreeSet<usize> = todo.iter().map(|trial| trial.treatment).collect();
         for index in 0..plan.servers.len() {
             let of_server: Vec<_> =
@@ -121,18 +165,29 @@ impl Run<'_, '_> {
                 self.bring_up(index, &of_server)?;
             }
         }
-        for trial in todo {
-            self.heed_stop()?;
-            let treatment = &plan.treatments[trial.treatment];
-            self.have_data(treatment.server, treatment.data)?;
-            let up = self.up(treatment.server);
-            let (target, pid) = (target_of(&up.server, &treatment.client), up.server.pid());
-            if spoils(treatment) {
-                (up.data, up.spoilt) = (None, true);
-            }
-            trial::carry_out(plan, trial, &target, pid, self.stop, self.reader)?;
-        }
         Ok(())
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<TrialOutcome, Error> {
+        self.heed_stop()?;
+        let plan = self.plan;
+        let treatment = &plan.treatments[trial.treatment];
+        self.start(treatment.server, plan.start_of(trial.block))?;
+        self.have_data(treatment.server, treatment.data)?;
+        let up = self.up(treatment.server);
+        let (target, pid) = (target_of(&up.server, &treatment.client), up.server.pid());
+        if spoils(treatment) {
+            (up.data, up.spoilt) = (None, true);
+        }
+        trial::carry_out(plan, trial, &target, pid, self.stop, self.reader)
+    }
+
+    /// Restarts a server that is in another of its starts.
+    fn start(&mut self, server: usize, start: u32) -> Result<(), Error> {
+        match self.starts[server].replace(start) {
+            Some(earlier) if earlier != start => self.restart(server),
+            _ => Ok(()),
+        }
     }
 
     fn heed_stop(&self) -> Result<(), Error> {

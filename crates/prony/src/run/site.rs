@@ -69,7 +69,6 @@ impl Run<'_, '_> {
 
     /// Restarts a server: a level of repetition above the trial, since what a start leaves to chance (addresses, placement of
     /// memory) moves results more than what trials leave. One that Prony did not start is left alone.
-    #[expect(dead_code, reason = "the order of trials asks for it where a study has restarts")]
     pub(super) fn restart(&mut self, server: usize) -> Result<(), Error> {
         self.heed_stop()?;
         let up = self.servers[server].as_mut().expect("every server that is needed is up");

@@ -22,7 +22,7 @@ pub(super) fn carry_out(
     server_pid: Option<u32>,
     stop: &Stop,
     reader: &mut Reader<'_>,
-) -> Result<(), Error> {
+) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
     let spec = spec(plan, trial, target);
@@ -64,7 +64,9 @@ pub(super) fn carry_out(
         let reading = Box::new(reading);
         reader(&Event::TrialReading { trial: number, reading }).map_err(Error::Reader)?;
     }
-    reader(&Event::TrialFinished { trial: number, outcome: Box::new(outcome) }).map_err(Error::Reader)
+    reader(&Event::TrialFinished { trial: number, outcome: Box::new(outcome.clone()) })
+        .map_err(Error::Reader)?;
+    Ok(outcome)
 }
 
 fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {

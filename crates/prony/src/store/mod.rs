@@ -19,7 +19,7 @@ pub use schema::default_path;
 
 use crate::{
     plan::{Plan, Trial},
-    run::{Event, TrialOutcome},
+    run::{Event, Note, TrialOutcome},
     telemetry::{Machine, Reading},
 };
 use jiff::Timestamp;
@@ -125,6 +125,14 @@ impl Store {
             | Event::ServerStarting { .. }
             | Event::Remark { .. }
             | Event::DataLoading(_) => Ok(()),
+            Event::TrialAdded { trial, .. } => {
+                let planned = self.planned.entry(id).or_default();
+                if planned.iter().all(|other| other.number != trial.number) {
+                    planned.push(*trial);
+                }
+                Ok(())
+            }
+            Event::Noted(note) => self.put_note(id, note),
             Event::ServerReady { server, description } => {
                 self.put_server(id, *server, "description", codec::pack(description))
             }
@@ -186,11 +194,13 @@ impl Store {
             id,
             started,
             finished,
-            complete: trials.len() >= plan.trials.len(),
+            complete: trials.iter().filter(|trial| trial.trial.again_of.is_none()).count()
+                >= plan.trials.len(),
             prony_version,
             machine: self.read(id, "machine", codec::unpack(&machine))?,
             plan,
             servers: self.servers(id)?,
+            notes: self.notes(id)?,
             trials,
         })
     }
@@ -248,6 +258,22 @@ impl Store {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         };
         vacuum(&self.connection).map_err(|source| self.fault(source))
+    }
+
+    fn put_note(&mut self, id: i64, note: &Note) -> Result<(), Error> {
+        let text = codec::without_passwords(&serde_json::to_string(note).expect("plain values become JSON"));
+        self.write(|transaction| {
+            transaction.execute("INSERT INTO note (run, note) VALUES (?, ?)", params![id, text]).map(drop)
+        })
+    }
+
+    fn notes(&self, id: i64) -> Result<Vec<Note>, Error> {
+        let texts =
+            self.rows("SELECT note FROM note WHERE run = ? ORDER BY id", id, |row| row.get::<_, String>(0))?;
+        let note = |text: String| {
+            self.read(id, "note", serde_json::from_str(&text).map_err(|error| error.to_string()))
+        };
+        texts.into_iter().map(note).collect()
     }
 
     fn put_server(&mut self, id: i64, server: usize, column: &str, bytes: Vec<u8>) -> Result<(), Error> {

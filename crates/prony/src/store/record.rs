@@ -3,7 +3,7 @@
 use crate::{
     plan::{Plan, Trial},
     provision::ServerDescription,
-    run::TrialOutcome,
+    run::{Note, TrialOutcome},
     telemetry::{Machine, Reading},
 };
 use load::Sample;
@@ -29,6 +29,9 @@ pub struct RunRecord {
     pub machine: Machine,
     /// By index of [`Plan::servers`].
     pub servers: BTreeMap<usize, ServerRecord>,
+    /// What was noted, in that order.
+    #[serde(default)]
+    pub notes: Vec<Note>,
     /// Trials that have an outcome, in the order of execution.
     pub trials: Vec<TrialRecord>,
 }

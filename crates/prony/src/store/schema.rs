@@ -16,7 +16,8 @@ const APPLICATION_ID: i64 = 0x5052_4e59;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// From format n to n + 1. Never change an entry that was released; add one.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE run (
         id              INTEGER PRIMARY KEY AUTOINCREMENT,
         name            TEXT NOT NULL,
@@ -53,7 +54,16 @@ const MIGRATIONS: &[&str] = &["
         readings        BLOB NOT NULL,            -- JSON, zlib
         PRIMARY KEY (run, number)
     );
-"];
+",
+    "
+    CREATE TABLE note (
+        id              INTEGER PRIMARY KEY,      -- order of the telling
+        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        note            TEXT NOT NULL             -- JSON
+    );
+    CREATE INDEX note_run ON note (run);
+",
+];
 
 /// The user's own store: `$XDG_DATA_HOME/prony/prony.sqlite`, else `~/.local/share/prony/prony.sqlite`.
 ///

@@ -137,6 +137,7 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         warm_up: measure.duration("warm_up"),
         interval: measure.duration("interval"),
         repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),
+        repetition: parts::repetition(&measure, mistakes),
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) enum Form {
     Limit,
     /// `["127.0.0.1", "127.0.0.2"]`.
     Addresses,
+    /// `"3%"`, `"0.5%"`.
+    Share,
 }
 
 /// What is wrong with a value.
@@ -55,6 +57,7 @@ impl Form {
             Self::Begin => begin(node).map(drop),
             Self::Limit => limit(node).map(drop),
             Self::Addresses => addresses(node).map(drop),
+            Self::Share => share(node).map(drop),
         }
         .map_err(|label| {
             let title = match &node.value {
@@ -164,6 +167,13 @@ pub(super) fn limit(node: &Node) -> Read<Limit> {
         unit => Err(nearest(unit, ["transactions", "rows"])
             .map_or_else(wanted, |word| format!("did you mean `{number} {word}`?"))),
     }
+}
+
+/// Reads a share in per cent, above 0 and up to 100: 0.03 of `"3%"`.
+pub(super) fn share(node: &Node) -> Read<f64> {
+    let percent = node.text().and_then(|text| text.trim().strip_suffix('%')?.trim().parse::<f64>().ok());
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "a share such as \"3%\" belongs here".to_owned())
 }
 
 /// Reads `sources`.

@@ -365,6 +365,44 @@ pub(super) const MEASURE: &[Key] = &[
         Kind::Count(1, 1000),
         Some("3"),
         "",
-        "Trials of each combination, in randomised blocks with the servers interleaved.",
+        "Trials of each combination, in randomised blocks with the servers interleaved; with a `precision`, the fewest.",
+    ),
+    key(
+        "precision",
+        Kind::Form(Form::Share),
+        None,
+        r#""2%""#,
+        "Repeat on, block by block, until the interval of each combination's throughput (of its mean response time where a \
+         schedule says the throughput) reaches no further than this to either side.",
+    ),
+    key(
+        "repeats_max",
+        Kind::Count(2, 1000),
+        Some("30"),
+        "",
+        "The most repeats that a `precision` may ask for.",
+    ),
+    key(
+        "budget",
+        Kind::Duration(1_000_000, 30 * DAY_US),
+        None,
+        r#""2h""#,
+        "Time after which no repeat is begun for a `precision`; the first `repeats` are always made.",
+    ),
+    key(
+        "restarts",
+        Kind::Count(1, 1000),
+        Some("1"),
+        "",
+        "How often each server is started, its repeats spread evenly over the starts, so that what a start leaves to chance is \
+         part of the interval; at most once for each repeat.",
+    ),
+    key(
+        "repeat_invalid",
+        Kind::Count(0, 10),
+        Some("1"),
+        "",
+        "How often a trial that failed or is invalid is repeated, at the end of its block, unless what is wrong is wrong in \
+         every trial of its combination.",
     ),
 ];

@@ -55,6 +55,29 @@ pub struct Study {
     pub interval: Duration,
     /// Trials of each treatment, 1 or more.
     pub repeats: u32,
+    /// How they are repeated beyond that.
+    pub repetition: Repetition,
+}
+
+/// How trials are repeated beyond the number that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Repetition {
+    /// How often each server is started, the repeats spread over its starts; 1 or more.
+    pub restarts: u32,
+    /// Half of the interval's width, as a share of the value, that is narrow enough; `None`: no more than the repeats.
+    pub precision: Option<f64>,
+    /// The most repeats where a precision is asked for.
+    pub repeats_max: u32,
+    /// No further repeats are begun that would not be over by then; `None`: as long as it takes.
+    pub budget: Option<Duration>,
+    /// How often a trial that failed or is invalid is repeated.
+    pub repeat_invalid: u32,
+}
+
+impl Default for Repetition {
+    fn default() -> Self {
+        Self { restarts: 1, precision: None, repeats_max: 30, budget: None, repeat_invalid: 1 }
+    }
 }
 
 /// Something that varies.

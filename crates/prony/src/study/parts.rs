@@ -2,7 +2,7 @@
 //! their own.
 
 use super::{
-    Client, Server, ServerSource, Transport, forms,
+    Client, Repetition, Server, ServerSource, Transport, forms,
     keys::{CLIENT, DATA, SERVER},
     mistake::{Collector, Place},
     read::{Values, check},
@@ -176,6 +176,22 @@ pub(super) fn section<'a>(
         mistakes.at(&node.place, format!("`{name}` is {}", node.value.kind()), "a table belongs here");
         empty
     })
+}
+
+/// Reads of `[measure]` how trials are repeated.
+pub(super) fn repetition(measure: &Values<'_>, mistakes: &mut Collector) -> Repetition {
+    let count = |name: &str| u32::try_from(measure.count(name)).unwrap_or(u32::MAX);
+    if let (Some(place), None) = (measure.place("budget"), measure.place("precision")) {
+        let label = "it bounds the repeats that a precision asks for: `precision = \"2%\"`";
+        mistakes.at(place, "there is `budget` without `precision`", label);
+    }
+    Repetition {
+        restarts: count("restarts"),
+        precision: measure.read("precision", forms::share),
+        repeats_max: count("repeats_max"),
+        budget: measure.duration_written("budget"),
+        repeat_invalid: count("repeat_invalid"),
+    }
 }
 
 /// Reads `[client]`; `server` is the one that is connected to, where that is known.

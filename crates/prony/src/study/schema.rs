@@ -215,6 +215,7 @@ fn form_schema(form: Form) -> Value {
         ] }),
         Form::Begin => text("^\\s*(together|after\\s+\\S+)\\s*$"),
         Form::Limit => text("^\\s*[0-9][0-9_]*\\s+(transactions?|rows?)\\s*$"),
+        Form::Share => text("^\\s*[0-9.]+\\s*%\\s*$"),
         Form::Addresses => json!({ "type": "array", "items": { "type": "string" } }),
     }
 }

@@ -74,6 +74,7 @@ pub fn plan() -> Plan {
         treatment: ((number * 7 + number / count * 3) % count) as usize,
         block: number / count,
         seed: u64::from(number) + 1,
+        again_of: None,
     });
     Plan {
         format: PLAN_FORMAT,
@@ -107,6 +108,7 @@ pub fn plan() -> Plan {
         warm_up: Duration::from_secs(u64::from(WARM_UP_SECONDS)),
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
         repeats: REPEATS,
+        repetition: prony::plan::Repetition::default(),
     }
 }
 
