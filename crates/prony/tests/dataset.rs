@@ -28,6 +28,7 @@ fn server_of(product: &str, version: &str) -> (tempfile::TempDir, Server) {
         name: "tested".to_owned(),
         source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         settings: [("innodb_flush_log_at_trx_commit".to_owned(), "0".to_owned())].into(),
+        node_exporter: None,
     };
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");
     (state, server)

@@ -82,6 +82,7 @@ fn loading_is_faster_than_sysbench_by_half() {
             version: Some(version.unwrap_or("10.11".to_owned())),
         },
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        node_exporter: None,
     };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");

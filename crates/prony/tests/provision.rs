@@ -31,6 +31,7 @@ fn plan(product: &str, version: &str, settings: &[(&str, &str)]) -> ServerPlan {
         name: "tested".to_owned(),
         source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         settings: settings.collect::<BTreeMap<_, _>>(),
+        node_exporter: None,
     }
 }
 
@@ -164,6 +165,7 @@ fn a_running_server_is_used_but_not_stopped_and_a_wrong_password_is_told_once() 
         name: "elsewhere".to_owned(),
         source: ServerSource::Url(url(password)),
         settings: BTreeMap::new(),
+        node_exporter: None,
     };
     let running = bring_up(state.path(), &elsewhere(own.target().password.reveal())).unwrap();
     assert_eq!(running.pid(), own.pid(), "its process is found");

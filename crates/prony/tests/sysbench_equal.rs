@@ -44,6 +44,7 @@ impl Bench {
                 version: Some("10.11".to_owned()),
             },
             settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            node_exporter: None,
         };
         let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
         let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");

@@ -74,6 +74,7 @@ impl MariaDb {
                 version: Some(version.to_owned()),
             },
             settings: settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+            node_exporter: None,
         };
         let provisioner = Provisioner::with(places, env!("CARGO_BIN_EXE_prony").into());
         let server = provisioner.bring_up(&plan, 0, &mut |_| ()).map_err(|error| error.to_string())?;

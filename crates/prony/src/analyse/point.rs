@@ -4,6 +4,7 @@ use super::{LEVEL, Limited, Point, STREAM, validity};
 use crate::{
     run::{Doubt, Fairness, TrialOutcome},
     store::{RunRecord, TrialRecord},
+    telemetry::Reading,
 };
 use load::{
     Histogram, Outcome,
@@ -393,7 +394,7 @@ fn errors(used: &[Used<'_>]) -> BTreeMap<u16, u64> {
 
 fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Vec<f64> {
     let measured = trial.readings.iter().filter(|reading| reading.at > record.plan.warm_up);
-    measured.filter_map(|reading| reading.server_cpu).collect()
+    measured.filter_map(Reading::server_cpu).collect()
 }
 
 fn client_cpu(outcome: &Outcome) -> f64 {

@@ -80,8 +80,10 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
                 samples: Vec::new(),
                 readings: vec![Reading {
                     at: Duration::from_secs(1),
-                    server_cpu: Some(1.5),
-                    ..Reading::default()
+                    length: Duration::from_secs(1),
+                    values: [("user", 1.0), ("system", 0.5)]
+                        .map(|(kind, cpu)| (format!("node/server/process/cpu_{kind}"), cpu))
+                        .into(),
                 }],
             }
         })

@@ -8,7 +8,7 @@ mod order;
 mod text;
 
 pub use crate::study::{
-    Client, DataSet as DataPlan, Factor, Repetition, Server as ServerPlan, ServerSource, Transport,
+    Client, DataSet as DataPlan, Factor, Repetition, Server as ServerPlan, ServerSource, Telemetry, Transport,
 };
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use text::render;
@@ -55,6 +55,9 @@ pub struct Plan {
     /// How they are repeated beyond that.
     #[serde(default)]
     pub repetition: Repetition,
+    /// What is sampled beside the load.
+    #[serde(default)]
+    pub telemetry: Telemetry,
 }
 
 /// One combination of levels: what a trial of it consists of.
@@ -131,6 +134,7 @@ impl Plan {
             interval: study.interval,
             repeats: study.repeats,
             repetition: study.repetition,
+            telemetry: study.telemetry,
         }
     }
 

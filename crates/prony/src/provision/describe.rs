@@ -40,8 +40,11 @@ pub fn status(connection: &mut Connection) -> Result<BTreeMap<String, String>, E
     pairs(connection, "SHOW GLOBAL STATUS")
 }
 
-/// The first two columns of what `sql` yields.
-pub(super) fn pairs(connection: &mut Connection, sql: &str) -> Result<BTreeMap<String, String>, Error> {
+/// The first two columns of what `sql` yields; nothing where the server refuses.
+///
+/// # Errors
+/// Where the connection breaks.
+pub fn pairs(connection: &mut Connection, sql: &str) -> Result<BTreeMap<String, String>, Error> {
     let answer = match connection.query(sql) {
         Err(Error::Server { .. }) => return Ok(BTreeMap::new()),
         answer => answer?,

@@ -32,7 +32,7 @@ pub mod trampoline;
 mod work;
 
 pub use attach::{Running, log_in};
-pub use describe::{describe, status};
+pub use describe::{describe, pairs, status};
 pub use error::Error;
 pub use installed::installed;
 pub use instance::{Instance, Wish};

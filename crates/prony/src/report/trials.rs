@@ -82,7 +82,7 @@ fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
         .readings
         .iter()
         .filter(|reading| reading.at > record.plan.warm_up)
-        .filter_map(|reading| reading.server_cpu)
+        .filter_map(crate::telemetry::Reading::server_cpu)
         .collect();
     (!used.is_empty()).then(|| round(used.iter().sum::<f64>() / used.len() as f64))
 }

@@ -2,7 +2,7 @@
 //! [`Doubt`]s. Every threshold is a constant with its reason.
 
 use super::doubt::{Doubt, Level, What};
-use crate::telemetry::Reading;
+use crate::telemetry::{self, Reading};
 use load::{
     Histogram, Outcome, Spec,
     sample::{LATE, StreamOutcome, Tally},
@@ -46,6 +46,8 @@ const OVERLOADED: f64 = 0.01;
 const WAITED: f64 = 0.1;
 /// Processors taken by a hypervisor, on average, above which neighbours disturb.
 const STEAL: f64 = 0.1;
+/// Processors that sampling may take: what is measured must not feel it.
+const TELEMETRY: f64 = 0.01;
 /// Share of the median latency that two readings of the clock may take.
 const CLOCK_SHARE: f64 = 0.01;
 
@@ -65,9 +67,15 @@ pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Durat
             .extend(found.into_iter().map(|doubt| if several { doubt.of_stream(&told.name) } else { doubt }));
     }
     doubts.extend(of_client(spec, outcome, clock));
-    let steal = readings.iter().map(|reading| reading.cpu_steal).sum::<f64>() / readings.len().max(1) as f64;
+    let all = (Duration::ZERO, Duration::MAX);
+    let mean = |path: &str| telemetry::mean(readings, all, |reading| reading.value(path)).unwrap_or(0.0);
+    let steal = mean("machine/cpu_steal");
     if steal > STEAL {
         doubts.push(Doubt::new(Level::Suspicious, What::Steal { processors: steal }));
+    }
+    let processors = mean("client/telemetry_cpu");
+    if processors > TELEMETRY {
+        doubts.push(Doubt::new(Level::Suspicious, What::Telemetry { processors }));
     }
     doubts
 }
@@ -600,9 +608,15 @@ mod tests {
         let (asked, outcome) = good();
         let slow = doubts(&asked, &outcome, &[], Duration::from_micros(100));
         assert_eq!(slow.iter().map(Doubt::id).collect::<Vec<_>>(), ["clock"]);
-        let stolen = Reading { cpu_steal: 0.3, ..Reading::default() };
-        let stolen = doubts(&asked, &outcome, &[stolen], Duration::ZERO);
+        let reading = |path: &str, value: f64| Reading {
+            at: Duration::from_secs(1),
+            length: Duration::from_secs(1),
+            values: [(path.to_owned(), value)].into(),
+        };
+        let stolen = doubts(&asked, &outcome, &[reading("machine/cpu_steal", 0.3)], Duration::ZERO);
         assert_eq!(stolen, [Doubt::new(Suspicious, What::Steal { processors: 0.3 })]);
+        let sampled = doubts(&asked, &outcome, &[reading("client/telemetry_cpu", 0.02)], Duration::ZERO);
+        assert_eq!(sampled, [Doubt::new(Suspicious, What::Telemetry { processors: 0.02 })]);
     }
 
     #[test]

@@ -161,6 +161,11 @@ pub enum What {
         /// Processors, on average.
         processors: f64,
     },
+    /// Sampling machine and servers took more of a processor than it should.
+    Telemetry {
+        /// Processors, on average.
+        processors: f64,
+    },
     /// In words only: by an older version of Prony.
     Told(String),
 }
@@ -204,6 +209,7 @@ impl Doubt {
             What::SendDelay { .. } => "send_delay",
             What::Clock { .. } => "clock",
             What::Steal { .. } => "steal",
+            What::Telemetry { .. } => "telemetry",
             What::Told(_) => "told",
         }
     }
@@ -233,7 +239,8 @@ impl fmt::Display for What {
             | Self::Queueing { .. }
             | Self::SendDelay { .. }
             | Self::Clock { .. }
-            | Self::Steal { .. } => self.of_client(f),
+            | Self::Steal { .. }
+            | Self::Telemetry { .. } => self.of_client(f),
             Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
                 self.of_schedule(f)
             }
@@ -271,6 +278,11 @@ impl What {
             Self::Steal { processors } => write!(
                 f,
                 "neighbours on the physical machine took {processors:.2} processors away; repeat at a quieter time"
+            ),
+            Self::Telemetry { processors } => write!(
+                f,
+                "telemetry itself took {:.1} % of a processor; sample more seldom ([telemetry] every)",
+                processors * 100.0
             ),
             _ => Ok(()),
         }

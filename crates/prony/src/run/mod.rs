@@ -7,6 +7,7 @@ mod check;
 mod clock;
 mod doubt;
 mod event;
+mod nodes;
 mod schedule;
 mod site;
 mod trial;
@@ -15,6 +16,7 @@ pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
+pub use nodes::node;
 pub use schedule::Earlier;
 pub use trial::wants;
 
@@ -175,11 +177,12 @@ impl Run<'_, '_> {
         self.start(treatment.server, plan.start_of(trial.block))?;
         self.have_data(treatment.server, treatment.data)?;
         let up = self.up(treatment.server);
-        let (target, pid) = (target_of(&up.server, &treatment.client), up.server.pid());
+        let target = target_of(&up.server, &treatment.client);
+        let nodes = nodes::nodes(&up.server, &plan.servers[treatment.server]);
         if spoils(treatment) {
             (up.data, up.spoilt) = (None, true);
         }
-        trial::carry_out(plan, trial, &target, pid, self.stop, self.reader)
+        trial::carry_out(plan, trial, &target, &nodes, self.stop, self.reader)
     }
 
     /// Restarts a server that is in another of its starts.

@@ -4,7 +4,7 @@ use super::{Error, Event, Reader, TrialOutcome, clock_cost, doubts};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
-    telemetry::{Reading, Sampler},
+    telemetry::{Node, Options, Reading, Sampler},
 };
 use load::{
     Spec, Stop,
@@ -19,7 +19,7 @@ pub(super) fn carry_out(
     plan: &Plan,
     trial: &Trial,
     target: &Target,
-    server_pid: Option<u32>,
+    nodes: &[Node],
     stop: &Stop,
     reader: &mut Reader<'_>,
 ) -> Result<TrialOutcome, Error> {
@@ -27,7 +27,9 @@ pub(super) fn carry_out(
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
     let spec = spec(plan, trial, target);
     let (sender, receiver) = mpsc::channel();
-    let mut sampler = None;
+    let mut prepared =
+        Some(Sampler::prepare(nodes, Options { every: plan.telemetry.every, all: plan.telemetry.all }));
+    let mut running = None;
     let mut told = Ok(());
     let result = load::run(&spec, stop, &mut |progress| {
         let event = match progress {
@@ -36,7 +38,8 @@ pub(super) fn carry_out(
                 let sender = sender.clone();
                 // a machine that cannot start one more thread will say so in the load itself
                 let on_reading = move |reading| drop(sender.send(reading));
-                sampler = Sampler::start(Instant::now(), server_pid, on_reading).ok();
+                let zero = Instant::now();
+                running = prepared.take().and_then(|sampler| sampler.start(zero, on_reading).ok());
                 return;
             }
             load::Progress::Sample(sample) => Event::TrialSample { trial: number, sample },
@@ -45,7 +48,7 @@ pub(super) fn carry_out(
             told = reader(&event);
         }
     });
-    drop((sampler, sender));
+    drop((running, sender));
     let readings: Vec<Reading> = receiver.iter().collect();
     told.map_err(Error::Reader)?;
     let outcome = match result {

@@ -9,7 +9,7 @@ use super::{
     paths::{Purpose, factor_names, resolve, server_names, set_value},
     read::check,
     select::{self, Selection},
-    streams,
+    streams, telemetry,
     tree::{Entry, Node, Table, Value},
     vary, written,
 };
@@ -138,6 +138,7 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         interval: measure.duration("interval"),
         repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),
         repetition: parts::repetition(&measure, mistakes),
+        telemetry: telemetry::telemetry(root.get("telemetry"), mistakes),
     }
 }
 

@@ -107,6 +107,7 @@ pub(super) const ROOT: &[Key] = &[
     key("exclude", Kind::Section, None, "", "Combinations that are left out, each `[[exclude]]`."),
     key("client", Kind::Section, None, "", "How connections are made, for all streams."),
     key("measure", Kind::Section, None, "", "How long and how often."),
+    key("telemetry", Kind::Section, None, "", "What is sampled beside the load."),
     key(
         "scale",
         Kind::Section,
@@ -163,6 +164,13 @@ pub(super) const SERVER: &[Key] = &[
         None,
         r#""mysql://user@127.0.0.1:3306/test""#,
         "A server that is running already; it is never started, stopped or configured.",
+    ),
+    key(
+        "node_exporter",
+        Kind::Text,
+        None,
+        r#""http://db1:9100/metrics""#,
+        "A Prometheus node_exporter on the machine of a server that runs elsewhere.",
     ),
     key(
         "settings",
@@ -347,6 +355,31 @@ pub(super) const CLIENT: &[Key] = &[
         None,
         "2",
         "Threads of the load engine; without it, as it finds best.",
+    ),
+];
+
+/// `[telemetry]`
+pub(super) const TELEMETRY: &[Key] = &[
+    key(
+        "every",
+        Kind::Duration(100_000, DAY_US),
+        Some(r#""1s""#),
+        "",
+        "Time between two readings of machine, client and servers.",
+    ),
+    key(
+        "status",
+        Kind::Word(&["chosen", "all"]),
+        Some(r#""chosen""#),
+        "",
+        "Which of the servers' counters are kept.",
+    ),
+    key(
+        "profile",
+        Kind::Flag,
+        Some("false"),
+        "",
+        "Show with perf what the server works at where its throughput is highest, in a trial of its own that counts for nothing else.",
     ),
 ];
 

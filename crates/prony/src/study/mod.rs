@@ -17,6 +17,7 @@ mod read;
 mod schema;
 mod select;
 mod streams;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -57,6 +58,8 @@ pub struct Study {
     pub repeats: u32,
     /// How they are repeated beyond that.
     pub repetition: Repetition,
+    /// What is sampled beside the load.
+    pub telemetry: Telemetry,
 }
 
 /// How trials are repeated beyond the number that is asked for.
@@ -77,6 +80,23 @@ pub struct Repetition {
 impl Default for Repetition {
     fn default() -> Self {
         Self { restarts: 1, precision: None, repeats_max: 30, budget: None, repeat_invalid: 1 }
+    }
+}
+
+/// What is sampled beside the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Telemetry {
+    /// Time between readings.
+    pub every: Duration,
+    /// Everything that the servers count, instead of what is chosen.
+    pub all: bool,
+    /// Whether the server is profiled where it is at its limit.
+    pub profile: bool,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(1), all: false, profile: false }
     }
 }
 
@@ -161,6 +181,9 @@ pub struct Server {
     pub source: ServerSource,
     /// Settings as the server's option file takes them: `innodb_buffer_pool_size` = `1G`.
     pub settings: BTreeMap<String, String>,
+    /// Address of a node_exporter on its machine, if that is another one.
+    #[serde(default)]
+    pub node_exporter: Option<String>,
 }
 
 /// Where a server comes from.

@@ -6,6 +6,7 @@ use super::{
     keys::{CLIENT, DATA, SERVER},
     mistake::{Collector, Place},
     read::{Values, check},
+    telemetry,
     tree::{Node, Table, Value},
 };
 use crate::workload::Options;
@@ -51,7 +52,8 @@ pub(super) fn server(
             merged.extend(settings(node, mistakes));
         }
     }
-    Some(Server { name: name.to_owned(), source, settings: merged })
+    let node_exporter = telemetry::node_exporter(&values, mistakes);
+    Some(Server { name: name.to_owned(), source, settings: merged, node_exporter })
 }
 
 fn server_source(

@@ -2,7 +2,7 @@
 
 use super::{
     forms::Form,
-    keys::{Key, Kind, MEASURE, ROOT, SECTIONS, SERVER, STREAM},
+    keys::{Key, Kind, MEASURE, ROOT, SECTIONS, SERVER, STREAM, TELEMETRY},
     mistake::{Collector, Place, nearest},
     streams::option_names,
     tree::{Node, Table, Value, parse_value, stream_name},
@@ -60,8 +60,10 @@ pub(super) fn resolve(
         }
         ["seed" | "title"] if purpose == Purpose::Set => return Some(path),
         ["measure", key] if purpose == Purpose::Set && has(MEASURE, key) => return Some(path),
-        ["measure", ..] if purpose != Purpose::Set => {
-            mistakes.at(place, "`measure` cannot be varied", "all trials of a study are measured alike");
+        ["telemetry", key] if purpose == Purpose::Set && has(TELEMETRY, key) => return Some(path),
+        [section @ ("measure" | "telemetry"), ..] if purpose != Purpose::Set => {
+            let title = format!("`{section}` cannot be varied");
+            mistakes.at(place, title, "all trials of a study are measured alike");
             return None;
         }
         ["server", _, ..] => server_names(root).iter().map(|server| format!("server.{server}")).collect(),
@@ -100,6 +102,7 @@ pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
     let keys = match section {
         "stream" => STREAM,
         "measure" => MEASURE,
+        "telemetry" => TELEMETRY,
         "server" if path.len() == 3 => SERVER,
         "settings" | "server" => return Some(Kind::Text),
         section => keys_of(section).unwrap_or(ROOT),
@@ -162,6 +165,7 @@ fn full_path(name: &str) -> Option<Segments> {
         Some("data") => "data",
         _ if has_stream_key(name) => "stream",
         _ if has(MEASURE, name) => "measure",
+        _ if has(TELEMETRY, name) => "telemetry",
         section => section?,
     };
     Some(vec![section.to_owned(), name.to_owned()])
@@ -182,6 +186,7 @@ fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
     paths.extend(server_names(root).iter().map(|server| format!("server.{server}.settings.NAME")));
     if purpose == Purpose::Set {
         paths.extend(MEASURE.iter().map(|key| format!("measure.{}", key.name)));
+        paths.extend(TELEMETRY.iter().map(|key| format!("telemetry.{}", key.name)));
         paths.extend(["seed".to_owned(), "title".to_owned()]);
     }
     paths

@@ -3,7 +3,7 @@
 
 use super::{
     forms::Form,
-    keys::{CLIENT, DATA, Key, Kind, MEASURE, NESTED, ROOT, SERVER, STREAM},
+    keys::{CLIENT, DATA, Key, Kind, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY},
     streams::options_of_streams,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
@@ -42,6 +42,7 @@ pub fn schema() -> String {
         ("exclude", json!({ "type": "array", "items": selection("") })),
         ("client", object(properties(CLIENT))),
         ("measure", object(properties(MEASURE))),
+        ("telemetry", object(properties(TELEMETRY))),
         ("scale", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
     ];
     for (name, mut section) in sections {
@@ -114,6 +115,9 @@ pub fn reference() -> String {
     heading(&mut text, "measure");
     text.push_str("[measure]\n");
     write_keys(&mut text, MEASURE, &[]);
+    heading(&mut text, "telemetry");
+    text.push_str("[telemetry]\n");
+    write_keys(&mut text, TELEMETRY, &[]);
     heading(&mut text, "scale");
     text.push_str(
         "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { interval = \"3s\", repeats = 2 \

@@ -145,7 +145,7 @@ fn parse_cpu_max(text: &str) -> Option<f64> {
 }
 
 /// The path of the group of `controller` (empty: version 2) in `/proc/PID/cgroup`: `4:cpu,cpuacct:/path`.
-fn path_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+pub(super) fn path_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);

@@ -1,13 +1,38 @@
-//! Samples the machine and the server's process while a load runs. Knows nothing else of Prony.
+//! Samples machine, client and servers while a load runs, each second or as asked. Knows nothing else of Prony but the load
+//! engine's control connection.
+//!
+//! Every value of a [`Reading`] has a path, whose beginning says whose it is:
+//!
+//! | path | what |
+//! |---|---|
+//! | `machine/...` | this machine: `cpu_user`, `cpu_system`, `cpu_iowait`, `cpu_steal`, `cpu_idle` in CPUs; `run_queue`, `blocked` (processes); `context_switches`, `interrupts`; `disk/NAME/...`, `network/NAME/...`, `pressure/...` |
+//! | `client/...` | this process: as a server's `process`; `telemetry_cpu`: what sampling itself takes, CPUs |
+//! | `node/NAME/process/...` | a server's process on this machine: `cpu_user`, `cpu_system`, `memory_bytes`, `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes` |
+//! | `node/NAME/group/...` | its control group: `throttled` (share of the time that it was held back), `memory_bytes` |
+//! | `node/NAME/status/...`, `metric/...` | what it counts itself, by its own names; `log_syncs` |
+//! | `node/NAME/state/...` | how many of its connections are doing what |
+//! | `node/NAME/machine/...` | the machine of a server elsewhere, from a node_exporter |
+//!
+//! What counts is told per second (time in seconds per second: a share), what goes up and down as it is.
 
+mod cost;
+mod counts;
+mod exporter;
+mod host;
 mod machine;
+mod process;
 mod sampler;
+mod sql;
+mod stored;
 
+pub use cost::{Cost, mean};
 pub use machine::ControlGroup;
-pub use sampler::Sampler;
+pub use sampler::{Running, Sampler};
+pub use sql::ways;
 
+use load::spec::Target;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// What the measurement ran on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -34,35 +59,77 @@ pub struct Machine {
     pub memory_limit_bytes: Option<u64>,
 }
 
-/// One second of machine and server.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// A server to be sampled.
+#[derive(Debug, Clone, Default)]
+pub struct Node {
+    /// Its name among the servers of the trial: `server`, `replica-1`.
+    pub name: String,
+    /// Its process, where it runs on this machine.
+    pub pid: Option<u32>,
+    /// Where its data is, on this machine: tells which disks matter.
+    pub data_directory: Option<PathBuf>,
+    /// How to log in, the best way first ([`ways`]); empty: it is not asked.
+    pub ways: Vec<Target>,
+    /// Address of a node_exporter on its machine, if that is another one.
+    pub exporter: Option<String>,
+}
+
+/// How to sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Time between readings.
+    pub every: Duration,
+    /// Everything that the servers count, instead of what is chosen.
+    pub all: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(1), all: false }
+    }
+}
+
+/// What machine, client and servers did in a second, or as long as asked. What is not known has no value.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "stored::Stored")]
 pub struct Reading {
-    /// Since the load began.
+    /// Its end, since the load began.
     pub at: Duration,
-    /// Length of time that the differences below cover.
+    /// Length of time that the rates cover.
     pub length: Duration,
-    /// Whole machine, in CPUs busy (2.0: two processors full).
-    pub cpu_user: f64,
-    /// As above, kernel.
-    pub cpu_system: f64,
-    /// As above, waiting for disks.
-    pub cpu_iowait: f64,
-    /// As above, taken by the hypervisor.
-    pub cpu_steal: f64,
-    /// The server's process, user and kernel together, in CPUs; `None` for a server elsewhere.
-    pub server_cpu: Option<f64>,
-    /// Resident memory of the server, bytes.
-    pub server_memory_bytes: Option<u64>,
-    /// Threads of the server.
-    pub server_threads: Option<u32>,
-    /// Bytes per second that the server had read from disks; `None` as above, or where this may not be known.
-    #[serde(default)]
-    pub server_read_bytes_per_second: Option<f64>,
-    /// Bytes per second that the server had written to disks.
-    #[serde(default)]
-    pub server_written_bytes_per_second: Option<f64>,
-    /// This process, in CPUs.
-    pub client_cpu: f64,
-    /// Context switches per second, whole machine.
-    pub context_switches_per_second: f64,
+    /// By path: see the module.
+    pub values: BTreeMap<String, f64>,
+}
+
+impl Reading {
+    /// The value of this path.
+    #[must_use]
+    pub fn value(&self, path: &str) -> Option<f64> {
+        self.values.get(path).copied()
+    }
+
+    /// Sum of a value of all servers, as `process/cpu_user`; `None`: none of them has it.
+    #[must_use]
+    pub fn of_servers(&self, what: &str) -> Option<f64> {
+        let of_node = |path: &str| {
+            let (_, rest) = path.strip_prefix("node/")?.split_once('/')?;
+            (rest == what).then_some(())
+        };
+        let found = self.values.iter().filter(|(path, _)| of_node(path).is_some());
+        found.map(|(_, value)| *value).reduce(|sum, value| sum + value)
+    }
+
+    /// CPUs that the servers' processes kept busy.
+    #[must_use]
+    pub fn server_cpu(&self) -> Option<f64> {
+        Some(self.of_servers("process/cpu_user")? + self.of_servers("process/cpu_system")?)
+    }
+
+    /// Whether all but a tenth of it lies within an interval; both count from the beginning of the load.
+    #[must_use]
+    pub fn is_within(&self, from: Duration, until: Duration) -> bool {
+        let begin = self.at.saturating_sub(self.length);
+        let inside = self.at.min(until).saturating_sub(begin.max(from));
+        !self.length.is_zero() && inside.as_secs_f64() >= 0.9 * self.length.as_secs_f64()
+    }
 }

@@ -1,172 +1,236 @@
-//! Takes a [`Reading`] of machine and server once a second, on a thread of its own and on the run's clock.
+//! Takes a [`Reading`] of machine, client and servers at fixed times, on threads of its own and on the run's clock.
+//!
+//! What lies in this machine's kernel is read by one thread; each server, and each exporter, is asked by a thread of its
+//! own, so that one that hangs keeps nothing from being told but itself. These hand over what was counted, never rates, so
+//! that an answer that comes late, or not at all, loses nothing of the next one.
 
-use super::Reading;
-use procfs::{CurrentSI, KernelStats, WithCurrentSystemInfo, process::Process};
-use rustix::time::{ClockId, clock_gettime};
+use super::{
+    Node, Options, Reading,
+    counts::{Counts, Rates, Source},
+    exporter::Exporter,
+    host::Host,
+    process::{Process, own_time},
+    sql::Sql,
+};
 use std::{
+    collections::BTreeMap,
     io,
-    sync::mpsc::{self, RecvTimeoutError, SyncSender},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
+    },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-/// Time between readings.
-const PERIOD: Duration = Duration::from_secs(1);
+/// How long a reading waits for the answers of servers: what comes later is part of the next one.
+const PATIENCE_MAX: Duration = Duration::from_millis(250);
+/// Answers that may wait to be taken; each holds all that the ones before it held.
+const ANSWERS_MAX: usize = 2;
+/// Share of the time between readings below which what is left at the end is too short to tell anything.
+const REST_MIN: f64 = 0.5;
 
-/// A running sampler; stops when dropped.
-#[derive(Debug)]
+/// What is to be sampled, with its connections open, before the load begins.
 pub struct Sampler {
-    stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
+    options: Options,
+    local: Vec<Box<dyn Source>>,
+    remote: Vec<Box<dyn Source>>,
 }
 
 impl Sampler {
-    /// Begins. Readings are taken at `zero` plus whole seconds and handed to `on_reading` on the sampler's thread; their
-    /// [`Reading::at`] counts from `zero`, the instant zero of the load. `server` is the process number of a server on this
-    /// machine.
+    /// Opens what is needed to sample these servers; one that cannot be asked now is tried again at each reading.
+    #[must_use]
+    pub fn prepare(nodes: &[Node], options: Options) -> Self {
+        let directories: Vec<_> = nodes.iter().filter_map(|node| node.data_directory.clone()).collect();
+        let mut local: Vec<Box<dyn Source>> = vec![
+            Box::new(Host::new(&directories)),
+            Box::new(Process::new(std::process::id(), "client", None)),
+        ];
+        let mut remote: Vec<Box<dyn Source>> = Vec::new();
+        for node in nodes {
+            let prefix = format!("node/{}", node.name);
+            if let Some(pid) = node.pid {
+                let group = format!("{prefix}/group");
+                local.push(Box::new(Process::new(pid, &format!("{prefix}/process"), Some(&group))));
+            }
+            if !node.ways.is_empty() {
+                remote.push(Box::new(Sql::open(prefix.clone(), node.ways.clone(), options.all)));
+            }
+            if let Some(url) = &node.exporter {
+                remote.push(Box::new(Exporter::new(&format!("{prefix}/machine"), url.clone())));
+            }
+        }
+        Self { options, local, remote }
+    }
+
+    /// Begins. Readings are taken at `zero` plus multiples of [`Options::every`] and handed to `on_reading` on the sampler's
+    /// thread; their [`Reading::at`] counts from `zero`, the instant zero of the load.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// If a thread cannot be started.
     pub fn start(
+        self,
         zero: Instant,
-        server: Option<u32>,
-        mut on_reading: impl FnMut(Reading) + Send + 'static,
-    ) -> io::Result<Self> {
-        let (stop, stopped) = mpsc::sync_channel(1);
-        let run = move || {
-            let server = server.and_then(|pid| Process::new(i32::try_from(pid).ok()?).ok());
-            let mut last = Counters::read(server.as_ref());
-            let mut seconds = zero.elapsed().as_secs() as u32;
-            loop {
-                seconds += 1;
-                let wait = (zero + PERIOD * seconds).saturating_duration_since(Instant::now());
-                if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
-                    return;
-                }
-                let now = Counters::read(server.as_ref());
-                on_reading(now.since(&last, zero));
-                last = now;
-                // After a pause of the whole machine the seconds that were missed are one long reading.
-                seconds = seconds.max(zero.elapsed().as_secs() as u32);
-            }
-        };
-        let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(run)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        on_reading: impl FnMut(Reading) + Send + 'static,
+    ) -> io::Result<Running> {
+        let times = Times { zero, every: self.options.every };
+        let own = Arc::new(AtomicU64::new(0));
+        let (remotes, mut threads) = (self.remote.into_iter())
+            .map(|source| ask(source, times, Arc::clone(&own)))
+            .collect::<io::Result<(Vec<_>, Vec<_>)>>()?;
+        let (stop, stopped) = mpsc::sync_channel(0);
+        let told = Told { times, local: self.local, remotes, own, on_reading };
+        let thread = thread::Builder::new().name("telemetry".to_owned());
+        threads.push(thread.spawn(move || told.run(&stopped))?);
+        Ok(Running { stop: Some(stop), threads })
     }
+}
 
-    /// Ends at once; the second that has begun gives no reading.
-    pub fn stop(mut self) {
-        self.end();
+impl std::fmt::Debug for Sampler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sampler {{ local: {}, remote: {} }}", self.local.len(), self.remote.len())
     }
+}
 
-    fn end(&mut self) {
+/// A sampler at work; ends when dropped, with a last reading of the time since the one before.
+#[derive(Debug)]
+pub struct Running {
+    stop: Option<SyncSender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Ends at once.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // It panics only if `on_reading` does, which that one's owner sees on its own side.
+        if let Some(thread) = self.threads.pop() {
+            // It panics only if `on_reading` does, which that one's owner sees on its own side. The other threads end by
+            // themselves: one that waits for a server that hangs must not be waited for.
             let _ = thread.join();
         }
     }
 }
 
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        self.end();
+/// When readings are due.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    zero: Instant,
+    every: Duration,
+}
+
+impl Times {
+    /// Waits for the next time; `false`: it is to end. After a pause of the whole machine what was missed is one long reading.
+    fn wait(self, number: &mut u32, stopped: &Receiver<()>) -> bool {
+        let passed = self.zero.elapsed().as_nanos() / self.every.as_nanos().max(1);
+        *number = u32::try_from(passed).unwrap_or(u32::MAX).max(*number).saturating_add(1);
+        let wait = (self.zero + self.every * *number).saturating_duration_since(Instant::now());
+        stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
     }
 }
 
-/// What the kernel counts, at one instant.
-struct Counters {
-    at: Instant,
-    machine: Option<MachineCounters>,
-    server: Option<ServerCounters>,
-    client_cpu: Duration,
+/// A source on a thread of its own.
+struct Remote {
+    counts: Receiver<Counts>,
+    rates: Rates,
+    /// Dropped, it makes the thread take its last counts.
+    stop: Option<SyncSender<()>>,
 }
 
-/// In CPU seconds since the machine's start.
-struct MachineCounters {
-    user: f64,
-    system: f64,
-    iowait: f64,
-    steal: f64,
-    context_switches: f64,
+fn ask(
+    mut source: Box<dyn Source>,
+    times: Times,
+    own: Arc<AtomicU64>,
+) -> io::Result<(Remote, JoinHandle<()>)> {
+    let (sender, counts) = mpsc::sync_channel(ANSWERS_MAX);
+    let (stop, stopped) = mpsc::sync_channel(0);
+    let run = move || {
+        let (mut number, mut goes_on, mut used) = (0, true, Duration::ZERO);
+        loop {
+            if let Some(counts) = source.read()
+                && matches!(sender.try_send(counts), Err(mpsc::TrySendError::Disconnected(_)))
+            {
+                return;
+            }
+            let now = own_time();
+            own.fetch_add((now - used).as_nanos() as u64, Ordering::Relaxed);
+            used = now;
+            if !goes_on {
+                return;
+            }
+            goes_on = times.wait(&mut number, &stopped);
+        }
+    };
+    let thread = thread::Builder::new().name("telemetry-server".to_owned()).spawn(run)?;
+    Ok((Remote { counts, rates: Rates::default(), stop: Some(stop) }, thread))
 }
 
-struct ServerCounters {
-    /// CPU seconds since its start.
-    cpu: f64,
-    memory_bytes: u64,
-    threads: u32,
-    /// Bytes read and written; `None` where this process may not know.
-    disk: Option<(f64, f64)>,
+/// The thread that tells.
+struct Told<F> {
+    times: Times,
+    local: Vec<Box<dyn Source>>,
+    remotes: Vec<Remote>,
+    /// Processor time of the threads that ask servers, ns.
+    own: Arc<AtomicU64>,
+    on_reading: F,
 }
 
-impl Counters {
-    fn read(server: Option<&Process>) -> Self {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        Self {
-            at: Instant::now(),
-            machine: MachineCounters::read(),
-            server: server.and_then(ServerCounters::read),
-            client_cpu: Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec as u32),
+impl<F: FnMut(Reading)> Told<F> {
+    fn run(mut self, stopped: &Receiver<()>) {
+        let mut rates: Vec<Rates> = self.local.iter().map(|_| Rates::default()).collect();
+        let mut own = Rates::default();
+        let mut last = Instant::now();
+        // the beginning gives levels but no rates, so it is no reading
+        self.read(&mut rates, &mut own, Duration::ZERO);
+        let mut number = 0;
+        loop {
+            let goes_on = self.times.wait(&mut number, stopped);
+            let rest = last.elapsed();
+            if !goes_on {
+                self.remotes.iter_mut().for_each(|remote| drop(remote.stop.take()));
+                if rest < self.times.every.mul_f64(REST_MIN) {
+                    return;
+                }
+            }
+            let patience = (self.times.every / 4).min(PATIENCE_MAX);
+            let now = Instant::now();
+            let values = self.read(&mut rates, &mut own, patience);
+            let (at, length) = (now.saturating_duration_since(self.times.zero), now - last);
+            last = now;
+            (self.on_reading)(Reading { at, length, values });
+            if !goes_on {
+                return;
+            }
         }
     }
 
-    fn since(&self, last: &Self, zero: Instant) -> Reading {
-        let length = self.at - last.at;
-        let seconds = length.as_secs_f64();
-        // Some of the kernel's counters go back by a tick now and then.
-        let rate = |now: f64, before: f64| ((now - before) / seconds).max(0.0);
-        let mut reading = Reading {
-            at: self.at.saturating_duration_since(zero),
-            length,
-            client_cpu: rate(self.client_cpu.as_secs_f64(), last.client_cpu.as_secs_f64()),
-            ..Reading::default()
-        };
-        if let (Some(now), Some(before)) = (&self.machine, &last.machine) {
-            reading.cpu_user = rate(now.user, before.user);
-            reading.cpu_system = rate(now.system, before.system);
-            reading.cpu_iowait = rate(now.iowait, before.iowait);
-            reading.cpu_steal = rate(now.steal, before.steal);
-            reading.context_switches_per_second = rate(now.context_switches, before.context_switches);
+    fn read(&mut self, rates: &mut [Rates], own: &mut Rates, patience: Duration) -> BTreeMap<String, f64> {
+        let mut values = BTreeMap::new();
+        for (source, rates) in self.local.iter_mut().zip(rates) {
+            if let Some(counts) = source.read() {
+                rates.advance(counts, &mut values);
+            }
         }
-        if let (Some(now), Some(before)) = (&self.server, &last.server) {
-            reading.server_cpu = Some(rate(now.cpu, before.cpu));
-            reading.server_memory_bytes = Some(now.memory_bytes);
-            reading.server_threads = Some(now.threads);
-            let disk = now.disk.zip(before.disk);
-            reading.server_read_bytes_per_second = disk.map(|(now, before)| rate(now.0, before.0));
-            reading.server_written_bytes_per_second = disk.map(|(now, before)| rate(now.1, before.1));
+        let until = Instant::now() + patience;
+        for remote in &mut self.remotes {
+            let wait = until.saturating_duration_since(Instant::now());
+            let mut newest = remote.counts.recv_timeout(wait).ok();
+            newest = remote.counts.try_iter().last().or(newest);
+            if let Some(counts) = newest {
+                remote.rates.advance(counts, &mut values);
+            }
         }
-        reading
-    }
-}
-
-impl MachineCounters {
-    fn read() -> Option<Self> {
-        let stats = KernelStats::current().ok()?;
-        let ticks_per_second = procfs::ticks_per_second() as f64;
-        let seconds = |ticks: u64| ticks as f64 / ticks_per_second;
-        let total = stats.total;
-        Some(Self {
-            user: seconds(total.user + total.nice),
-            system: seconds(total.system + total.irq.unwrap_or(0) + total.softirq.unwrap_or(0)),
-            iowait: seconds(total.iowait.unwrap_or(0)),
-            steal: seconds(total.steal.unwrap_or(0)),
-            context_switches: stats.ctxt as f64,
-        })
-    }
-}
-
-impl ServerCounters {
-    fn read(process: &Process) -> Option<Self> {
-        let stat = process.stat().ok()?;
-        let disk = process.io().ok().map(|io| (io.read_bytes as f64, io.write_bytes as f64));
-        Some(Self {
-            cpu: (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64,
-            memory_bytes: stat.rss_bytes().get(),
-            threads: u32::try_from(stat.num_threads).unwrap_or(0),
-            disk,
-        })
+        let mut counts = Counts::new(0);
+        let of_others = Duration::from_nanos(self.own.load(Ordering::Relaxed));
+        counts.count("client/telemetry_cpu", (own_time() + of_others).as_secs_f64());
+        own.advance(counts, &mut values);
+        values
     }
 }
 
@@ -175,31 +239,77 @@ mod tests {
     use super::*;
     use std::hint::black_box;
 
+    fn this_process() -> Node {
+        Node { name: "server".to_owned(), pid: Some(std::process::id()), ..Node::default() }
+    }
+
     #[test]
-    fn readings_come_each_second_on_the_given_clock_and_see_work() {
+    fn readings_come_at_their_times_on_the_given_clock_and_see_work() {
         let (sender, readings) = mpsc::channel();
         let zero = Instant::now();
-        let sampler = Sampler::start(zero, Some(std::process::id()), move |reading| {
-            let _ = sender.send((reading, clock_gettime(ClockId::ThreadCPUTime)));
-        })
-        .unwrap();
+        let every = Duration::from_millis(500);
+        let sampler = Sampler::prepare(&[this_process()], Options { every, ..Options::default() });
+        let sampler = sampler
+            .start(zero, move |reading| {
+                let _ = sender.send(reading);
+            })
+            .unwrap();
         let mut sum = 0_u64;
-        while zero.elapsed() < Duration::from_millis(2100) {
+        while zero.elapsed() < Duration::from_millis(1600) {
             sum = black_box(sum + 1);
         }
+        sampler.stop();
+        let readings: Vec<Reading> = readings.iter().collect();
+        assert!((2..=4).contains(&readings.len()), "{}", readings.len());
+        let mut end = Duration::ZERO;
+        for reading in &readings {
+            assert!(reading.at >= end + reading.length - Duration::from_millis(50), "{reading:?}");
+            end = reading.at;
+            assert!(reading.value("client/cpu_user").is_some_and(|cpu| cpu > 0.05), "{reading:?}");
+            assert!(reading.server_cpu().is_some_and(|cpu| cpu > 0.05), "{reading:?}");
+            assert!(reading.value("machine/cpu_user").is_some_and(|cpu| cpu > 0.05), "{reading:?}");
+            assert!(reading.value("node/server/process/threads").is_some_and(|threads| threads >= 2.0));
+        }
+    }
+
+    #[test]
+    fn its_own_cost_is_told_and_small() {
+        let (sender, readings) = mpsc::channel();
+        let zero = Instant::now();
+        let options = Options { every: Duration::from_millis(100), ..Options::default() };
+        let sampler = Sampler::prepare(&[this_process()], options);
+        let sampler = sampler.start(zero, move |reading| drop(sender.send(reading))).unwrap();
+        thread::sleep(Duration::from_millis(1150));
+        sampler.stop();
+        let costs: Vec<f64> =
+            readings.iter().filter_map(|reading| reading.value("client/telemetry_cpu")).collect();
+        let mean = costs.iter().sum::<f64>() / costs.len() as f64;
+        assert!(mean > 0.0, "it is measured: {costs:?}");
+        // ten times as often as usual, so a tenth of it counts; and this is no optimised build
+        assert!(mean / 10.0 < 0.01, "{mean} of a processor at 10 readings a second");
+    }
+
+    /// A source that answers never.
+    struct Stuck;
+
+    impl Source for Stuck {
+        fn read(&mut self) -> Option<Counts> {
+            thread::sleep(Duration::from_secs(20));
+            None
+        }
+    }
+
+    #[test]
+    fn a_server_that_hangs_stops_nothing_but_its_own_figures() {
+        let (sender, readings) = mpsc::channel();
+        let options = Options { every: Duration::from_millis(100), ..Options::default() };
+        let mut sampler = Sampler::prepare(&[this_process()], options);
+        sampler.remote.push(Box::new(Stuck));
+        let sampler = sampler.start(Instant::now(), move |reading| drop(sender.send(reading))).unwrap();
+        let first = readings.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert!(first.server_cpu().is_some());
         let began = Instant::now();
         sampler.stop();
-        assert!(began.elapsed() < Duration::from_millis(200), "stops at once");
-        let readings: Vec<_> = readings.iter().collect();
-        assert_eq!(readings.len(), 2);
-        for (second, (reading, _)) in (1..).zip(&readings) {
-            let late = reading.at.as_secs_f64() - f64::from(second);
-            assert!((0.0..0.5).contains(&late), "{reading:?}");
-            assert!(reading.client_cpu > 0.2, "this test keeps a CPU busy: {reading:?}");
-            assert!(reading.server_cpu.is_some_and(|cpu| cpu > 0.2) && reading.cpu_user > 0.2, "{reading:?}");
-            assert!(reading.server_threads.is_some_and(|threads| threads >= 2), "{reading:?}");
-        }
-        let own = readings[1].1;
-        assert!(own.tv_sec == 0 && own.tv_nsec < 20_000_000, "below 1 % of a core: {own:?}");
+        assert!(began.elapsed() < Duration::from_secs(5), "it does not wait for what hangs");
     }
 }

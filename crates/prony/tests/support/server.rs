@@ -16,6 +16,7 @@ pub(crate) fn mariadb(settings: &[(&str, &str)]) -> (TempDir, Server) {
         name: "tested".to_owned(),
         source: ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
         settings: settings.collect(),
+        node_exporter: None,
     };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");

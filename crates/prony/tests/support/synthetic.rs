@@ -109,6 +109,7 @@ pub fn plan() -> Plan {
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
         repeats: REPEATS,
         repetition: prony::plan::Repetition::default(),
+        telemetry: prony::plan::Telemetry::default(),
     }
 }
 
@@ -123,6 +124,7 @@ fn server_plan(name: &str, handling: &str) -> ServerPlan {
         name: name.to_owned(),
         source: ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
         settings: settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        node_exporter: None,
     }
 }
 
@@ -324,19 +326,27 @@ pub fn busy_second(like: &Sample, second: u32) -> Sample {
 }
 
 fn reading(second: u32, dice: &mut Dice) -> Reading {
+    let mut about = |value: f64, spread: f64| ((value + spread * dice.uniform()) * 1e3).round() / 1e3;
+    let values = [
+        ("machine/cpu_user", about(1.4, 0.1)),
+        ("machine/cpu_system", 0.4),
+        ("machine/cpu_iowait", 0.02),
+        ("machine/cpu_steal", 0.0),
+        ("machine/cpu_idle", 0.12),
+        ("node/server/process/cpu_user", about(1.0, 0.1)),
+        ("node/server/process/cpu_system", 0.3),
+        ("node/server/process/memory_bytes", 432_000_000.0),
+        ("node/server/process/threads", 24.0),
+        ("node/server/log_syncs", 610.0),
+        ("node/server/status/Innodb_row_lock_waits", about(3.0, 1.0)),
+        ("client/cpu_user", about(0.3, 0.05)),
+        ("client/cpu_system", 0.1),
+        ("machine/context_switches", 41_000.0),
+    ];
     Reading {
         at: Duration::from_secs(u64::from(second) + 1),
         length: Duration::from_secs(1),
-        cpu_user: 1.4 + 0.1 * dice.uniform(),
-        cpu_system: 0.4,
-        cpu_iowait: 0.02,
-        cpu_steal: 0.0,
-        server_cpu: Some(1.3 + 0.1 * dice.uniform()),
-        server_memory_bytes: Some(412 << 20),
-        server_threads: Some(24),
-        client_cpu: 0.4 + 0.05 * dice.uniform(),
-        context_switches_per_second: 41_000.0,
-        ..Reading::default()
+        values: values.map(|(path, value)| (path.to_owned(), value)).into(),
     }
 }
 

@@ -1,0 +1,118 @@
+//! What a transaction costs: rates of a time divided by the transactions of that time.
+
+use super::Reading;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What one transaction costs, all servers of a trial together. What is not known is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Processor time of the servers' processes in user mode, us.
+    pub server_cpu_user_us: Option<f64>,
+    /// The same in the kernel.
+    pub server_cpu_system_us: Option<f64>,
+    /// Processor time of Prony, us.
+    pub client_cpu_us: Option<f64>,
+    /// Context switches of the servers' threads: they waited, or had to give way.
+    pub switches: Option<f64>,
+    /// Of these: had to give way.
+    pub switches_involuntary: Option<f64>,
+    /// Reads from disks, as the servers' InnoDB counts them.
+    pub reads: Option<f64>,
+    /// Written to disks: by the servers' processes as the kernel counts it, or else as InnoDB does, kB of 1000 bytes.
+    pub written_kb: Option<f64>,
+    /// Syncs of the log; MariaDB 10.8 and later do not count these apart from others of InnoDB.
+    pub log_syncs: Option<f64>,
+}
+
+impl Cost {
+    /// From readings of the time `from` to `until` since the load began, in which `transactions` ended per second.
+    #[must_use]
+    pub fn of(readings: &[Reading], (from, until): (Duration, Duration), transactions: f64) -> Self {
+        let each =
+            |value: Option<f64>| value.map(|value| value / transactions).filter(|each| each.is_finite());
+        let all = |what: &str| each(mean(readings, (from, until), |reading| reading.of_servers(what)));
+        let client = mean(readings, (from, until), |reading| {
+            Some(reading.value("client/cpu_user")? + reading.value("client/cpu_system")?)
+        });
+        let (voluntary, involuntary) =
+            (all("process/switches_voluntary"), all("process/switches_involuntary"));
+        Self {
+            server_cpu_user_us: all("process/cpu_user").map(|seconds| seconds * 1e6),
+            server_cpu_system_us: all("process/cpu_system").map(|seconds| seconds * 1e6),
+            client_cpu_us: each(client).map(|seconds| seconds * 1e6),
+            switches: voluntary.zip(involuntary).map(|(voluntary, involuntary)| voluntary + involuntary),
+            switches_involuntary: involuntary,
+            reads: all("status/Innodb_data_reads"),
+            written_kb: all("process/written_bytes")
+                .or_else(|| all("status/Innodb_data_written"))
+                .map(|bytes| bytes / 1e3),
+            log_syncs: all("log_syncs"),
+        }
+    }
+
+    /// Processor time of the servers' processes, us.
+    #[must_use]
+    pub fn server_cpu_us(&self) -> Option<f64> {
+        Some(self.server_cpu_user_us? + self.server_cpu_system_us?)
+    }
+}
+
+/// Mean of a value over the readings that lie in a time since the load began, each weighing as long as it is; those without
+/// it do not count. `None`: no reading has it.
+#[must_use]
+pub fn mean(
+    readings: &[Reading],
+    (from, until): (Duration, Duration),
+    value: impl Fn(&Reading) -> Option<f64>,
+) -> Option<f64> {
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for reading in readings.iter().filter(|reading| reading.is_within(from, until)) {
+        if let Some(value) = value(reading) {
+            let seconds = reading.length.as_secs_f64();
+            sum += value * seconds;
+            weight += seconds;
+        }
+    }
+    (weight > 0.0).then(|| sum / weight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn reading(at: u64, length: u64, values: &[(&str, f64)]) -> Reading {
+        let values =
+            values.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect::<BTreeMap<_, _>>();
+        Reading { at: Duration::from_millis(at), length: Duration::from_millis(length), values }
+    }
+
+    #[test]
+    fn a_transaction_costs_what_all_servers_did_in_the_interval_alone() {
+        let busy = |cpu: f64, syncs: f64| {
+            [
+                ("node/a/process/cpu_user", cpu),
+                ("node/b/process/cpu_user", cpu),
+                ("node/a/process/cpu_system", 0.1),
+                ("node/a/log_syncs", syncs),
+                ("client/cpu_user", 0.2),
+                ("client/cpu_system", 0.3),
+            ]
+        };
+        let readings = [
+            reading(1000, 1000, &busy(9.0, 9e9)),
+            reading(2000, 1000, &busy(0.4, 100.0)),
+            reading(5000, 3000, &busy(0.8, 100.0)),
+            reading(6000, 1000, &busy(9.0, 9e9)),
+        ];
+        let cost = Cost::of(&readings, (Duration::from_secs(1), Duration::from_secs(5)), 100.0);
+        assert!((cost.server_cpu_user_us.unwrap() - 14_000.0).abs() < 1e-6, "{cost:?}");
+        assert!((cost.server_cpu_us().unwrap() - 15_000.0).abs() < 1e-6);
+        assert!((cost.client_cpu_us.unwrap() - 5000.0).abs() < 1e-6);
+        assert!((cost.log_syncs.unwrap() - 1.0).abs() < 1e-9);
+        assert_eq!((cost.reads, cost.written_kb, cost.switches), (None, None, None));
+        let nothing = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(5)), 0.0);
+        assert_eq!(nothing, Cost::default(), "no transaction has a cost");
+    }
+}
