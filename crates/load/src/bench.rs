@@ -38,7 +38,8 @@ pub(crate) struct Login {
 /// The shared part of a worker.
 pub(crate) struct Bench<'a> {
     pub(crate) programs: &'a [Program],
-    pub(crate) login: &'a Login,
+    /// By server; `None`: no connection goes there.
+    logins: &'a [Option<Login>],
     pub(crate) input: Vec<u8>,
     pub(crate) out: Vec<u8>,
     pub(crate) text: Vec<u8>,
@@ -65,13 +66,13 @@ pub(crate) struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub(crate) fn new(
         (programs, shares): (&'a [Program], Vec<Share<'a>>),
-        login: &'a Login,
+        logins: &'a [Option<Login>],
         tally: Timeline,
         (epoch, connections): (Instant, usize),
     ) -> Self {
         Self {
             programs,
-            login,
+            logins,
             input: vec![0; INPUT_BYTES],
             out: Vec::with_capacity(INPUT_BYTES),
             text: Vec::new(),
@@ -87,6 +88,11 @@ impl<'a> Bench<'a> {
             stopping: false,
             epoch,
         }
+    }
+
+    /// How to log in to a server that connections go to.
+    pub(crate) fn login(&self, server: usize) -> &'a Login {
+        self.logins[server].as_ref().expect("every server that a connection goes to has one")
     }
 
     /// Nanoseconds since the engine began: the one clock of a load.

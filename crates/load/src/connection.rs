@@ -100,6 +100,17 @@ pub(crate) enum Prepared {
     Ready(Statement),
 }
 
+/// Which connection of a load it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Index of its stream.
+    pub(crate) stream: usize,
+    /// Its number in the stream.
+    pub(crate) number: u32,
+    /// The server that it goes to; see [`crate::spec::Destination::server_of`].
+    pub(crate) server: usize,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -107,6 +118,8 @@ pub(crate) struct Connection {
     pub(crate) stream: usize,
     /// Its number in the stream.
     pub(crate) number: u32,
+    /// The server that it goes to.
+    server: usize,
     pub(crate) stage: Stage,
     pub(crate) transport: Option<Transport>,
     pub(crate) session: Option<Box<Session>>,
@@ -178,7 +191,8 @@ pub(crate) enum After {
 }
 
 impl Connection {
-    pub(crate) fn new((stream, number): (usize, u32), works: bool, seed: u64, program: &Program) -> Self {
+    pub(crate) fn new(place: Place, works: bool, seed: u64, program: &Program) -> Self {
+        let Place { stream, number, server } = place;
         let statements = if !works {
             0
         } else if program.statements.iter().any(|each| each.prepared) {
@@ -189,6 +203,7 @@ impl Connection {
         Self {
             stream,
             number,
+            server,
             stage: Stage::Down,
             transport: None,
             session: None,
@@ -290,9 +305,10 @@ impl Connection {
         self.times = OpeningTimes { began_ns: bench.now_ns(), ..OpeningTimes::default() };
         self.stage = Stage::Connecting;
         self.wants_write = true;
-        let sources = &bench.login.sources;
+        let login = bench.login(self.server);
+        let sources = &login.sources;
         let source = sources.get(self.number as usize % sources.len().max(1)).copied();
-        self.transport = Some(Transport::open(&bench.login.peer, source)?);
+        self.transport = Some(Transport::open(&login.peer, source)?);
         Ok(())
     }
 
@@ -344,11 +360,12 @@ impl Connection {
         if matches!(self.stage, Stage::Connecting) {
             transport.finish_connecting()?;
             self.times.connected_ns = bench.now_ns();
-            let kind = match bench.login.peer {
+            let login = bench.login(self.server);
+            let kind = match login.peer {
                 Peer::Tcp(_) => wire::client::Transport::Tcp,
                 Peer::Unix(_) => wire::client::Transport::Unix,
             };
-            self.stage = Stage::LoggingIn(Box::new(Handshake::new(Arc::clone(&bench.login.options), kind)));
+            self.stage = Stage::LoggingIn(Box::new(Handshake::new(Arc::clone(&login.options), kind)));
             return Ok(());
         }
         Ok(transport.flush()?)
@@ -451,7 +468,7 @@ impl Connection {
             Step::NeedMore => Ok((used, false)),
             Step::StartTls => {
                 self.times.tls_began_ns = Some(now_ns);
-                let connector = bench.login.tls.as_ref().ok_or(Loss::TlsUnwanted)?;
+                let connector = bench.login(self.server).tls.as_ref().ok_or(Loss::TlsUnwanted)?;
                 transport.start_tls(connector.connect().map_err(io::Error::other)?)?;
                 bench.out.clear();
                 handshake.advance(&[], &mut bench.out)?;

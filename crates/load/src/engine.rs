@@ -6,13 +6,13 @@ use crate::{
     bench::{Login, Timeline},
     check::check,
     client,
-    connection::Connection,
+    connection::{Connection, Place},
     gather::Gatherer,
     program::{self, Program},
     record::{Batch, Seconds},
     sample::{Outcome, Sample},
     share::{Share, budget_of},
-    spec::{Address, Arrival, Begin, Scheduling, Spec, Stream, TlsMode},
+    spec::{Address, Arrival, Begin, Scheduling, Spec, Stream, Target, TlsMode},
     tls::Connector,
     transport::Peer,
     worker::{Report, Terms, Worker},
@@ -210,7 +210,7 @@ pub(crate) enum Message {
 pub fn run(spec: &Spec, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<Outcome, Error> {
     check(spec)?;
     let programs = spec.streams.iter().map(Program::of).collect::<Result<Vec<_>, _>>()?;
-    let login = login(spec)?;
+    let logins = logins(spec)?;
     let budgets: Vec<AtomicI64> = spec.streams.iter().map(budget_of).collect();
     let seconds = Seconds::new(spec.warm_up, spec.interval);
     let epoch = Instant::now();
@@ -230,7 +230,7 @@ pub fn run(spec: &Spec, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<O
             let timeline = Timeline::new(batch, seconds.clone(), messages.clone(), empty);
             let shares = shares(spec, &budgets, (worker, workers));
             let talk = (&control, messages.clone(), Arc::clone(&wake));
-            let worker_of = Worker::new(connections, (&programs, shares, &login), timeline, terms, talk);
+            let worker_of = Worker::new(connections, (&programs, shares, &logins), timeline, terms, talk);
             let name = format!("load-{worker}");
             crew.workers.push(thread::Builder::new().name(name).spawn_scoped(scope, || worker_of.run())?);
             crew.wakes.push(wake);
@@ -280,7 +280,9 @@ fn deal(spec: &Spec, programs: &[Program]) -> Vec<Vec<Connection>> {
     for (index, stream) in spec.streams.iter().enumerate() {
         for number in 0..stream.connections + stream.idle {
             let works = number < stream.connections;
-            let connection = Connection::new((index, number), works, spec.seed, &programs[index]);
+            let server = stream.to.server_of(number, spec.members.len());
+            let place = Place { stream: index, number, server };
+            let connection = Connection::new(place, works, spec.seed, &programs[index]);
             groups[next % workers].push(connection);
             next += 1;
         }
@@ -288,9 +290,21 @@ fn deal(spec: &Spec, programs: &[Program]) -> Vec<Vec<Connection>> {
     groups
 }
 
+/// How to log in to each server; one that no stream goes to is not asked.
+fn logins(spec: &Spec) -> Result<Vec<Option<Login>>, Error> {
+    let servers = [&spec.target].into_iter().chain(&spec.members).enumerate();
+    let is_wanted = |server: usize| {
+        let goes_there = |stream: &Stream| {
+            (0..stream.connections + stream.idle)
+                .any(|number| stream.to.server_of(number, spec.members.len()) == server)
+        };
+        spec.streams.iter().any(goes_there)
+    };
+    servers.map(|(number, target)| is_wanted(number).then(|| login(target, spec)).transpose()).collect()
+}
+
 /// Resolves the address to one that answers, so that thousands of connections do not each try a dead one first.
-fn login(spec: &Spec) -> Result<Login, Error> {
-    let target = &spec.target;
+fn login(target: &Target, spec: &Spec) -> Result<Login, Error> {
     let unreachable = |reason: String| Error::Unreachable { address: target.address.to_string(), reason };
     let peer = match &target.address {
         Address::Unix(path) => Peer::Unix(path.clone()),
@@ -407,7 +421,8 @@ impl Coordinator<'_> {
         let gap = self.spec.open_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(2.0 / rate));
         let mut patience = OPENING_STALL_MAX.max(self.spec.connect_timeout * 2) + gap;
         let mut last_opened = Instant::now();
-        let address = self.spec.target.address.to_string();
+        let servers = [&self.spec.target].into_iter().chain(&self.spec.members);
+        let address = servers.map(|target| target.address.to_string()).collect::<Vec<_>>().join(", ");
         let mut last_failure = (format!("no reply within {} s", OPENING_STALL_MAX.as_secs()), 2013);
         loop {
             match inbox.recv_timeout(LOOK_UP) {

@@ -9,6 +9,10 @@ use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 pub struct Spec {
     /// The server.
     pub target: Target,
+    /// Further servers that belong to it, its replicas or the other nodes of its cluster, for streams that go
+    /// [there](Stream::to).
+    #[serde(default)]
+    pub members: Vec<Target>,
     /// Groups of connections that run at the same time.
     pub streams: Vec<Stream>,
     /// Load before the measurement; its samples are marked [`crate::sample::Phase::WarmUp`].
@@ -49,6 +53,7 @@ impl Spec {
     pub fn new(target: Target, streams: Vec<Stream>, warm_up: Duration, interval: Duration) -> Self {
         Self {
             target,
+            members: Vec::new(),
             streams,
             warm_up,
             interval,
@@ -186,6 +191,9 @@ pub struct Stream {
     /// Connections that are opened as well and do nothing: they are numbered after the others.
     #[serde(default)]
     pub idle: u32,
+    /// Which servers the connections go to.
+    #[serde(default)]
+    pub to: Destination,
     /// When the next transaction starts.
     pub arrival: Arrival,
     /// How long a connection is kept.
@@ -210,11 +218,39 @@ impl Stream {
             workload,
             connections,
             idle: 0,
+            to: Destination::Primary,
             arrival: Arrival::Closed,
             connect: ConnectionMode::Long,
             protocol: Protocol::Prepared,
             begin: Begin::Together,
             limit: None,
+        }
+    }
+}
+
+/// Which servers the connections of a stream go to. Where there are several, connection `n` goes to number `n` modulo their
+/// number, each time that it is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Destination {
+    /// [`Spec::target`].
+    #[default]
+    Primary,
+    /// [`Spec::members`] in turn; where there are none, [`Spec::target`].
+    Members,
+    /// [`Spec::target`] and [`Spec::members`] in turn.
+    All,
+}
+
+impl Destination {
+    /// The server of connection `number` where there are `members` beside the first: 0 is [`Spec::target`], 1 the first of
+    /// [`Spec::members`].
+    #[must_use]
+    pub fn server_of(self, number: u32, members: usize) -> usize {
+        match self {
+            Self::Members if members > 0 => 1 + number as usize % members,
+            Self::All => number as usize % (members + 1),
+            Self::Primary | Self::Members => 0,
         }
     }
 }

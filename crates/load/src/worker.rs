@@ -113,7 +113,7 @@ pub(crate) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub(crate) fn new(
         mut connections: Vec<Connection>,
-        (programs, shares, login): (&'a [Program], Vec<Share<'a>>, &'a Login),
+        (programs, shares, logins): (&'a [Program], Vec<Share<'a>>, &'a [Option<Login>]),
         timeline: Timeline,
         terms: Terms,
         (control, messages, wake): (&'a Control, Sender<Message>, Arc<OwnedFd>),
@@ -123,7 +123,7 @@ impl<'a> Worker<'a> {
         }
         Self {
             to_open: (0..connections.len() as u32).collect(),
-            bench: Bench::new((programs, shares), login, timeline, (terms.epoch, connections.len())),
+            bench: Bench::new((programs, shares), logins, timeline, (terms.epoch, connections.len())),
             connections,
             control,
             messages,

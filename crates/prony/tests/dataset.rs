@@ -25,10 +25,11 @@ fn server_of(product: &str, version: &str) -> (tempfile::TempDir, Server) {
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let plan = ServerPlan {
-        name: "tested".to_owned(),
-        source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         settings: [("innodb_flush_log_at_trx_commit".to_owned(), "0".to_owned())].into(),
-        node_exporter: None,
+        ..ServerPlan::new(
+            "tested",
+            ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
+        )
     };
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");
     (state, server)

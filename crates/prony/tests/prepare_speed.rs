@@ -76,13 +76,14 @@ fn loading_is_faster_than_sysbench_by_half() {
         ("innodb_log_file_size", "512M"),
     ];
     let plan = ServerPlan {
-        name: "tested".to_owned(),
-        source: ServerSource::Product {
-            product: product.unwrap_or("mariadb".to_owned()),
-            version: Some(version.unwrap_or("10.11".to_owned())),
-        },
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        node_exporter: None,
+        ..ServerPlan::new(
+            "tested",
+            ServerSource::Product {
+                product: product.unwrap_or("mariadb".to_owned()),
+                version: Some(version.unwrap_or("10.11".to_owned())),
+            },
+        )
     };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");

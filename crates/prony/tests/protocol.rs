@@ -114,10 +114,11 @@ fn check(product: &str, version: &str, checks: &[fn(&Server)]) {
         settings.extend(named.map(|(setting, name)| (setting, path(name))));
     }
     let plan = ServerPlan {
-        name: "tested".to_owned(),
-        source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         settings: settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        node_exporter: None,
+        ..ServerPlan::new(
+            "tested",
+            ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
+        )
     };
     let running = provisioner.bring_up(&plan, 0, &mut |_| {}).expect("a server");
     let server = server(running.target());

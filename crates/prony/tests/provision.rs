@@ -28,10 +28,11 @@ fn provisioner(state: &Path) -> Provisioner {
 fn plan(product: &str, version: &str, settings: &[(&str, &str)]) -> ServerPlan {
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     ServerPlan {
-        name: "tested".to_owned(),
-        source: ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         settings: settings.collect::<BTreeMap<_, _>>(),
-        node_exporter: None,
+        ..ServerPlan::new(
+            "tested",
+            ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
+        )
     }
 }
 
@@ -162,10 +163,8 @@ fn a_running_server_is_used_but_not_stopped_and_a_wrong_password_is_told_once() 
     let load::spec::Address::Tcp { host, port } = &own.target().address else { panic!("TCP") };
     let url = |password: &str| format!("mysql://prony:{password}@{host}:{port}/prony");
     let elsewhere = |password: &str| ServerPlan {
-        name: "elsewhere".to_owned(),
-        source: ServerSource::Url(url(password)),
         settings: BTreeMap::new(),
-        node_exporter: None,
+        ..ServerPlan::new("elsewhere", ServerSource::Url(url(password)))
     };
     let running = bring_up(state.path(), &elsewhere(own.target().password.reveal())).unwrap();
     assert_eq!(running.pid(), own.pid(), "its process is found");

@@ -38,13 +38,11 @@ impl Bench {
         let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
         let settings = [("log_output", "TABLE"), ("innodb_flush_log_at_trx_commit", "0")];
         let plan = ServerPlan {
-            name: "tested".to_owned(),
-            source: ServerSource::Product {
-                product: "mariadb".to_owned(),
-                version: Some("10.11".to_owned()),
-            },
             settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-            node_exporter: None,
+            ..ServerPlan::new(
+                "tested",
+                ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
+            )
         };
         let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
         let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");

@@ -68,13 +68,11 @@ impl MariaDb {
             ("innodb_buffer_pool_size", "1G".to_owned()),
         ];
         let plan = ServerPlan {
-            name: "bench".to_owned(),
-            source: ServerSource::Product {
-                product: "mariadb".to_owned(),
-                version: Some(version.to_owned()),
-            },
             settings: settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-            node_exporter: None,
+            ..ServerPlan::new(
+                "bench",
+                ServerSource::Product { product: "mariadb".to_owned(), version: Some(version.to_owned()) },
+            )
         };
         let provisioner = Provisioner::with(places, env!("CARGO_BIN_EXE_prony").into());
         let server = provisioner.bring_up(&plan, 0, &mut |_| ()).map_err(|error| error.to_string())?;

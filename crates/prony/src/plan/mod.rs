@@ -10,6 +10,7 @@ mod text;
 pub use crate::study::{
     Client, DataSet as DataPlan, Factor, Repetition, Server as ServerPlan, ServerSource, Telemetry, Transport,
 };
+pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use text::render;
 

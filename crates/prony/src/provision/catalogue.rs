@@ -261,7 +261,16 @@ struct Own {
 #[serde(deny_unknown_fields)]
 struct Catalogue {
     server: Vec<Entry>,
+    galera: GaleraPackages,
     libraries: LibraryPackages,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GaleraPackages {
+    suite: String,
+    download_mb: u32,
+    packages: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -283,6 +292,12 @@ fn catalogue() -> &'static Catalogue {
 #[must_use]
 pub fn entries() -> &'static [Entry] {
     &catalogue().server
+}
+
+/// Suite and package of Debian that have Galera's library of a series, `3` or `4`, and its size, MB.
+pub(super) fn galera_package(series: &str) -> (&'static str, &'static str, u32) {
+    let GaleraPackages { suite, download_mb, packages } = &catalogue().galera;
+    (suite, packages.get(series).map_or("galera-4", String::as_str), *download_mb)
 }
 
 /// The package of Debian that has the shared library `name`.

@@ -88,6 +88,19 @@ pub enum Error {
         "the server {server} runs already and is not reconfigured by Prony: remove its settings from the study, or let Prony start a server of its own"
     )]
     SettingsElsewhere { server: String },
+    #[error("{server} cannot work together with others as asked: {reason}")]
+    Topology { server: String, reason: String },
+    #[error("no way from one server to another: {source}")]
+    Between { source: io::Error },
+    #[error("{server}: {source}")]
+    Statement { server: String, source: Box<load::client::Error> },
+    #[error("replica {replica} has stopped replicating: {reason}")]
+    ReplicationStopped { replica: u32, reason: String },
+    #[error(
+        "the servers are not equal after {} s: {state}; offer less load, or give the replicas more time or threads",
+        after.as_secs()
+    )]
+    NotCaughtUp { state: String, after: Duration },
     #[error("{file}, line {line}: {reason}", file = file.display())]
     OptionFile { file: PathBuf, line: usize, reason: String },
 }

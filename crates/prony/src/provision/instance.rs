@@ -1,7 +1,7 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Places, initialise,
+    Error, Part, Places, initialise,
     launch::{self, Launch, Launched},
     log, remains,
     software::Software,
@@ -35,6 +35,7 @@ pub struct Instance {
     software: Software,
     settings: BTreeMap<String, String>,
     launcher: PathBuf,
+    programs: Option<PathBuf>,
     directory: remains::InstanceDirectory,
     child: Child,
     target: Target,
@@ -53,6 +54,8 @@ pub struct Wish<'a> {
     pub settings: &'a BTreeMap<String, String>,
     /// Bytes that will be loaded into it; checked against the free space of the disk.
     pub data_bytes: u64,
+    /// What it needs to work together with others.
+    pub part: &'a Part,
 }
 
 impl Instance {
@@ -69,13 +72,17 @@ impl Instance {
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
         let directory = remains::InstanceDirectory::create(&places.instances())?;
-        let password = launch::password()?;
+        let password = match &wish.part.password {
+            Some(password) => password.reveal().to_owned(),
+            None => launch::password()?,
+        };
         let started = Self::start_in(wish, &directory, &password, places, launcher, work);
         match started {
             Ok(launched) => Ok(Self {
                 software: wish.software.clone(),
                 settings: wish.settings.clone(),
                 launcher: launcher.to_owned(),
+                programs: wish.part.programs.clone(),
                 child: launched.child,
                 target: launch::target(launched.port, &password),
                 port: launched.port,
@@ -110,7 +117,8 @@ impl Instance {
             directory: directory.path(),
             port: None,
             password,
-            has_account: false,
+            has_account: wish.part.password.is_some(),
+            programs: wish.part.programs.as_deref(),
             bond: Bond::Owner,
             launcher,
         };
@@ -178,7 +186,7 @@ impl Instance {
     }
 
     /// Starts it on the data that are there now, at its port.
-    fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
+    pub(super) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
         let began = Instant::now();
         loop {
             let launch = Launch {
@@ -190,6 +198,7 @@ impl Instance {
                 has_account: true,
                 bond: Bond::Owner,
                 launcher: &self.launcher,
+                programs: self.programs.as_deref(),
             };
             match launch.start(&|pid, _, socket| self.directory.record(pid, socket), work) {
                 // Somebody's outgoing connection may have the port for a moment.
@@ -218,7 +227,7 @@ impl Instance {
     }
 
     /// Asks it to shut down, and kills it if it has not within `limit`. Whether it has ended in order.
-    fn end_process(&mut self, limit: Duration) -> bool {
+    pub(super) fn end_process(&mut self, limit: Duration) -> bool {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         // As long as it has not been waited for, the number is its own.
         let asked = matches!(self.child.try_wait(), Ok(None))

@@ -47,6 +47,8 @@ pub(super) struct Launch<'a> {
     pub(super) password: &'a str,
     /// Whether the account is there already, with that password.
     pub(super) has_account: bool,
+    /// A directory in which the server finds programs before all others.
+    pub(super) programs: Option<&'a Path>,
     /// Whether it ends with this process.
     pub(super) bond: Bond,
     /// The `prony` program; see [`trampoline`].
@@ -86,6 +88,15 @@ impl Launch<'_> {
         }
     }
 
+    fn account_statements(&self) -> String {
+        let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
+        if self.settings.contains_key("wsrep_on") {
+            // each node of a cluster has its own; otherwise they would come twice
+            return format!("SET SESSION wsrep_on=OFF;\n{statements}");
+        }
+        statements
+    }
+
     fn start_on(
         &self,
         port: u16,
@@ -105,10 +116,16 @@ impl Launch<'_> {
         };
         let file = path.join("my.cnf");
         write_private(&file, &options.text(self.software, self.settings)?)?;
-        write_private(&init, &account::statements(self.software, ACCOUNT, SCHEMA, self.password))?;
+        write_private(&init, &self.account_statements())?;
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let mut command = self.software.command(self.launcher, self.bond, &file);
+        if let Some(programs) = self.programs {
+            let usual = std::env::var_os("PATH").unwrap_or_default();
+            let all = [programs.to_owned()].into_iter().chain(std::env::split_paths(&usual));
+            // a directory with a colon in its name cannot be in it, and then the server says what it misses
+            command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
+        }
         command.current_dir(path).stdout(output()?).stderr(output()?);
         let mut child = trampoline::spawn(command, self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
@@ -183,7 +200,7 @@ pub(super) fn died(software: &Software, status: String, log: &Path) -> Error {
     }
 }
 
-fn free_port() -> Result<u16, Error> {
+pub(super) fn free_port() -> Result<u16, Error> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|source| Error::NoPort { source })?;
     Ok(listener.local_addr().map_err(|source| Error::NoPort { source })?.port())
 }

@@ -28,6 +28,7 @@ mod software;
 mod space;
 mod standing;
 pub mod target;
+mod topology;
 pub mod trampoline;
 mod work;
 
@@ -45,6 +46,7 @@ pub use remains::sweep;
 pub use software::Software;
 pub use space::check as check_space;
 pub use standing::{Standing, StandingWish};
+pub use topology::{Between, Cluster, Fault, Group, Health, Part, SemiSync, directly};
 pub use work::Work;
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Places, Running, ServerDescription, Software, Standing, StandingWish, Wish, Work,
+    Error, Instance, Part, Places, Running, ServerDescription, Software, Standing, StandingWish, Wish, Work,
     catalogue::{self, Entry},
     describe, fetch, installed, remains, target,
 };
@@ -11,7 +11,10 @@ use load::{
     client::{self, Connection},
     spec::Target,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Brings servers up.
 #[derive(Debug, Clone)]
@@ -68,24 +71,57 @@ impl Provisioner {
         data_bytes: u64,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Server, Error> {
-        let software = match &plan.source {
+        if let ServerSource::Url(url) = &plan.source {
+            let target = target::resolve(Some(url), None)?;
+            if !plan.settings.is_empty() {
+                return Err(Error::SettingsElsewhere { server: target::shown(&target) });
+            }
+            return Ok(Server::Running(Running::attach(target)?));
+        }
+        self.bring_up_node(plan, &Part::default(), data_bytes, progress)
+    }
+
+    /// The same for one of several servers that work together; `part` is what that needs.
+    pub(super) fn bring_up_node(
+        &self,
+        plan: &ServerPlan,
+        part: &Part,
+        data_bytes: u64,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Server, Error> {
+        let software = self.software_of(&plan.source, progress)?;
+        let mut settings = plan.settings.clone();
+        settings.extend(part.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let mut work = Work::new(progress, &self.stop);
+        let wish = Wish { software: &software, settings: &settings, data_bytes, part };
+        Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, &mut work)?)))
+    }
+
+    /// The program that a server of this source, which does not run elsewhere, is started from.
+    pub(super) fn software_of(
+        &self,
+        source: &ServerSource,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Software, Error> {
+        match source {
             ServerSource::Product { product, version } => {
-                self.software(product, version.as_deref(), progress)?
+                self.software(product, version.as_deref(), progress)
             }
             ServerSource::Path(directory) => {
-                Software::in_directory(directory, &format!("directory {}", directory.display()))?
+                Software::in_directory(directory, &format!("directory {}", directory.display()))
             }
-            ServerSource::Url(url) => {
-                let target = target::resolve(Some(url), None)?;
-                if !plan.settings.is_empty() {
-                    return Err(Error::SettingsElsewhere { server: target::shown(&target) });
-                }
-                return Ok(Server::Running(Running::attach(target)?));
-            }
-        };
-        let mut work = Work::new(progress, &self.stop);
-        let wish = Wish { software: &software, settings: &plan.settings, data_bytes };
-        Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, &mut work)?)))
+            ServerSource::Url(_) => unreachable!("a server that runs already is not started"),
+        }
+    }
+
+    /// The `prony` program.
+    pub(super) fn launcher(&self) -> &Path {
+        &self.launcher
+    }
+
+    /// What ends work that takes long.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// A program of `product` whose version begins with `version`: of the user's own entries, else installed on the machine, else
@@ -219,6 +255,15 @@ impl Server {
         match self {
             Self::Own(instance) => instance.target_by_socket(),
             Self::Running(running) => running.target().clone(),
+        }
+    }
+
+    /// The program, where Prony has started it.
+    #[must_use]
+    pub fn software(&self) -> Option<&Software> {
+        match self {
+            Self::Own(instance) => Some(instance.software()),
+            Self::Running(_) => None,
         }
     }
 

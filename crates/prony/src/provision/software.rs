@@ -125,6 +125,12 @@ impl Software {
         command
     }
 
+    /// The directory of plug-ins that has `file`.
+    pub(super) fn plugin_directory(&self, file: &str) -> Option<PathBuf> {
+        let directories = ["lib/plugin", "lib/mysql/plugin", "lib64/mysql/plugin"];
+        directories.map(|name| self.base.join(name)).into_iter().find(|path| path.join(file).is_file())
+    }
+
     /// Finds `file` in the directories where servers keep what they share: `share`, `share/mysql`, `share/mariadb`, `scripts`.
     pub(super) fn shared_file(&self, file: &str) -> Option<PathBuf> {
         let root_share = self.base.parent().map(|root| root.join("share"));

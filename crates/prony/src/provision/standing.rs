@@ -152,6 +152,7 @@ impl Standing {
             port: wish.port,
             password: &password,
             has_account: kept.is_some(),
+            programs: None,
             bond: Bond::None,
             launcher,
         };

@@ -177,12 +177,12 @@ impl Run<'_, '_> {
         self.start(treatment.server, plan.start_of(trial.block))?;
         self.have_data(treatment.server, treatment.data)?;
         let up = self.up(treatment.server);
-        let target = target_of(&up.server, &treatment.client);
-        let nodes = nodes::nodes(&up.server, &plan.servers[treatment.server]);
+        let targets = up.group.servers().map(|server| target_of(server, &treatment.client)).collect();
+        let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
         if spoils(treatment) {
             (up.data, up.spoilt) = (None, true);
         }
-        trial::carry_out(plan, trial, &target, &nodes, self.stop, self.reader)
+        trial::carry_out(plan, trial, targets, &nodes, self.stop, self.reader)
     }
 
     /// Restarts a server that is in another of its starts.

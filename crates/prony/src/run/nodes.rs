@@ -1,14 +1,14 @@
 //! Servers of a trial as telemetry takes them: which process, where the data, how to ask.
 
 use crate::{
-    plan::ServerPlan,
-    provision::{self, Server},
+    plan::{ServerPlan, Topology},
+    provision::{self, Group},
     telemetry::{Node, ways},
 };
 use load::{client::Connection, spec::Target};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-/// Name of the server of a trial that has only one.
+/// Name of the only server of a trial, and of the one that is written to.
 const SERVER: &str = "server";
 /// How long the questions may take that are asked before a trial.
 const ASK_MAX: Duration = Duration::from_secs(20);
@@ -18,8 +18,18 @@ const VARIABLES: &str =
 
 /// The servers that are sampled in a trial of `server`. Asked anew for each trial: a server that was restarted has other
 /// numbers.
-pub(super) fn nodes(server: &Server, plan: &ServerPlan) -> Vec<Node> {
-    vec![Node { exporter: plan.node_exporter.clone(), ..node(SERVER, server.target(), server.pid()) }]
+pub(super) fn nodes(group: &Group, plan: &ServerPlan) -> Vec<Node> {
+    let member = |number: usize| match plan.topology {
+        Topology::Galera { .. } => format!("node-{}", number + 1),
+        _ => format!("replica-{number}"),
+    };
+    let named = group.servers().enumerate().map(|(number, server)| {
+        let name = if number == 0 { SERVER.to_owned() } else { member(number) };
+        node(&name, server.target(), server.pid())
+    });
+    let mut nodes: Vec<Node> = named.collect();
+    nodes[0].exporter.clone_from(&plan.node_exporter);
+    nodes
 }
 
 /// A server as telemetry takes it. One that does not answer now is asked for its counters at each reading, and where its

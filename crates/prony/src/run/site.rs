@@ -3,7 +3,7 @@
 use super::{Error, Event, Run, event::DataProgress, target_of};
 use crate::{
     dataset,
-    provision::{self, Server, Wants},
+    provision::{self, Group, Wants},
 };
 use load::client;
 use std::{collections::BTreeSet, time::Duration};
@@ -16,9 +16,12 @@ fn loaders() -> u32 {
 /// How long control connections wait for an answer.
 const CONTROL_WAIT: Duration = Duration::from_secs(60);
 
-/// A server that is up.
+/// How long members may take to have all of the data that was loaded.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(3600);
+
+/// A server that is up, with those that work together with it.
 pub(super) struct Up {
-    pub(super) server: Server,
+    pub(super) group: Group,
     /// The data set that it holds, as it was loaded.
     pub(super) data: Option<usize>,
     /// Rows of its data were added or removed since.
@@ -36,25 +39,26 @@ impl Run<'_, '_> {
         let largest = treatments.iter().map(|&each| plan.treatments[each].data);
         let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
         let mut told = Ok(());
-        let server = self.provisioner.bring_up(server_plan, bytes, &mut |step| {
-            let event = Event::ServerStarting { server: index, step: step.to_owned() };
-            if told.is_ok() {
-                told = (self.reader)(&event);
-            }
-        });
+        let group =
+            self.provisioner.bring_up_group(server_plan, bytes, &mut provision::directly, &mut |step| {
+                let event = Event::ServerStarting { server: index, step: step.to_owned() };
+                if told.is_ok() {
+                    told = (self.reader)(&event);
+                }
+            });
         told.map_err(Error::Reader)?;
         self.heed_stop()?;
-        let server = server.map_err(|source| Error::Provision { name: name(), source })?;
-        let target = server.target().clone();
+        let group = group.map_err(|source| Error::Provision { name: name(), source })?;
+        let target = group.primary().target().clone();
         let control = |source| Error::Control { name: name(), source };
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
-        let description = server.describe(&server_plan.name, &mut connection).map_err(control)?;
-        self.servers[index] = Some(Up { server, data: None, spoilt: false });
+        let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
+        self.servers[index] = Some(Up { group, data: None, spoilt: false });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
             let treatment = &plan.treatments[each];
-            let server = &self.up(index).server;
+            let server = self.up(index).group.primary();
             let sources = u32::try_from(treatment.client.sources.len()).unwrap_or(u32::MAX).max(1);
             let target = target_of(server, &treatment.client);
             let wants = Wants { sources, ..super::wants(&treatment.streams, &target) };
@@ -73,7 +77,7 @@ impl Run<'_, '_> {
         self.heed_stop()?;
         let up = self.servers[server].as_mut().expect("every server that is needed is up");
         let mut told = Ok(());
-        let restarted = self.provisioner.restart(&mut up.server, &mut |step| {
+        let restarted = self.provisioner.restart_group(&mut up.group, &mut |step| {
             let event = Event::ServerStarting { server, step: step.to_owned() };
             if told.is_ok() {
                 told = (self.reader)(&event);
@@ -94,7 +98,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let up = self.up(server);
-        let target = up.server.target().clone();
+        let target = up.group.primary().target().clone();
         if std::mem::take(&mut up.spoilt) {
             let name = || self.plan.servers[server].name.clone();
             dataset::cleanup(&target, None).map_err(|source| Error::Data { name: name(), source })?;
@@ -127,19 +131,23 @@ impl Run<'_, '_> {
         );
         told.map_err(Error::Reader)?;
         self.heed_stop()?;
-        result.map_err(|source| Error::Data { name: plan.servers[server].name.clone(), source })?;
+        let name = || plan.servers[server].name.clone();
+        result.map_err(|source| Error::Data { name: name(), source })?;
+        let stop = self.stop;
+        let equal = self.up(server).group.wait_until_equal(CATCH_UP_LIMIT, stop);
+        equal.map_err(|source| Error::Provision { name: name(), source })?;
         self.tell(&Event::DataReady { server, data, took: begun.elapsed() })
     }
 
     pub(super) fn stop_servers(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for index in 0..self.servers.len() {
-            let Some(Up { server, .. }) = self.servers[index].take() else { continue };
+            let Some(Up { group, .. }) = self.servers[index].take() else { continue };
             // its last figures are worth having, but a server that died must not keep the others from being stopped
-            let status_after = client::Connection::open(server.target(), CONTROL_WAIT)
+            let status_after = client::Connection::open(group.primary().target(), CONTROL_WAIT)
                 .and_then(|mut connection| provision::status(&mut connection))
                 .unwrap_or_default();
-            let stopped = server.stop();
+            let stopped = group.stop();
             let told = self.tell(&Event::ServerStopped { server: index, status_after });
             let name = self.plan.servers[index].name.clone();
             result = result.and(stopped.map_err(|source| Error::Provision { name, source })).and(told);

@@ -14,18 +14,18 @@ use load::{
 };
 use std::{sync::mpsc, time::Instant};
 
-/// Runs one trial and tells of it.
+/// Runs one trial and tells of it. `targets` are the servers that work together, the primary first.
 pub(super) fn carry_out(
     plan: &Plan,
     trial: &Trial,
-    target: &Target,
+    targets: Vec<Target>,
     nodes: &[Node],
     stop: &Stop,
     reader: &mut Reader<'_>,
 ) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
-    let spec = spec(plan, trial, target);
+    let spec = spec(plan, trial, targets);
     let (sender, receiver) = mpsc::channel();
     let mut prepared =
         Some(Sampler::prepare(nodes, Options { every: plan.telemetry.every, all: plan.telemetry.all }));
@@ -72,7 +72,9 @@ pub(super) fn carry_out(
     Ok(outcome)
 }
 
-fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
+fn spec(plan: &Plan, trial: &Trial, targets: Vec<Target>) -> Spec {
+    let mut targets = targets.into_iter();
+    let primary = targets.next().expect("a server of the plan is one at least");
     let Treatment { streams, client, .. } = &plan.treatments[trial.treatment];
     Spec {
         seed: trial.seed,
@@ -81,7 +83,8 @@ fn spec(plan: &Plan, trial: &Trial, target: &Target) -> Spec {
         open_rate: client.open_rate,
         connect_timeout: client.connect_timeout,
         reply_timeout: client.reply_timeout,
-        ..Spec::new(target.clone(), streams.clone(), plan.warm_up, plan.interval)
+        members: targets.collect(),
+        ..Spec::new(primary, streams.clone(), plan.warm_up, plan.interval)
     }
 }
 

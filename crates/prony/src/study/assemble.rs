@@ -9,7 +9,7 @@ use super::{
     paths::{Purpose, factor_names, resolve, server_names, set_value},
     read::check,
     select::{self, Selection},
-    streams, telemetry,
+    streams, telemetry, topology,
     tree::{Entry, Node, Table, Value},
     vary, written,
 };
@@ -144,9 +144,11 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
 
 /// What stands in the file before any level is put in: it must be right as far as it goes, also where a level hides it.
 fn read_base(root: &Table, mistakes: &mut Collector) {
-    let common = root.get("settings");
-    if let Some(node) = common {
+    if let Some(node) = root.get("settings") {
         parts::settings(node, mistakes);
+    }
+    if let Some(node) = root.get("topology") {
+        topology::check_section(node, mistakes);
     }
     if server_names(root).is_empty() {
         mistakes.missing("the study has no server", "add one:\n[server.mariadb]\nproduct = \"mariadb\"");
@@ -157,7 +159,7 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
             let title = format!("`{}` cannot be the name of a server", entry.key);
             mistakes.at(&entry.key_place, title, "letters, digits, `-`, `_` and `.` make a name");
         }
-        parts::server(&entry.key, &entry.node, common, Completeness::Partial, mistakes);
+        parts::server(&entry.key, &entry.node, root, Completeness::Partial, mistakes);
     }
     let data = parts::data(root.get("data"), mistakes);
     let workloads = root.get("workload");

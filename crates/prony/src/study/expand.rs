@@ -6,7 +6,7 @@ use super::{
     parts::{self, Completeness},
     paths::server_names,
     select::Selection,
-    streams,
+    streams, topology,
     tree::{Node, Table, Value, stream_name},
     vary::{Level, Variation},
 };
@@ -116,6 +116,7 @@ fn treatment(
         streams::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
     let client = parts::client(root.get("client"), Some(&server), mistakes);
+    topology::check_streams(&root, &server, &streams, mistakes);
     let data = DataSet { seed, ..streams.first()?.1.clone() };
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     server.name.push_str(&suffix);
@@ -160,5 +161,5 @@ fn chosen_server(root: &Table, level: Option<&Node>, mistakes: &mut Collector) -
         mistakes.unknown(place, "server", name, server_names(root));
         return None;
     };
-    parts::server(name, node, root.get("settings"), Completeness::Whole, mistakes)
+    parts::server(name, node, root, Completeness::Whole, mistakes)
 }

@@ -53,6 +53,8 @@ const fn key(
 const DAY_US: u64 = 24 * 3600 * 1_000_000;
 /// Highest number of connections of a stream; more than a machine has ports for one address.
 const CONNECTIONS_MAX: u64 = 100_000;
+/// Most servers that work together on one machine: with more, the machine is what is measured.
+const SERVERS_MAX: u64 = 9;
 /// Highest number of rows: ids are INTEGER.
 const ROWS_MAX: u64 = i32::MAX as u64;
 
@@ -79,6 +81,13 @@ pub(super) const ROOT: &[Key] = &[
         None,
         "",
         "Settings for all servers that Prony starts, as their option file has them.",
+    ),
+    key(
+        "topology",
+        Kind::Section,
+        None,
+        "",
+        "Which servers work together as one, for all servers that Prony starts.",
     ),
     key("data", Kind::Section, None, "", "The data set."),
     key(
@@ -118,10 +127,10 @@ pub(super) const ROOT: &[Key] = &[
 ];
 
 /// Sections that hold for the whole study: any key of them can be varied, set, or be part of a level.
-pub(super) const SECTIONS: &[(&str, &[Key])] = &[("data", DATA), ("client", CLIENT)];
+pub(super) const SECTIONS: &[(&str, &[Key])] = &[("topology", TOPOLOGY), ("data", DATA), ("client", CLIENT)];
 
 /// Sections whose keys, where they vary, make different servers of one.
-pub(super) const SERVER_SECTIONS: &[&str] = &["server", "settings"];
+pub(super) const SERVER_SECTIONS: &[&str] = &["server", "settings", "topology"];
 
 /// `[[nested]]`
 pub(super) const NESTED: &[Key] = &[
@@ -179,6 +188,53 @@ pub(super) const SERVER: &[Key] = &[
         r#"{ thread_handling = "pool-of-threads" }"#,
         "Settings of this server alone; they win over `[settings]`.",
     ),
+    key(
+        "topology",
+        Kind::Section,
+        None,
+        r#"{ replicas = 1, replication = "after-sync" }"#,
+        "Topology of this server alone; it wins over `[topology]`.",
+    ),
+];
+
+/// `[topology]`
+pub(super) const TOPOLOGY: &[Key] = &[
+    key(
+        "replicas",
+        Kind::Count(0, SERVERS_MAX),
+        Some("0"),
+        "",
+        "Replicas of the server, which is then their primary: each with a data directory and settings like it.",
+    ),
+    key(
+        "replication",
+        Kind::Word(&["async", "semi-sync", "after-sync", "after-commit"]),
+        Some(r#""async""#),
+        "",
+        "What a commit waits for: nothing, or until replicas have received it: \"after-sync\", before it is in the engine and \
+         others see it; \"after-commit\", later; \"semi-sync\", where the server does by default.",
+    ),
+    key(
+        "acknowledgements",
+        Kind::Count(1, SERVERS_MAX),
+        Some("1"),
+        "",
+        "Replicas that must have received a commit.",
+    ),
+    key(
+        "timeout",
+        Kind::Duration(1_000, DAY_US),
+        Some(r#""10s""#),
+        "",
+        "After this a commit goes on without them, and replication is asynchronous until they have caught up.",
+    ),
+    key(
+        "galera",
+        Kind::Count(2, SERVERS_MAX),
+        None,
+        "2",
+        "Nodes of a Galera cluster of MariaDB, in place of `replicas`.",
+    ),
 ];
 
 /// `[data]`
@@ -221,6 +277,13 @@ pub(super) const STREAM: &[Key] = &[
         Some("0"),
         "",
         "Connections that are open beside them and do nothing.",
+    ),
+    key(
+        "to",
+        Kind::Word(&["primary", "replicas", "all"]),
+        Some(r#""primary""#),
+        "",
+        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, or to all in turn.",
     ),
     key(
         "arrival",

@@ -20,6 +20,7 @@ mod streams;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod tree;
 mod vary;
 mod written;
@@ -27,6 +28,7 @@ mod written;
 pub use builtin::{Builtin, Error, builtin, open};
 pub use mistake::Mistakes;
 pub use schema::{reference, schema};
+pub use topology::{Replication, Topology, WaitPoint};
 
 use load::spec::{Distribution, Stream, TlsMode};
 use mistake::{Collector, Source};
@@ -184,6 +186,18 @@ pub struct Server {
     /// Address of a node_exporter on its machine, if that is another one.
     #[serde(default)]
     pub node_exporter: Option<String>,
+    /// Which servers work together as this one.
+    #[serde(default)]
+    pub topology: Topology,
+}
+
+impl Server {
+    /// One server without settings.
+    #[must_use]
+    pub fn new(name: impl Into<String>, source: ServerSource) -> Self {
+        let (settings, topology) = Default::default();
+        Self { name: name.into(), source, settings, topology, node_exporter: None }
+    }
 }
 
 /// Where a server comes from.

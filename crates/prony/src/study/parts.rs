@@ -6,7 +6,7 @@ use super::{
     keys::{CLIENT, DATA, SERVER},
     mistake::{Collector, Place},
     read::{Values, check},
-    telemetry,
+    telemetry, topology,
     tree::{Node, Table, Value},
 };
 use crate::workload::Options;
@@ -26,11 +26,11 @@ pub(super) enum Completeness {
     Whole,
 }
 
-/// Reads `[server.NAME]`; `common` is `[settings]`.
+/// Reads `[server.NAME]` with what `root` says of all servers: `[settings]`, `[topology]`.
 pub(super) fn server(
     name: &str,
     node: &Node,
-    common: Option<&Node>,
+    root: &Table,
     completeness: Completeness,
     mistakes: &mut Collector,
 ) -> Option<Server> {
@@ -48,12 +48,13 @@ pub(super) fn server(
             mistakes.at(&node.place, title, "Prony never configures a server that it did not start");
         }
     } else {
-        for node in [common, own].into_iter().flatten() {
+        for node in [root.get("settings"), own].into_iter().flatten() {
             merged.extend(settings(node, mistakes));
         }
     }
     let node_exporter = telemetry::node_exporter(&values, mistakes);
-    Some(Server { name: name.to_owned(), source, settings: merged, node_exporter })
+    let topology = topology::topology((name, &source), root.get("topology"), table.get("topology"), mistakes);
+    Some(Server { name: name.to_owned(), source, settings: merged, node_exporter, topology })
 }
 
 fn server_source(

@@ -2,7 +2,7 @@
 
 use super::{
     forms::Form,
-    keys::{Key, Kind, MEASURE, ROOT, SECTIONS, SERVER, STREAM, TELEMETRY},
+    keys::{Key, Kind, MEASURE, ROOT, SECTIONS, SERVER, STREAM, TELEMETRY, TOPOLOGY},
     mistake::{Collector, Place, nearest},
     streams::option_names,
     tree::{Node, Table, Value, parse_value, stream_name},
@@ -50,6 +50,9 @@ pub(super) fn resolve(
         }
         ["settings", _] => return Some(path),
         [section, key] if keys_of(section).is_some_and(|keys| has(keys, key)) => return Some(path),
+        ["server", server, "topology", key] if server_names(root).contains(server) && has(TOPOLOGY, key) => {
+            return Some(path);
+        }
         ["stream", key] if has_stream_key(key) => return Some(path),
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
             return Some(path);
@@ -104,6 +107,7 @@ pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
         "measure" => MEASURE,
         "telemetry" => TELEMETRY,
         "server" if path.len() == 3 => SERVER,
+        "server" if path.get(2).is_some_and(|part| part == "topology") => TOPOLOGY,
         "settings" | "server" => return Some(Kind::Text),
         section => keys_of(section).unwrap_or(ROOT),
     };

@@ -3,7 +3,7 @@
 
 use super::{
     forms::Form,
-    keys::{CLIENT, DATA, Key, Kind, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY},
+    keys::{CLIENT, DATA, Key, Kind, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY, TOPOLOGY},
     streams::options_of_streams,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
@@ -26,9 +26,13 @@ pub fn schema() -> String {
     }
     let mut server = properties(SERVER);
     server.insert("settings".to_owned(), settings(about(SERVER, "settings")));
+    let mut topology = object(properties(TOPOLOGY));
+    topology["description"] = json!(about(SERVER, "topology"));
+    server.insert("topology".to_owned(), topology);
     let sections = [
         ("server", json!({ "type": "object", "minProperties": 1, "additionalProperties": object(server) })),
         ("settings", settings("")),
+        ("topology", object(properties(TOPOLOGY))),
         ("data", object(properties(DATA))),
         ("stream", json!({ "type": "array", "minItems": 1, "items": object(stream) })),
         ("workload", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
@@ -69,6 +73,9 @@ pub fn reference() -> String {
     write_keys(&mut text, SERVER, &["product"]);
     heading(&mut text, "settings");
     text.push_str("[settings]\n# innodb_buffer_pool_size = \"1G\"\n\n");
+    heading(&mut text, "topology");
+    text.push_str("[topology]\n");
+    write_keys(&mut text, TOPOLOGY, &[]);
     heading(&mut text, "data");
     text.push_str("[data]\n");
     write_keys(&mut text, DATA, &[]);

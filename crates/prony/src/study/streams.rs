@@ -7,6 +7,7 @@ use super::{
     order,
     parts::{Completeness, Data},
     read::{Values, check},
+    topology,
     tree::{Node, Table, Value},
     written,
 };
@@ -114,6 +115,7 @@ fn stream(
     check_name(&name, values.place("name").unwrap_or(&node.place), mistakes);
     let stream = Stream {
         idle: u32::try_from(values.count("idle")).unwrap_or(u32::MAX),
+        to: topology::destination(&values),
         arrival: arrival(&values, completeness, mistakes),
         connect: values.read("reconnect", forms::reconnect).unwrap_or_default(),
         protocol,

@@ -13,10 +13,11 @@ pub(crate) fn mariadb(settings: &[(&str, &str)]) -> (TempDir, Server) {
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let plan = ServerPlan {
-        name: "tested".to_owned(),
-        source: ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
         settings: settings.collect(),
-        node_exporter: None,
+        ..ServerPlan::new(
+            "tested",
+            ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
+        )
     };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");

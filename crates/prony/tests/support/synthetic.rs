@@ -121,10 +121,11 @@ fn server_plan(name: &str, handling: &str) -> ServerPlan {
     let settings =
         [("innodb_buffer_pool_size", "256M"), ("max_connections", "1100"), ("thread_handling", handling)];
     ServerPlan {
-        name: name.to_owned(),
-        source: ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
         settings: settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        node_exporter: None,
+        ..ServerPlan::new(
+            name,
+            ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
+        )
     }
 }
 

@@ -6,6 +6,7 @@
 mod apt;
 mod archive;
 mod client;
+mod galera;
 mod maven;
 mod npm;
 mod own;
@@ -18,6 +19,7 @@ use super::{
     software::{Software, find_program},
 };
 use client::Job;
+pub(super) use galera::galera;
 use std::{
     fs,
     os::unix::fs::PermissionsExt,

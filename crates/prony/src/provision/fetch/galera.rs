@@ -1,0 +1,53 @@
+//! Galera's library, which a cluster of MariaDB loads: a package of Debian beside those of the servers.
+
+use super::{Job, apt};
+use crate::provision::{
+    Error, Places, Work,
+    catalogue::{self, AptSource},
+    files::remove_if_there,
+    lock::Lock,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where the packages have the library.
+const LIBRARY: &str = "usr/lib/galera/libgalera_smm.so";
+
+/// The library of series `3` or `4`, fetched into the cache unless it is there.
+///
+/// # Errors
+/// [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::Interrupted`].
+pub(in super::super) fn galera(
+    series: &str,
+    places: &Places,
+    launcher: &Path,
+    work: &mut Work<'_>,
+) -> Result<PathBuf, Error> {
+    let (suite, package, download_mb) = catalogue::galera_package(series);
+    let servers = places.servers();
+    fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
+    let place = servers.join(package);
+    let lock = Lock::open(&servers.join(format!(".{package}.lock")))?;
+    lock.take(work, &format!("another Prony that fetches {package}"))?;
+    if place.join(LIBRARY).is_file() {
+        return Ok(place.join(LIBRARY));
+    }
+    work.say(&format!("fetching {package} ({download_mb} MB)"));
+    let unfinished = servers.join(format!(".{package}.unfinished"));
+    remove_if_there(&unfinished)?;
+    fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
+    let cache = &places.cache;
+    let mut job =
+        Job { server: package, download_mb, directory: &unfinished, cache, launcher, fetched: 0, work };
+    let source = AptSource { suite: suite.to_owned(), packages: vec![package.to_owned()] };
+    let fetched = apt::fetch(&mut job, &source);
+    if fetched.is_err() {
+        remove_if_there(&unfinished)?;
+    }
+    fetched?;
+    remove_if_there(&place)?;
+    fs::rename(&unfinished, &place).map_err(Error::file("move into place", &place))?;
+    Ok(place.join(LIBRARY))
+}
