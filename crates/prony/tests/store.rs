@@ -164,6 +164,153 @@ fn runs_of_the_first_format_can_still_be_read() {
     }
 }
 
+/// A file with one run of a few trials, closed.
+fn small_store(directory: &Path) -> PathBuf {
+    let path = directory.join("small.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let id = write_run(&mut store, &synthetic::events()[..60]);
+    store.label(id, &["nightly".to_owned()], &[]).unwrap();
+    store.annotate(id, "before the new kernel").unwrap();
+    store.record(id, &Event::RunFinished { complete: false }).unwrap();
+    path
+}
+
+/// Everything that a store says.
+fn all_of(path: &Path) -> Result<String, Error> {
+    let store = Store::open(path)?;
+    let list = store.list()?;
+    let runs = list.iter().map(|run| store.run(run.id)).collect::<Result<Vec<_>, _>>()?;
+    Ok(json(&(list, runs)).to_string())
+}
+
+#[test]
+fn a_flipped_bit_anywhere_changes_nothing_or_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = small_store(directory.path());
+    let whole = fs::read(&path).unwrap();
+    let truth = all_of(&path).unwrap();
+    let damaged = directory.path().join("damaged.sqlite");
+    let (mut said, mut harmless) = (0, 0);
+    let mut place = 12_345_usize;
+    for _ in 0..400 {
+        place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let bit = (place >> 20) % (whole.len() * 8);
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        for end in ["-wal", "-shm"] {
+            let _ = fs::remove_file(directory.path().join(format!("damaged.sqlite{end}")));
+        }
+        fs::write(&damaged, bytes).unwrap();
+        match all_of(&damaged) {
+            Ok(read) => {
+                assert!(read == truth, "bit {bit} changes what is read");
+                harmless += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("damaged.sqlite"), "bit {bit}: {error}");
+                said += 1;
+            }
+        }
+    }
+    println!("{said} said, {harmless} harmless");
+    assert!(said > 50 && harmless > 50, "{said} said, {harmless} harmless");
+}
+
+#[test]
+fn runs_go_from_store_to_store_and_none_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut one = Store::open(&small_store(directory.path())).unwrap();
+    let other_path = directory.path().join("other.sqlite");
+    let mut other = Store::open(&other_path).unwrap();
+    write_run(&mut other, &synthetic_load::events()[..30]);
+
+    let file = directory.path().join("run.prony");
+    one.export(1, &file).unwrap();
+    assert!(matches!(one.export(1, &file), Err(Error::Exists { .. })));
+    assert!(matches!(one.export(9, &directory.path().join("none")), Err(Error::NoSuchRun { .. })));
+    assert_eq!(other.take(&file).unwrap().taken, [(1, 2)]);
+    assert_eq!(other.take(&file).unwrap().known, [(1, 2)]);
+    let (mut there, here) = (one.run(1).unwrap(), other.run(2).unwrap());
+    there.id = 2;
+    assert_eq!(json(&there), json(&here));
+    assert_eq!(here.labels, ["nightly"]);
+
+    // the other way round, from a store that is open
+    let merged = one.take(&other_path).unwrap();
+    assert_eq!((merged.taken, merged.known), (vec![(1, 2)], vec![(2, 1)]));
+    // of an older format
+    let old = first_format(directory.path());
+    let before = fs::read(&old).unwrap();
+    assert_eq!(one.take(&old).unwrap().taken, [(1, 3), (2, 4)]);
+    assert_eq!(fs::read(&old).unwrap(), before, "the source stays as it is");
+    assert_eq!(one.take(&old).unwrap().known.len(), 2);
+    let names: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains(".part-")), "{names:?}");
+
+    // damaged, or no store at all
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[20_000..].iter_mut().step_by(512).for_each(|byte| *byte ^= 16);
+    let broken = directory.path().join("broken.prony");
+    fs::write(&broken, bytes).unwrap();
+    let error = Store::open(&directory.path().join("new.sqlite")).unwrap().take(&broken).unwrap_err();
+    assert!(error.to_string().contains("broken.prony"), "{error}");
+    assert!(matches!(one.take(&directory.path().join("none")), Err(Error::Open { .. })));
+}
+
+#[test]
+fn a_run_is_found_by_number_label_or_study() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&small_store(directory.path())).unwrap();
+    let second = write_run(&mut store, &synthetic::events()[..1]);
+    assert_eq!(store.find("last").unwrap(), second);
+    assert_eq!(store.find("nightly").unwrap(), 1);
+    assert_eq!(store.find("quickstart").unwrap(), second);
+    assert_eq!(store.find("1").unwrap(), 1);
+    assert!(matches!(store.find("7"), Err(Error::NoSuchRun { id: 7, .. })));
+    assert!(store.find("nothing").unwrap_err().to_string().contains("`nothing`"));
+    for wrong in ["last", "12", "", "a b", "-x", &"x".repeat(60)] {
+        assert!(matches!(store.label(1, &[wrong.to_owned()], &[]), Err(Error::Label { .. })), "{wrong}");
+    }
+    assert_eq!(
+        store.label(1, &["b".to_owned(), "a".to_owned()], &["nightly".to_owned()]).unwrap(),
+        ["a", "b"]
+    );
+    assert_eq!(
+        store.list().unwrap()[0].process,
+        Some(std::process::id() as i32),
+        "this process carries it out"
+    );
+    assert_eq!(store.list().unwrap()[1].process, None);
+}
+
+#[test]
+fn a_run_belongs_to_one_process_as_long_as_that_lives() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let own = write_run(&mut store, &synthetic::events()[..1]);
+    let refused = Store::open(&path).unwrap().resume(own, Vec::new()).unwrap_err();
+    assert!(matches!(refused, Error::Alive { .. }), "{refused}");
+    assert!(refused.to_string().contains(&format!("process {}", std::process::id())), "{refused}");
+
+    let mut child = start_child(&path);
+    let begun = Instant::now();
+    let id = loop {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the child begins no run");
+        let first = &store.list().unwrap()[0];
+        if first.id != own {
+            break first.id;
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    store.resume(id, vec!["the kernel".to_owned()]).unwrap();
+    store.differs(id, vec!["the server".to_owned()]).unwrap();
+    assert_eq!(store.run(id).unwrap().resumed[0].differences, ["the kernel", "the server"]);
+}
+
 #[test]
 fn a_deleted_run_is_gone_and_its_space_is_given_back() {
     let directory = tempfile::tempdir().unwrap();
@@ -298,11 +445,11 @@ fn damage_inside_is_found_and_named() {
     let id = write_run(&mut Store::open(&path).unwrap(), &synthetic::events()[..40]);
     Connection::open(&path)
         .unwrap()
-        .execute_batch("UPDATE trial SET samples = substr(samples, 1, length(samples) - 9) WHERE number = 0")
+        .execute_batch("UPDATE part SET bytes = substr(bytes, 1, length(bytes) - 9) WHERE kind = 'samples' AND number = 0")
         .unwrap();
     let error = Store::open(&path).unwrap().run(id).unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
-    assert!(error.to_string().contains("run 1, samples"), "{error}");
+    assert!(error.to_string().contains("run 1, samples of 0"), "{error}");
 }
 
 /// One trial as it really is: 600 transactions of 7 statements a second for 60 s after 10 s of warm-up. 1000 of them

@@ -91,8 +91,13 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
     RunRecord {
         notes: Vec::new(),
         id: 1,
+        uid: String::new(),
+        origin: "prony".to_owned(),
+        labels: Vec::new(),
+        note: String::new(),
         started: jiff::Timestamp::UNIX_EPOCH,
         finished: None,
+        resumed: Vec::new(),
         complete: true,
         prony_version: "0".to_owned(),
         plan,

@@ -195,6 +195,9 @@ pub(super) struct RunOptions {
     /// Go on with this study's last run, doing only the trials that are missing
     #[arg(long)]
     pub(super) resume: bool,
+    /// With --resume: go on although the study's settings, a server or the machine changed; the run keeps what was different
+    #[arg(long, requires = "resume")]
+    pub(super) anyway: bool,
     /// Language of the report: en or zh
     #[arg(long, value_name = "LANGUAGE", default_value = "en")]
     pub(super) language: Language,

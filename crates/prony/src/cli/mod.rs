@@ -14,6 +14,7 @@ mod load;
 mod prepare;
 mod progress;
 mod report;
+mod resume;
 mod run;
 mod server;
 

@@ -7,13 +7,14 @@ use super::{
     interrupt,
     progress::RunProgress,
     report::{self, terminal_options},
+    resume,
 };
 use crate::{
     analyse,
-    plan::{self, Plan, Trial},
+    plan::{self, Plan},
     provision::Provisioner,
     report::{Format, number},
-    run::{self, TrialOutcome},
+    run,
     store::Store,
     study::{self, Adjustments, Study},
     telemetry::Machine,
@@ -40,10 +41,14 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let machine = Machine::of_this_host();
-    let (id, done) = if options.resume {
-        resumed(&mut store, &plan)?
-    } else {
-        (store.begin(&plan, &machine).map_err(|error| Failure::cannot_begin(chain(&error)))?, Vec::new())
+    let mut earlier =
+        options.resume.then(|| resume::earlier(&mut store, &plan, &machine, options.anyway)).transpose()?;
+    let (id, done) = match &mut earlier {
+        Some(earlier) => (earlier.id, std::mem::take(&mut earlier.done)),
+        None => {
+            let begun = store.begin(&plan, &machine);
+            (begun.map_err(|error| Failure::cannot_begin(chain(&error)))?, Vec::new())
+        }
     };
     announce(&plan, id, done.len(), &store);
     for note in doctor::remark(&provisioner.places().instances()) {
@@ -55,6 +60,9 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let mut begun = false;
     let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {
         begun |= matches!(event, run::Event::TrialFinished { .. });
+        if let Some(earlier) = &earlier {
+            earlier.check(&mut store, event)?;
+        }
         store.record(id, event)?;
         progress.show(event);
         Ok(())
@@ -95,32 +103,6 @@ pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failu
         }
         error => Failure::cannot_begin(chain(&error)),
     })
-}
-
-/// The last run of this study, if its plan is the same, and the trials that it has.
-fn resumed(store: &mut Store, plan: &Plan) -> Result<(i64, Vec<(Trial, TrialOutcome)>), Failure> {
-    let failed = |error: crate::store::Error| Failure::cannot_begin(chain(&error));
-    let runs = store.list().map_err(failed)?;
-    let last = runs.iter().filter(|run| run.name == plan.name).max_by_key(|run| run.id);
-    let Some(last) = last else {
-        return Err(Failure::cannot_begin(format!("there is no run of {} to go on with", plan.name)));
-    };
-    let record = store.run(last.id).map_err(failed)?;
-    if record.plan != *plan {
-        return Err(Failure::cannot_begin(format!(
-            "run {} of {} had another plan: the study, its scale or its overrides have changed since. Run it without --resume",
-            last.id, plan.name
-        )));
-    }
-    let done: Vec<_> = record.trials.into_iter().map(|trial| (trial.trial, trial.outcome)).collect();
-    if run::is_complete(plan, &done) {
-        return Err(Failure::cannot_begin(format!(
-            "run {} of {} is complete: nothing is missing",
-            last.id, plan.name
-        )));
-    }
-    store.resume(last.id).map_err(failed)?;
-    Ok((last.id, done))
 }
 
 #[expect(clippy::print_stderr, reason = "remarks of the command")]

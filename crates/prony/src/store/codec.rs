@@ -17,6 +17,11 @@ pub(super) fn pack(value: &impl Serialize) -> Vec<u8> {
     deflate(&serde_json::to_vec(&value).expect("a JSON value becomes text"))
 }
 
+/// A value as JSON text.
+pub(super) fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain values with text keys become JSON")
+}
+
 /// A text as it may be kept.
 pub(super) fn without_passwords(text: &str) -> String {
     let mut value = serde_json::Value::from(text);

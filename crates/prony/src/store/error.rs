@@ -79,6 +79,38 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// There is no run of that name.
+    #[error("there is no run `{name}` in the store {}: a run is named by its number, `last`, a label, or its study's name; `prony list runs` shows those that are there", path.display())]
+    NoRunNamed {
+        /// What was asked for.
+        name: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process carries the run out.
+    #[error(
+        "run {id} is being carried out by process {pid}; wait until it has ended, or stop it with `kill {pid}`"
+    )]
+    Alive {
+        /// The run.
+        id: i64,
+        /// The process.
+        pid: i32,
+    },
+    /// A label that would be mistaken for something else.
+    #[error(
+        "`{label}` cannot be a label: it has letters, digits and - _ . : / + (40 at most), and is no number and not `last`"
+    )]
+    Label {
+        /// As it was given.
+        label: String,
+    },
+    /// A file that would be written over.
+    #[error("{} is there already; name another file, or remove it", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// Anything else that SQLite says.
     #[error("the store {} cannot be used: {cause}", path.display())]
     Sqlite {
@@ -92,11 +124,23 @@ pub enum Error {
 impl Error {
     /// Gives an error of SQLite its meaning for the user.
     pub(super) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode;
+        use rusqlite::{Error as Sqlite, ErrorCode};
         let path = path.to_owned();
+        if matches!(
+            source,
+            Sqlite::InvalidColumnType(..)
+                | Sqlite::FromSqlConversionFailure(..)
+                | Sqlite::IntegralValueOutOfRange(..)
+                | Sqlite::Utf8Error(..)
+        ) {
+            return Self::Damaged { path, what: source.to_string() };
+        }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
+            // Unknown is SQLite's own word for a statement that does not fit the tables: our statements do.
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::TypeMismatch | ErrorCode::Unknown) => {
+                Self::Damaged { path, what: source.to_string() }
+            }
             Some(ErrorCode::NotADatabase) => Self::Foreign { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Self::Busy { path, seconds: super::schema::BUSY_TIMEOUT.as_secs() }

@@ -2,20 +2,27 @@
 //! that knows SQL storage.
 //!
 //! A trial is written in one transaction when it ends, so a process that is killed at any moment leaves every finished
-//! trial behind and nothing of the unfinished one. Several processes may use one file (SQLite's write-ahead log).
-//! No password is ever written: see `secrets`.
+//! trial behind and nothing of the unfinished one. Several processes may use one file (SQLite's write-ahead log); a run belongs to
+//! one of them. No password is ever written: see `secrets`. What comes back is what went in, or an error: see `parts`.
 
 mod codec;
 mod columns;
 mod error;
+mod manage;
+mod migrate;
+mod owner;
+mod parts;
+mod query;
 mod record;
 mod schema;
 mod seconds;
 mod secrets;
+mod transfer;
 
 pub use error::Error;
-pub use record::{RunRecord, RunSummary, ServerRecord, TrialRecord};
+pub use record::{Resumed, RunRecord, RunSummary, ServerRecord, TrialRecord};
 pub use schema::default_path;
+pub use transfer::Transfer;
 
 use crate::{
     plan::{Plan, Trial},
@@ -23,11 +30,15 @@ use crate::{
     telemetry::{Machine, Reading},
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use owner::Owner;
+use parts::{FAILED, Kind, Part};
+use record::{Begun, Took};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use serde::{Serialize, de::DeserializeOwned};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::{Path, PathBuf},
-    time::Duration,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 /// One open store.
@@ -57,6 +68,12 @@ impl Running {
     }
 }
 
+/// A value as the store gives it back: without passwords, for comparing with one that was read from there.
+#[must_use]
+pub fn as_kept<T: Serialize + DeserializeOwned>(value: &T) -> T {
+    codec::unpack(&codec::pack(value)).expect("what was written just now can be read")
+}
+
 impl Store {
     /// Opens a store, or makes it with its directory.
     ///
@@ -73,43 +90,96 @@ impl Store {
         &self.path
     }
 
-    /// Begins a run and returns its number.
+    /// Begins a run of Prony's own and returns its number.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn begin(&mut self, plan: &Plan, machine: &Machine) -> Result<i64, Error> {
-        let (plan_bytes, machine_bytes) = (codec::pack(plan), codec::pack(machine));
-        let id = self.write(|transaction| {
-            transaction.execute(
-                "INSERT INTO run (name, title, started, prony_version, trials_planned, plan, machine)
-                 VALUES (?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    codec::without_passwords(&plan.name),
-                    codec::without_passwords(&plan.title),
-                    Timestamp::now().to_string(),
-                    env!("CARGO_PKG_VERSION"),
-                    plan.trials.len() as i64,
-                    plan_bytes,
-                    machine_bytes
-                ],
-            )?;
-            Ok(transaction.last_insert_rowid())
-        })?;
+        let id = self.begin_of("prony", plan, machine)?;
         self.planned.insert(id, plan.trials.clone());
         Ok(id)
     }
 
-    /// Goes on with run `id`, which was broken off: its trials may end from now on.
+    fn begin_of(&mut self, origin: &str, plan: &Plan, machine: &Machine) -> Result<i64, Error> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let started = Timestamp::now();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let unique = format!("{}, {} of {} on {}", started, count, std::process::id(), owner::boot());
+        let uid = migrate::uid(&[unique.as_bytes()]);
+        let parts = [(Kind::Plan, codec::pack(plan)), (Kind::Machine, codec::pack(machine))];
+        let owner = owner_text();
+        self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO run (uid, name, title, origin, started, prony_version, trials_planned, owner)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    uid,
+                    codec::without_passwords(&plan.name),
+                    codec::without_passwords(&plan.title),
+                    origin,
+                    started.to_string(),
+                    env!("CARGO_PKG_VERSION"),
+                    plan.trials.len() as i64,
+                    owner,
+                ],
+            )?;
+            let id = transaction.last_insert_rowid();
+            for (kind, bytes) in parts {
+                parts::put(transaction, id, &Part { kind, number: 0, place: 0, bytes })?;
+            }
+            parts::seal(transaction, id)?;
+            Ok(id)
+        })
+    }
+
+    /// Goes on with run `id`, which was broken off: its trials may end from now on. `differences` says, for people, what is not as
+    /// it was.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be written.
-    pub fn resume(&mut self, id: i64) -> Result<(), Error> {
-        let record = self.run(id)?;
-        self.write(|transaction| {
-            transaction.execute("UPDATE run SET finished = NULL WHERE id = ?", [id]).map(drop)
+    /// When there is no such run, another process carries it out, or it cannot be written.
+    pub fn resume(&mut self, id: i64, differences: Vec<String>) -> Result<(), Error> {
+        let plan: Plan = self.plan(id)?;
+        let mut resumed = self.resumed(id)?;
+        resumed.push(Resumed {
+            at: Timestamp::now(),
+            prony_version: env!("CARGO_PKG_VERSION").to_owned(),
+            differences,
+        });
+        let resumed = codec::without_passwords(&codec::text(&resumed));
+        let owner = owner_text();
+        let found = self.write_run(id, |transaction| {
+            let before: Option<String> =
+                transaction.query_row("SELECT owner FROM run WHERE id = ?", [id], |row| row.get(0))?;
+            let before = before.and_then(|text| serde_json::from_str::<Owner>(&text).ok());
+            if let Some(other) = before.filter(Owner::runs) {
+                return Ok(Some(other.pid));
+            }
+            transaction.execute(
+                "UPDATE run SET finished = NULL, owner = ?, resumed = ? WHERE id = ?",
+                params![owner, resumed, id],
+            )?;
+            Ok(None)
         })?;
-        self.planned.insert(id, record.plan.trials);
+        if let Some(pid) = found {
+            return Err(Error::Alive { id, pid });
+        }
+        self.planned.insert(id, plan.trials);
         Ok(())
+    }
+
+    /// Adds to what was not as before when run `id` was resumed last.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn differs(&mut self, id: i64, differences: Vec<String>) -> Result<(), Error> {
+        let mut resumed = self.resumed(id)?;
+        if let Some(last) = resumed.last_mut() {
+            last.differences.extend(differences);
+        }
+        let resumed = codec::without_passwords(&codec::text(&resumed));
+        self.write_run(id, |transaction| {
+            transaction.execute("UPDATE run SET resumed = ? WHERE id = ?", params![resumed, id]).map(drop)
+        })
     }
 
     /// Keeps what an event of run `id` says. To be called before the event is shown to anyone.
@@ -134,12 +204,15 @@ impl Store {
             }
             Event::Noted(note) => self.put_note(id, note),
             Event::ServerReady { server, description } => {
-                self.put_server(id, *server, "description", codec::pack(description))
+                self.put(id, Kind::Server, *server as i64, 0, codec::pack(description))
             }
             Event::ServerStopped { server, status_after } => {
-                self.put_server(id, *server, "status_after", codec::pack(status_after))
+                self.put(id, Kind::Status, *server as i64, 0, codec::pack(status_after))
             }
-            Event::DataReady { server, data, took } => self.put_data(id, *server, *data, *took),
+            Event::DataReady { server, data, took } => {
+                let took = Took { took_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) };
+                self.put(id, Kind::DataSet, *server as i64, *data as i64, codec::pack(&took))
+            }
             Event::TrialStarted { trial } => {
                 self.running.insert(id, Running::begin(*trial));
                 Ok(())
@@ -157,142 +230,34 @@ impl Store {
                 Ok(())
             }
             Event::TrialFinished { trial, outcome } => self.put_trial(id, *trial, outcome),
-            Event::RunFinished { .. } => self.write(|transaction| {
-                transaction
-                    .execute(
-                        "UPDATE run SET finished = ? WHERE id = ?",
-                        params![Timestamp::now().to_string(), id],
-                    )
-                    .map(drop)
-            }),
+            Event::RunFinished { .. } => self.finish(id),
         }
     }
 
-    /// Reads a run back.
-    ///
-    /// # Errors
-    /// When there is no such run, or the file is damaged.
-    pub fn run(&self, id: i64) -> Result<RunRecord, Error> {
-        let row = self
-            .connection
-            .query_row(
-                "SELECT started, finished, prony_version, plan, machine FROM run WHERE id = ?",
-                [id],
-                |row| {
-                    let blobs = (row.get::<_, Vec<u8>>(3)?, row.get::<_, Vec<u8>>(4)?);
-                    Ok((timestamp(row, 0)?, optional_timestamp(row, 1)?, row.get(2)?, blobs))
-                },
-            )
-            .optional()
-            .map_err(|source| self.fault(source))?;
-        let Some((started, finished, prony_version, (plan, machine))) = row else {
-            return Err(Error::NoSuchRun { id, path: self.path.clone() });
-        };
-        let plan: Plan = self.read(id, "plan", codec::unpack(&plan))?;
-        let trials = self.trials(id)?;
-        Ok(RunRecord {
-            id,
-            started,
-            finished,
-            complete: trials.iter().filter(|trial| trial.trial.again_of.is_none()).count()
-                >= plan.trials.len(),
-            prony_version,
-            machine: self.read(id, "machine", codec::unpack(&machine))?,
-            plan,
-            servers: self.servers(id)?,
-            notes: self.notes(id)?,
-            trials,
+    fn finish(&mut self, id: i64) -> Result<(), Error> {
+        let now = Timestamp::now().to_string();
+        self.write_run(id, |transaction| {
+            transaction
+                .execute("UPDATE run SET finished = ?, owner = NULL WHERE id = ?", params![now, id])
+                .map(drop)
         })
     }
 
-    /// Number of the run that began last; `None`: there is none.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn latest(&self) -> Result<Option<i64>, Error> {
-        self.connection
-            .query_row("SELECT max(id) FROM run", [], |row| row.get(0))
-            .map_err(|source| self.fault(source))
-    }
-
-    /// All runs, the last one first.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn list(&self) -> Result<Vec<RunSummary>, Error> {
-        let sql = "SELECT id, name, title, started, finished, trials_planned,
-                          (SELECT count(*) FROM trial WHERE run = id AND state = 'measured'),
-                          (SELECT count(*) FROM trial WHERE run = id AND state = 'failed')
-                   FROM run ORDER BY id DESC";
-        let summary = |row: &Row<'_>| {
-            Ok(RunSummary {
-                id: row.get(0)?,
-                name: row.get(1)?,
-                title: row.get(2)?,
-                started: timestamp(row, 3)?,
-                finished: optional_timestamp(row, 4)?,
-                trials_planned: row.get(5)?,
-                trials_measured: row.get(6)?,
-                trials_failed: row.get(7)?,
-            })
-        };
-        let mut statement = self.connection.prepare(sql).map_err(|source| self.fault(source))?;
-        let rows = statement.query_map([], summary).map_err(|source| self.fault(source))?;
-        rows.collect::<Result<_, _>>().map_err(|source| self.fault(source))
-    }
-
-    /// Removes a run and gives its space back.
-    ///
-    /// # Errors
-    /// When there is no such run, or the file cannot be written.
-    pub fn delete(&mut self, id: i64) -> Result<(), Error> {
-        let removed = self.write(|transaction| transaction.execute("DELETE FROM run WHERE id = ?", [id]))?;
-        if removed == 0 {
-            return Err(Error::NoSuchRun { id, path: self.path.clone() });
-        }
-        // Each step of this pragma frees one page, so it is stepped to its end.
-        let vacuum = |connection: &Connection| -> rusqlite::Result<()> {
-            let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
-            let mut rows = statement.query([])?;
-            while rows.next()?.is_some() {}
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        };
-        vacuum(&self.connection).map_err(|source| self.fault(source))
+    /// Keeps one part of a run.
+    fn put(&mut self, id: i64, kind: Kind, number: i64, place: i64, bytes: Vec<u8>) -> Result<(), Error> {
+        let part = Part { kind, number, place, bytes };
+        self.write_run(id, |transaction| parts::put(transaction, id, &part))
     }
 
     fn put_note(&mut self, id: i64, note: &Note) -> Result<(), Error> {
-        let text = codec::without_passwords(&serde_json::to_string(note).expect("plain values become JSON"));
-        self.write(|transaction| {
-            transaction.execute("INSERT INTO note (run, note) VALUES (?, ?)", params![id, text]).map(drop)
-        })
-    }
-
-    fn notes(&self, id: i64) -> Result<Vec<Note>, Error> {
-        let texts =
-            self.rows("SELECT note FROM note WHERE run = ? ORDER BY id", id, |row| row.get::<_, String>(0))?;
-        let note = |text: String| {
-            self.read(id, "note", serde_json::from_str(&text).map_err(|error| error.to_string()))
-        };
-        texts.into_iter().map(note).collect()
-    }
-
-    fn put_server(&mut self, id: i64, server: usize, column: &str, bytes: Vec<u8>) -> Result<(), Error> {
-        let sql = format!(
-            "INSERT INTO server (run, number, {column}) VALUES (?, ?, ?)
-             ON CONFLICT DO UPDATE SET {column} = excluded.{column}"
-        );
-        self.write(|transaction| transaction.execute(&sql, params![id, server as i64, bytes]).map(drop))
-    }
-
-    fn put_data(&mut self, id: i64, server: usize, data: usize, took: Duration) -> Result<(), Error> {
-        let took_ns = i64::try_from(took.as_nanos()).unwrap_or(i64::MAX);
-        self.write(|transaction| {
-            transaction
-                .execute(
-                    "INSERT OR REPLACE INTO data_set VALUES (?, ?, ?, ?)",
-                    params![id, server as i64, data as i64, took_ns],
-                )
-                .map(drop)
+        let bytes = codec::pack(note);
+        self.write_run(id, |transaction| {
+            let number = transaction.query_row(
+                "SELECT coalesce(max(number), 0) + 1 FROM part WHERE run = ? AND kind = ?",
+                params![id, Kind::Note.name()],
+                |row| row.get(0),
+            )?;
+            parts::put(transaction, id, &Part { kind: Kind::Note, number, place: 0, bytes })
         })
     }
 
@@ -303,78 +268,49 @@ impl Store {
         let running = self.running.remove(&id).filter(|running| running.trial == number);
         let Running { started, samples, readings, .. } = running.unwrap_or_else(|| Running::begin(number));
         let state = match outcome {
-            TrialOutcome::Measured { .. } => "measured",
-            TrialOutcome::Failed(_) => "failed",
+            TrialOutcome::Measured { .. } => 0,
+            TrialOutcome::Failed(_) => FAILED,
         };
-        let trial_json = serde_json::to_string(&trial).expect("plain values become JSON");
-        let (outcome, samples, readings) =
-            (codec::pack(outcome), samples.finish(), codec::pack_rows(&readings));
-        self.write(|transaction| {
-            transaction
-                .execute(
-                    "INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    params![id, number, trial_json, started.to_string(), state, outcome, samples, readings],
-                )
-                .map(drop)
+        let number = i64::from(number);
+        let parts = [
+            (Kind::Trial, state, codec::pack(&Begun { trial, started })),
+            (Kind::Outcome, 0, codec::pack(outcome)),
+            (Kind::Samples, 0, samples.finish()),
+            (Kind::Readings, 0, codec::pack_rows(&readings)),
+        ];
+        self.write_run(id, |transaction| {
+            transaction.execute(
+                "DELETE FROM part WHERE run = ? AND kind = ? AND number = ?",
+                params![id, Kind::Trial.name(), number],
+            )?;
+            for (kind, place, bytes) in parts {
+                parts::put(transaction, id, &Part { kind, number, place, bytes })?;
+            }
+            Ok(())
         })
     }
 
-    fn servers(&self, id: i64) -> Result<BTreeMap<usize, ServerRecord>, Error> {
-        let mut servers = BTreeMap::<usize, ServerRecord>::new();
-        let sql = "SELECT number, description, status_after FROM server WHERE run = ?";
-        let columns = |row: &Row<'_>| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?, row.get::<_, Option<Vec<u8>>>(2)?))
-        };
-        for (number, description, status_after) in self.rows(sql, id, columns)? {
-            let server = servers.entry(number as usize).or_default();
-            if let Some(bytes) = description {
-                server.description = self.read(id, "server", codec::unpack(&bytes))?;
-            }
-            if let Some(bytes) = status_after {
-                server.status_after = self.read(id, "server", codec::unpack(&bytes))?;
-            }
-        }
-        let sql = "SELECT server, number, took_ns FROM data_set WHERE run = ?";
-        let columns =
-            |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
-        for (number, data, took_ns) in self.rows(sql, id, columns)? {
-            let took = Duration::from_nanos(took_ns.unsigned_abs());
-            servers.entry(number as usize).or_default().data_took.insert(data as usize, took);
-        }
-        Ok(servers)
+    fn resumed(&self, id: i64) -> Result<Vec<Resumed>, Error> {
+        let text: Option<String> = self
+            .connection
+            .query_row("SELECT resumed FROM run WHERE id = ?", [id], |row| row.get(0))
+            .optional()
+            .map_err(|source| self.fault(source))?;
+        let text = text.ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
+        self.understood(id, "resumed", serde_json::from_str(&text).map_err(|error| error.to_string()))
     }
 
-    fn trials(&self, id: i64) -> Result<Vec<TrialRecord>, Error> {
-        let sql =
-            "SELECT trial, started, outcome, samples, readings FROM trial WHERE run = ? ORDER BY number";
-        let columns = |row: &Row<'_>| {
-            let blobs = (row.get::<_, Vec<u8>>(2)?, row.get::<_, Vec<u8>>(3)?, row.get::<_, Vec<u8>>(4)?);
-            Ok((row.get::<_, String>(0)?, timestamp(row, 1)?, blobs))
-        };
-        let rows = self.rows(sql, id, columns)?;
-        rows.into_iter()
-            .map(|(trial, started, (outcome, samples, readings))| {
-                let trial = serde_json::from_str(&trial).map_err(|error| error.to_string());
-                Ok(TrialRecord {
-                    trial: self.read(id, "trial", trial)?,
-                    started,
-                    outcome: self.read(id, "outcome", codec::unpack(&outcome))?,
-                    samples: self.read(id, "samples", seconds::unpack_samples(&samples))?,
-                    readings: self.read(id, "readings", codec::unpack_rows(&readings))?,
-                })
-            })
-            .collect()
-    }
-
-    fn rows<T>(
-        &self,
-        sql: &str,
+    /// One transaction on what belongs to one run.
+    fn write_run<T>(
+        &mut self,
         id: i64,
-        columns: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Error> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(|source| self.fault(source))?;
-        let rows = statement.query_map([id], columns).map_err(|source| self.fault(source))?;
-        rows.collect::<Result<_, _>>().map_err(|source| self.fault(source))
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        self.write(|transaction| {
+            let value = work(transaction)?;
+            parts::seal(transaction, id)?;
+            Ok(value)
+        })
     }
 
     /// One transaction that takes the write lock at once, so that it waits for other processes instead of failing.
@@ -393,28 +329,15 @@ impl Store {
         Error::from_sqlite(&self.path, source)
     }
 
-    fn read<T>(&self, id: i64, what: &str, value: Result<T, codec::Damage>) -> Result<T, Error> {
-        value.map_err(|damage| Error::Damaged {
-            path: self.path.clone(),
-            what: format!("run {id}, {what}: {damage}"),
-        })
+    /// A value that was read of a part, or what is wrong with it.
+    fn understood<T>(&self, id: i64, what: &str, value: Result<T, codec::Damage>) -> Result<T, Error> {
+        value.map_err(|damage| parts::damaged(&self.path, format!("run {id}, {what}: {damage}")))
     }
 }
 
-fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    let text: String = row.get(column)?;
-    parse(column, &text)
-}
-
-fn optional_timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
-    let text: Option<String> = row.get(column)?;
-    text.map(|text| parse(column, &text)).transpose()
-}
-
-fn parse(column: usize, text: &str) -> rusqlite::Result<Timestamp> {
-    text.parse().map_err(|error: jiff::Error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-    })
+/// This process, as a run names it.
+fn owner_text() -> Option<String> {
+    Owner::this().map(|owner| codec::text(&owner))
 }
 
 #[cfg(test)]
@@ -431,7 +354,9 @@ mod tests {
                 .map(|n| (format!("{n}"), format!("{}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))))
                 .collect(),
         };
-        store.connection.execute_batch("INSERT INTO run VALUES (1, '', '', '', '', '', 0, '', '')").unwrap();
+        let run = "INSERT INTO run (id, uid, name, title, origin, started, prony_version, trials_planned)
+                   VALUES (1, '', '', '', '', '', '', 0)";
+        store.connection.execute_batch(run).unwrap();
         let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
         store.connection.pragma_update(None, "max_page_count", pages).unwrap();
         let error = store.record(1, &server()).unwrap_err();

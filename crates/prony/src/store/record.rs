@@ -15,10 +15,25 @@ use std::{collections::BTreeMap, time::Duration};
 pub struct RunRecord {
     /// Number in this store, from 1.
     pub id: i64,
+    /// Its name in every store: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
+    /// Which program measured: `prony`, or one whose output was read.
+    #[serde(default)]
+    pub origin: String,
+    /// Names that people gave it, sorted.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// What people wrote down about it.
+    #[serde(default)]
+    pub note: String,
     /// When it began, UTC.
     pub started: jiff::Timestamp,
     /// When it ended; `None`: it was killed, or is still running.
     pub finished: Option<jiff::Timestamp>,
+    /// Each time that it was gone on with.
+    #[serde(default)]
+    pub resumed: Vec<Resumed>,
     /// Whether every trial of the plan has an outcome.
     pub complete: bool,
     /// Version of Prony that made it.
@@ -34,6 +49,17 @@ pub struct RunRecord {
     pub notes: Vec<Note>,
     /// Trials that have an outcome, in the order of execution.
     pub trials: Vec<TrialRecord>,
+}
+
+/// A run was gone on with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// When, UTC.
+    pub at: jiff::Timestamp,
+    /// Version of Prony that did.
+    pub prony_version: String,
+    /// What was not as it had been, and was accepted; for people.
+    pub differences: Vec<String>,
 }
 
 /// What is known of one server of a run.
@@ -62,11 +88,36 @@ pub struct TrialRecord {
     pub readings: Vec<Reading>,
 }
 
+/// Which trial began when, as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Begun {
+    pub(super) trial: Trial,
+    pub(super) started: jiff::Timestamp,
+}
+
+/// How long loading data took, as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Took {
+    pub(super) took_ns: u64,
+}
+
 /// One run in a list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunSummary {
     /// Number in this store, from 1.
     pub id: i64,
+    /// Its name in every store: 32 hexadecimal digits.
+    pub uid: String,
+    /// Which program measured: `prony`, or one whose output was read.
+    pub origin: String,
+    /// Version of Prony that made it.
+    pub prony_version: String,
+    /// Names that people gave it, sorted.
+    pub labels: Vec<String>,
+    /// What people wrote down about it.
+    pub note: String,
+    /// Process that carries it out now; `None`: none does.
+    pub process: Option<i32>,
     /// Name of the study.
     pub name: String,
     /// Title of the study.

@@ -1,8 +1,8 @@
 //! The file: where it is, how it is opened, which format it has. A migration is one entry in [`MIGRATIONS`]; SQLite's
 //! `user_version` says how many of them a file has seen.
 
-use super::error::Error;
-use rusqlite::{Connection, TransactionBehavior};
+use super::{error::Error, migrate};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -15,55 +15,11 @@ const APPLICATION_ID: i64 = 0x5052_4e59;
 /// How long a process waits for another one that writes. A write takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// What brings a file from one format to the next.
+type Migration = fn(&Transaction<'_>) -> rusqlite::Result<()>;
+
 /// From format n to n + 1. Never change an entry that was released; add one.
-const MIGRATIONS: &[&str] = &[
-    "
-    CREATE TABLE run (
-        id              INTEGER PRIMARY KEY AUTOINCREMENT,
-        name            TEXT NOT NULL,
-        title           TEXT NOT NULL,
-        started         TEXT NOT NULL,            -- RFC 3339, UTC
-        finished        TEXT,
-        prony_version   TEXT NOT NULL,
-        trials_planned  INTEGER NOT NULL,
-        plan            BLOB NOT NULL,            -- JSON, zlib
-        machine         BLOB NOT NULL             -- JSON, zlib
-    );
-    CREATE TABLE server (
-        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-        number          INTEGER NOT NULL,         -- place in the plan
-        description     BLOB,                     -- JSON, zlib
-        status_after    BLOB,                     -- JSON, zlib
-        PRIMARY KEY (run, number)
-    );
-    CREATE TABLE data_set (
-        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-        server          INTEGER NOT NULL,
-        number          INTEGER NOT NULL,         -- place in the plan
-        took_ns         INTEGER NOT NULL,
-        PRIMARY KEY (run, server, number)
-    );
-    CREATE TABLE trial (
-        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-        number          INTEGER NOT NULL,         -- place in the order of execution
-        trial           TEXT NOT NULL,            -- JSON
-        started         TEXT NOT NULL,            -- RFC 3339, UTC
-        state           TEXT NOT NULL,            -- measured, failed
-        outcome         BLOB NOT NULL,            -- JSON, zlib
-        samples         BLOB NOT NULL,            -- see store/codec.rs
-        readings        BLOB NOT NULL,            -- JSON, zlib
-        PRIMARY KEY (run, number)
-    );
-",
-    "
-    CREATE TABLE note (
-        id              INTEGER PRIMARY KEY,      -- order of the telling
-        run             INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-        note            TEXT NOT NULL             -- JSON
-    );
-    CREATE INDEX note_run ON note (run);
-",
-];
+const MIGRATIONS: &[Migration] = &[migrate::first, migrate::parts];
 
 /// The user's own store: `$XDG_DATA_HOME/prony/prony.sqlite`, else `~/.local/share/prony/prony.sqlite`.
 ///
@@ -93,10 +49,12 @@ pub(super) fn open(path: &Path) -> Result<Connection, Error> {
             "PRAGMA auto_vacuum = INCREMENTAL;
              PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
-             PRAGMA foreign_keys = ON;",
+             PRAGMA foreign_keys = OFF;",
         )
         .map_err(fault)?;
     migrate(&mut connection, path)?;
+    // Only now: a migration may replace tables that others refer to.
+    connection.pragma_update(None, "foreign_keys", true).map_err(fault)?;
     Ok(connection)
 }
 
@@ -107,7 +65,7 @@ fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, Error
 }
 
 /// Refuses what is not ours or newer than we are.
-fn check(connection: &Connection, path: &Path) -> Result<i64, Error> {
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<i64, Error> {
     let version = pragma(connection, path, "user_version")?;
     let application = pragma(connection, path, "application_id")?;
     let is_new = pragma(connection, path, "schema_version")? == 0 && application == 0;
@@ -123,11 +81,14 @@ fn check(connection: &Connection, path: &Path) -> Result<i64, Error> {
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let fault = |source| Error::from_sqlite(path, source);
+    if check(connection, path)? == MIGRATIONS.len() as i64 {
+        return Ok(());
+    }
     // The version is read again under the lock: two processes may have found the same new file.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
     let version = check(&transaction, path)?;
     for step in MIGRATIONS.iter().skip(version.max(0) as usize) {
-        transaction.execute_batch(step).map_err(fault)?;
+        step(&transaction).map_err(fault)?;
     }
     if version != MIGRATIONS.len() as i64 {
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(fault)?;

@@ -1,0 +1,192 @@
+//! Everything that a run has lies in one table of parts, each with a checksum; a run has the sum of them, the store the sum of the
+//! runs' own. So a bit that flipped, and a row that vanished, are found when they are read, whatever SQLite thinks of them.
+//!
+//! A new kind of part needs a variant of [`Kind`] and no change of the format.
+
+use super::error::Error;
+use flate2::Crc;
+use rusqlite::{Connection, OptionalExtension, Transaction, params, types::ValueRef};
+use std::path::Path;
+
+/// What a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The plan, as JSON.
+    Plan,
+    /// The machine, as JSON.
+    Machine,
+    /// A server's description, as JSON; its number is the place in the plan.
+    Server,
+    /// A server's status at its end, as JSON.
+    Status,
+    /// How long loading data took, as JSON; the number is the server's, the place the data set's.
+    DataSet,
+    /// What a run noted, as JSON; numbers are in the order of the telling.
+    Note,
+    /// Which trial began when, as JSON; the place is 1 where it failed.
+    Trial,
+    /// What came of a trial, as JSON.
+    Outcome,
+    /// The seconds of a trial.
+    Samples,
+    /// The readings of a trial, by column.
+    Readings,
+}
+
+impl Kind {
+    /// As it is called in the file and in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Machine => "machine",
+            Self::Server => "server",
+            Self::Status => "status",
+            Self::DataSet => "data set",
+            Self::Note => "note",
+            Self::Trial => "trial",
+            Self::Outcome => "outcome",
+            Self::Samples => "samples",
+            Self::Readings => "readings",
+        }
+    }
+}
+
+/// One part of a run.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) kind: Kind,
+    /// Of what: the trial's number, the server's place in the plan.
+    pub(super) number: i64,
+    /// What else tells it from others of its kind and number.
+    pub(super) place: i64,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Where a failed trial differs from a measured one.
+pub(super) const FAILED: i64 = 1;
+
+/// Keeps a part, in place of the one that may be there.
+pub(super) fn put(transaction: &Transaction<'_>, run: i64, part: &Part) -> rusqlite::Result<()> {
+    let checksum = checksum(part.kind, part.number, part.place, &part.bytes);
+    let Part { kind, number, place, bytes } = part;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO part (run, kind, number, place, checksum, bytes) VALUES (?, ?, ?, ?, ?, ?)",
+        )?
+        .execute(params![run, kind.name(), number, place, checksum, bytes])
+        .map(drop)
+}
+
+/// Parts of one kind, by number and place.
+pub(super) fn read(connection: &Connection, path: &Path, run: i64, kind: Kind) -> Result<Vec<Part>, Error> {
+    let read = || -> rusqlite::Result<Vec<(Part, i64)>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT number, place, checksum, bytes FROM part WHERE run = ? AND kind = ? ORDER BY number, place",
+        )?;
+        let part = |row: &rusqlite::Row<'_>| {
+            let part = Part { kind, number: row.get(0)?, place: row.get(1)?, bytes: row.get(3)? };
+            Ok((part, row.get(2)?))
+        };
+        statement.query_map(params![run, kind.name()], part)?.collect()
+    };
+    let found = read().map_err(|source| Error::from_sqlite(path, source))?;
+    let checked = found.into_iter().map(|(part, checksum)| {
+        if checksum == self::checksum(kind, part.number, part.place, &part.bytes) {
+            return Ok(part);
+        }
+        Err(damaged(path, format!("run {run}, {} of {}: the checksum is wrong", kind.name(), part.number)))
+    });
+    checked.collect()
+}
+
+fn checksum(kind: Kind, number: i64, place: i64, bytes: &[u8]) -> i64 {
+    let mut crc = Crc::new();
+    crc.update(kind.name().as_bytes());
+    crc.update(&number.to_le_bytes());
+    crc.update(&place.to_le_bytes());
+    crc.update(bytes);
+    i64::from(crc.sum())
+}
+
+pub(super) fn damaged(path: &Path, what: String) -> Error {
+    Error::Damaged { path: path.to_owned(), what }
+}
+
+/// Brings the sums up to date after something of a run was written, and counts its trials. To be called in every transaction that
+/// writes; of a run that was removed, only the store's sum is left to change.
+pub(super) fn seal(transaction: &Transaction<'_>, run: i64) -> rusqlite::Result<()> {
+    transaction.execute(
+        "UPDATE run SET
+            contents = (SELECT coalesce(sum(checksum), 0) FROM part WHERE run = id),
+            trials_measured = (SELECT count(*) FROM part WHERE run = id AND kind = 'trial' AND place = 0),
+            trials_failed = (SELECT count(*) FROM part WHERE run = id AND kind = 'trial' AND place = 1)
+         WHERE id = ?",
+        [run],
+    )?;
+    if let Some(checksum) = of_run(transaction, run)? {
+        transaction.execute("UPDATE run SET checksum = ? WHERE id = ?", params![checksum, run])?;
+    }
+    transaction.execute("DELETE FROM seal", [])?;
+    transaction.execute("INSERT INTO seal SELECT count(*), coalesce(sum(checksum), 0) FROM run", []).map(drop)
+}
+
+/// Checksum of everything in a run's own row but the checksum; `None`: there is no such run.
+fn of_run(connection: &Connection, run: i64) -> rusqlite::Result<Option<i64>> {
+    let sum = |row: &rusqlite::Row<'_>| {
+        let mut crc = Crc::new();
+        for (column, name) in (0..).zip(row.as_ref().column_names()) {
+            match row.get_ref(column)? {
+                // numbers differ between stores that have the same run
+                _ if matches!(name, "id" | "checksum") => {}
+                ValueRef::Null => crc.update(&[0]),
+                ValueRef::Integer(number) => crc.update(&number.to_le_bytes()),
+                ValueRef::Real(number) => crc.update(&number.to_le_bytes()),
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    crc.update(&(bytes.len() as u64).to_le_bytes());
+                    crc.update(bytes);
+                }
+            }
+        }
+        Ok(i64::from(crc.sum()))
+    };
+    connection.prepare_cached("SELECT * FROM run WHERE id = ?")?.query_row([run], sum).optional()
+}
+
+/// Whether a run's row is as it was written, and no part of it is missing.
+pub(super) fn check_run(connection: &Connection, path: &Path, run: i64) -> Result<(), Error> {
+    let check = || -> rusqlite::Result<bool> {
+        let (checksum, contents): (i64, i64) = connection
+            .prepare_cached("SELECT checksum, contents FROM run WHERE id = ?")?
+            .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let parts: i64 = connection
+            .prepare_cached("SELECT coalesce(sum(checksum), 0) FROM part WHERE run = ?")?
+            .query_row([run], |row| row.get(0))?;
+        Ok(of_run(connection, run)? == Some(checksum) && parts == contents)
+    };
+    match check() {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            Err(damaged(path, format!("run {run}: the checksum is wrong, or a part of it is missing")))
+        }
+        Err(source) => Err(Error::from_sqlite(path, source)),
+    }
+}
+
+/// Whether the list of runs is as it was written.
+pub(super) fn check_list(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let check = || -> rusqlite::Result<bool> {
+        let sealed: Option<(i64, i64)> = connection
+            .query_row("SELECT runs, checksum FROM seal", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let found =
+            connection.query_row("SELECT count(*), coalesce(sum(checksum), 0) FROM run", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        Ok(sealed.unwrap_or_default() == found)
+    };
+    match check() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(damaged(path, "the list of runs: a run is missing".to_owned())),
+        Err(source) => Err(Error::from_sqlite(path, source)),
+    }
+}

@@ -1,0 +1,238 @@
+//! Reads runs back: one, all, or the one that a name stands for.
+
+use super::{
+    Store, codec,
+    error::Error,
+    owner::Owner,
+    parts::{self, Kind, Part},
+    record::{Begun, RunRecord, RunSummary, ServerRecord, Took, TrialRecord},
+    seconds,
+};
+use crate::{plan::Plan, run::Note};
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Row};
+use serde::de::DeserializeOwned;
+use std::{collections::BTreeMap, thread, time::Duration};
+
+/// The word for the run that began last.
+pub(super) const LAST: &str = "last";
+
+/// Columns of a [`RunSummary`].
+const SUMMARY: &str = "id, uid, name, title, origin, started, finished, prony_version, trials_planned,
+                       trials_measured, trials_failed, labels, note, owner";
+
+impl Store {
+    /// Reads a run back.
+    ///
+    /// # Errors
+    /// When there is no such run, or the file is damaged.
+    pub fn run(&self, id: i64) -> Result<RunRecord, Error> {
+        let summary = self.summary(id)?;
+        let plan = self.plan(id)?;
+        let trials = self.trials(id)?;
+        Ok(RunRecord {
+            id,
+            uid: summary.uid,
+            origin: summary.origin,
+            labels: summary.labels,
+            note: summary.note,
+            started: summary.started,
+            finished: summary.finished,
+            resumed: self.resumed(id)?,
+            complete: trials.iter().filter(|trial| trial.trial.again_of.is_none()).count()
+                >= plan.trials.len(),
+            prony_version: summary.prony_version,
+            machine: self.only(id, Kind::Machine)?,
+            plan,
+            servers: self.servers(id)?,
+            notes: self.notes(id)?,
+            trials,
+        })
+    }
+
+    /// What is known of a run without reading its parts.
+    ///
+    /// # Errors
+    /// When there is no such run, or the file is damaged.
+    pub fn summary(&self, id: i64) -> Result<RunSummary, Error> {
+        let sql = format!("SELECT {SUMMARY} FROM run WHERE id = ?");
+        let found = self
+            .connection
+            .query_row(&sql, [id], summary)
+            .optional()
+            .map_err(|source| self.fault(source))?
+            .ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
+        parts::check_run(&self.connection, &self.path, id)?;
+        Ok(found)
+    }
+
+    /// What was planned in a run.
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub fn plan(&self, id: i64) -> Result<Plan, Error> {
+        self.summary(id)?;
+        self.only(id, Kind::Plan)
+    }
+
+    /// Number of the run that began last; `None`: there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn latest(&self) -> Result<Option<i64>, Error> {
+        Ok(self.list()?.first().map(|run| run.id))
+    }
+
+    /// All runs, the last one first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn list(&self) -> Result<Vec<RunSummary>, Error> {
+        parts::check_list(&self.connection, &self.path)?;
+        let sql = format!("SELECT {SUMMARY} FROM run ORDER BY id DESC");
+        let mut statement = self.connection.prepare(&sql).map_err(|source| self.fault(source))?;
+        let rows = statement.query_map([], summary).map_err(|source| self.fault(source))?;
+        let runs: Vec<RunSummary> = rows.collect::<Result<_, _>>().map_err(|source| self.fault(source))?;
+        for run in &runs {
+            parts::check_run(&self.connection, &self.path, run.id)?;
+        }
+        Ok(runs)
+    }
+
+    /// The run that a name stands for: a number, `last`, a label or the name of a study; of several, the one that began last.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn find(&self, name: &str) -> Result<i64, Error> {
+        let runs = self.list()?;
+        if let Ok(id) = name.parse::<i64>() {
+            let found = runs.iter().any(|run| run.id == id);
+            return if found { Ok(id) } else { Err(Error::NoSuchRun { id, path: self.path.clone() }) };
+        }
+        let last = runs.first().filter(|_| name == LAST);
+        let labelled = || runs.iter().find(|run| run.labels.iter().any(|label| label == name));
+        let of_study = || runs.iter().find(|run| run.name == name);
+        let found = last.or_else(labelled).or_else(of_study);
+        found
+            .map(|run| run.id)
+            .ok_or_else(|| Error::NoRunNamed { name: name.to_owned(), path: self.path.clone() })
+    }
+
+    /// The single part of a kind.
+    fn only<T: DeserializeOwned>(&self, id: i64, kind: Kind) -> Result<T, Error> {
+        let found = parts::read(&self.connection, &self.path, id, kind)?;
+        let part = found.first().ok_or_else(|| "it is missing".to_owned());
+        self.understood(id, kind.name(), part.and_then(|part| codec::unpack(&part.bytes)))
+    }
+
+    fn servers(&self, id: i64) -> Result<BTreeMap<usize, ServerRecord>, Error> {
+        let mut servers = BTreeMap::<usize, ServerRecord>::new();
+        for part in parts::read(&self.connection, &self.path, id, Kind::Server)? {
+            let description = self.understood(id, "server", codec::unpack(&part.bytes))?;
+            servers.entry(part.number as usize).or_default().description = description;
+        }
+        for part in parts::read(&self.connection, &self.path, id, Kind::Status)? {
+            let status = self.understood(id, "status", codec::unpack(&part.bytes))?;
+            servers.entry(part.number as usize).or_default().status_after = status;
+        }
+        for part in parts::read(&self.connection, &self.path, id, Kind::DataSet)? {
+            let Took { took_ns } = self.understood(id, "data set", codec::unpack(&part.bytes))?;
+            let server = servers.entry(part.number as usize).or_default();
+            server.data_took.insert(part.place as usize, Duration::from_nanos(took_ns));
+        }
+        Ok(servers)
+    }
+
+    fn notes(&self, id: i64) -> Result<Vec<Note>, Error> {
+        let parts = parts::read(&self.connection, &self.path, id, Kind::Note)?;
+        let note = |part: Part| self.understood(id, "note", codec::unpack(&part.bytes));
+        parts.into_iter().map(note).collect()
+    }
+
+    fn trials(&self, id: i64) -> Result<Vec<TrialRecord>, Error> {
+        let mut packed: BTreeMap<i64, Packed> = BTreeMap::new();
+        for kind in [Kind::Trial, Kind::Outcome, Kind::Samples, Kind::Readings] {
+            for Part { number, bytes, .. } in parts::read(&self.connection, &self.path, id, kind)? {
+                let trial = packed.entry(number).or_default();
+                match kind {
+                    Kind::Trial => trial.begun = bytes,
+                    Kind::Outcome => trial.outcome = bytes,
+                    Kind::Samples => trial.samples = bytes,
+                    _ => trial.readings = bytes,
+                }
+            }
+        }
+        let packed: Vec<Packed> = packed.into_values().collect();
+        self.understood(id, "trial", unpacked(&packed))
+    }
+}
+
+/// The parts of a trial.
+#[derive(Default)]
+struct Packed {
+    begun: Vec<u8>,
+    outcome: Vec<u8>,
+    samples: Vec<u8>,
+    readings: Vec<u8>,
+}
+
+impl Packed {
+    fn unpacked(&self) -> Result<TrialRecord, codec::Damage> {
+        let Begun { trial, started } = codec::unpack(&self.begun)?;
+        let within =
+            |what: &'static str| move |damage| format!("{} of trial {}: {damage}", what, trial.number);
+        Ok(TrialRecord {
+            trial,
+            started,
+            outcome: codec::unpack(&self.outcome).map_err(within("outcome"))?,
+            samples: seconds::unpack_samples(&self.samples).map_err(within("samples"))?,
+            readings: codec::unpack_rows(&self.readings).map_err(within("readings"))?,
+        })
+    }
+}
+
+/// On all processors: a large run has a hundred thousand seconds with eight histograms each.
+fn unpacked(packed: &[Packed]) -> Result<Vec<TrialRecord>, codec::Damage> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = packed.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let work = |part: &'_ [Packed]| part.iter().map(Packed::unpacked).collect::<Result<Vec<_>, _>>();
+        let threads: Vec<_> = packed.chunks(share).map(|part| scope.spawn(move || work(part))).collect();
+        let mut trials = Vec::with_capacity(packed.len());
+        for thread in threads {
+            trials.extend(thread.join().unwrap_or_else(|_| Err("it cannot be read".to_owned()))?);
+        }
+        Ok(trials)
+    })
+}
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    let labels: String = row.get(11)?;
+    let owner: Option<String> = row.get(13)?;
+    let owner = owner.and_then(|text| serde_json::from_str::<Owner>(&text).ok()).filter(Owner::runs);
+    Ok(RunSummary {
+        id: row.get(0)?,
+        uid: row.get(1)?,
+        name: row.get(2)?,
+        title: row.get(3)?,
+        origin: row.get(4)?,
+        started: timestamp(row, 5)?.unwrap_or_default(),
+        finished: timestamp(row, 6)?,
+        prony_version: row.get(7)?,
+        trials_planned: row.get(8)?,
+        trials_measured: row.get(9)?,
+        trials_failed: row.get(10)?,
+        labels: serde_json::from_str(&labels).map_err(|error| unreadable(11, error))?,
+        note: row.get(12)?,
+        process: owner.map(|owner| owner.pid),
+    })
+}
+
+fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| text.parse().map_err(|error: jiff::Error| unreadable(column, error))).transpose()
+}
+
+fn unreadable(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+}

@@ -1,0 +1,150 @@
+//! Runs from one store into another. A file with one run is a store with one run: it has the same format, checksums and compression,
+//! and may be of any older format. A run keeps its global name, so none comes twice.
+
+use super::{Store, error::Error, parts, schema};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What came of reading runs from another file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Transfer {
+    /// Number there and number here of each run that was taken.
+    pub taken: Vec<(i64, i64)>,
+    /// The same of those that were here before.
+    pub known: Vec<(i64, i64)>,
+}
+
+impl Store {
+    /// Writes run `id` to a new file.
+    ///
+    /// # Errors
+    /// When there is no such run, the run is damaged, or the file is there or cannot be written.
+    pub fn export(&self, id: i64, target: &Path) -> Result<(), Error> {
+        if target.exists() {
+            return Err(Error::Exists { path: target.to_owned() });
+        }
+        // read whole: what is damaged must not get a fresh checksum
+        self.run(id)?;
+        let unfinished = Temporary::beside(target);
+        let mut store = Self::open(unfinished.path())?;
+        store.copy(&self.path, &[id])?;
+        let closed = store.connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()));
+        closed.map_err(|source| Error::from_sqlite(target, source))?;
+        drop(store);
+        fs::rename(unfinished.path(), target)
+            .map_err(|cause| Error::Open { path: target.to_owned(), reason: cause.to_string() })
+    }
+
+    /// Takes all runs of another file that are not here yet. The file stays as it is.
+    ///
+    /// # Errors
+    /// When it is none of Prony's, damaged, or of a newer format, or this one cannot be written; then nothing was taken.
+    pub fn take(&mut self, source: &Path) -> Result<Transfer, Error> {
+        let copy = Temporary::beside(&self.path);
+        snapshot(source, copy.path())?;
+        let other = Self::open(copy.path())?;
+        let of_source = |error| match error {
+            Error::Damaged { what, .. } => Error::Damaged { path: source.to_owned(), what },
+            other => other,
+        };
+        let mut runs = other.list().map_err(of_source)?;
+        runs.reverse();
+        let here = self.list()?;
+        let mut transfer = Transfer::default();
+        for run in runs {
+            match here.iter().find(|known| known.uid == run.uid) {
+                Some(known) => transfer.known.push((run.id, known.id)),
+                None => {
+                    other.run(run.id).map_err(of_source)?;
+                    transfer.taken.push((run.id, 0));
+                }
+            }
+        }
+        drop(other);
+        let ids: Vec<i64> = transfer.taken.iter().map(|(there, _)| *there).collect();
+        let copied = self.copy(copy.path(), &ids)?;
+        for ((_, here), id) in transfer.taken.iter_mut().zip(copied) {
+            *here = id;
+        }
+        Ok(transfer)
+    }
+
+    /// Copies runs of another file of the same format, and returns their numbers here.
+    fn copy(&mut self, source: &Path, ids: &[i64]) -> Result<Vec<i64>, Error> {
+        let name = source.to_string_lossy().into_owned();
+        self.connection.execute("ATTACH DATABASE ? AS source", [name]).map_err(|error| self.fault(error))?;
+        let copied = self.write(|transaction| ids.iter().map(|&id| copy_run(transaction, id)).collect());
+        self.connection.execute("DETACH DATABASE source", []).map_err(|error| self.fault(error))?;
+        copied
+    }
+}
+
+fn copy_run(transaction: &Transaction<'_>, there: i64) -> rusqlite::Result<i64> {
+    transaction.execute(
+        "INSERT INTO main.run (uid, name, title, origin, started, finished, prony_version, trials_planned, labels,
+                               note, resumed)
+         SELECT uid, name, title, origin, started, finished, prony_version, trials_planned, labels, note, resumed
+         FROM source.run WHERE id = ?",
+        [there],
+    )?;
+    let here = transaction.last_insert_rowid();
+    transaction.execute(
+        "INSERT INTO main.part (run, kind, number, place, checksum, bytes)
+         SELECT ?, kind, number, place, checksum, bytes FROM source.part WHERE run = ?",
+        params![here, there],
+    )?;
+    parts::seal(transaction, here)?;
+    Ok(here)
+}
+
+/// A copy of a store at one moment, which may be in use.
+fn snapshot(source: &Path, target: &Path) -> Result<(), Error> {
+    let fault = |error| Error::from_sqlite(source, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(source, flags).map_err(fault)?;
+    connection.busy_timeout(schema::BUSY_TIMEOUT).map_err(fault)?;
+    schema::check(&connection, source)?;
+    let has_runs = connection
+        .query_row("SELECT 1 FROM sqlite_master WHERE name = 'run'", [], |_| Ok(()))
+        .optional()
+        .map_err(fault)?;
+    if has_runs.is_none() {
+        return Err(Error::Foreign { path: source.to_owned() });
+    }
+    connection.execute("VACUUM INTO ?", [target.to_string_lossy().into_owned()]).map(drop).map_err(fault)
+}
+
+/// A database file that goes away, with what SQLite puts beside it.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn beside(path: &Path) -> Self {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".part-{}", std::process::id()));
+        let temporary = Self(path.with_file_name(name));
+        temporary.remove();
+        temporary
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn remove(&self) {
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let mut name = self.0.clone().into_os_string();
+            name.push(end);
+            // what is not there need not be removed
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
