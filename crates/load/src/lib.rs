@@ -23,6 +23,7 @@ mod packed;
 mod program;
 pub mod random;
 mod record;
+pub mod relay;
 pub mod sample;
 mod share;
 pub mod spec;

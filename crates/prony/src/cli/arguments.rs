@@ -67,6 +67,16 @@ pub(super) enum Command {
         #[arg(long, value_name = "PORT")]
         port: u16,
     },
+    /// A network between client and server, which hands everything on later
+    #[command(hide = true)]
+    Relay {
+        /// Where it leads
+        #[arg(long, value_name = "ADDRESS")]
+        to: std::net::SocketAddr,
+        /// How much later it hands on, ns
+        #[arg(long, value_name = "NS")]
+        one_way_ns: u64,
+    },
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  prony completions bash > ~/.local/share/bash-completion/completions/prony"

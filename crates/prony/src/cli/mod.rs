@@ -24,7 +24,7 @@ pub use failure::Failure;
 use ::load::null::NullServer;
 use arguments::Command;
 use clap::Parser as _;
-use std::process::ExitCode;
+use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 
 /// The whole program: from arguments to exit code.
 #[must_use]
@@ -60,6 +60,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Server { command } => server::server(&command),
         Command::Calibrate(options) => calibrate::calibrate(&options),
         Command::NullServer { port } => null_server(port),
+        Command::Relay { to, one_way_ns } => relay(to, Duration::from_nanos(one_way_ns)),
         Command::Completions { shell } => list::completions(shell),
         Command::Man { directory } => list::manual(directory.as_deref()),
     }
@@ -75,4 +76,10 @@ fn null_server(port: u16) -> Result<(), Failure> {
         println!("{}", server.address());
     }
     server.join().map_err(failed)
+}
+
+/// Relays until whoever started it closes its input, and answers on its output.
+fn relay(to: SocketAddr, one_way: Duration) -> Result<(), Failure> {
+    crate::network::serve(to, one_way, io::stdin().lock(), io::stdout().lock())
+        .map_err(|error| Failure::cannot_begin(format!("relay to {to}: {error}")))
 }

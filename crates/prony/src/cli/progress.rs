@@ -2,6 +2,7 @@
 //! a terminal; lines about finished trials are printed there too, for logs.
 
 use crate::{
+    network::{LinkRecord, Surroundings},
     plan::{Plan, Trial},
     report::number,
     run::{Because, Event, TrialOutcome},
@@ -125,8 +126,12 @@ impl RunProgress {
                 let origin = description.origin.split(": ").next().unwrap_or_default();
                 let name = self.server(*server);
                 self.line(&format!("{name}: {} {}, {origin}", description.product, description.version));
+                if let Some(confinement) = &description.confinement {
+                    self.line(&format!("{name}: limited to {}", confinement.limits));
+                }
                 self.data_begun = Instant::now();
             }
+            Event::Surroundings { server, surroundings } => self.networks(*server, surroundings),
             Event::Remark { server, text } => self.line(&format!("{}: remark: {text}", self.server(*server))),
             Event::DataLoading(progress) => {
                 let words =
@@ -162,6 +167,22 @@ impl RunProgress {
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
+    }
+
+    /// The network that was put before a server last; what they all were in the end is for the report.
+    fn networks(&mut self, server: usize, surroundings: &Surroundings) {
+        let Some(LinkRecord { stated, measured_before: Some(measured), measured_after: None, .. }) =
+            surroundings.links.last()
+        else {
+            return;
+        };
+        let ms = |time: &Duration| time.as_secs_f64() * 1e3;
+        let name = self.server(server);
+        self.line(&format!(
+            "{name}: network with a round trip of {} ms by a relay, measured {:.3} ms",
+            ms(stated),
+            ms(measured)
+        ));
     }
 
     fn finished(&mut self, trial: u32, outcome: &TrialOutcome) {

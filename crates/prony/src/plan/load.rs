@@ -22,7 +22,9 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
         one_of(clients.clone().map(sources)),
         one_of(clients.clone().map(opening)),
         one_of(clients.clone().map(patience)),
-        one_of(clients.map(workers)),
+        one_of(clients.clone().map(workers)),
+        one_of(clients.clone().map(|client| client.latency.map_or_else(String::new, latency))),
+        one_of(clients.map(pin)),
     ];
     let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
     if !said.is_empty() {
@@ -226,6 +228,19 @@ fn workers(client: &Client) -> String {
         Some(1) => "1 thread of the load engine".to_owned(),
         Some(count) => format!("{count} threads of the load engine"),
     }
+}
+
+/// What a network adds.
+pub(super) fn latency(round_trip: Duration) -> String {
+    match round_trip {
+        Duration::ZERO => "no network between".to_owned(),
+        round_trip => format!("through a network that adds a round trip of {}", time(round_trip)),
+    }
+}
+
+fn pin(client: &Client) -> String {
+    let numbers: Vec<String> = client.pin.iter().map(u32::to_string).collect();
+    if numbers.is_empty() { String::new() } else { format!("on processors {}", numbers.join(", ")) }
 }
 
 /// `10 ms`.

@@ -8,7 +8,8 @@ mod order;
 mod text;
 
 pub use crate::study::{
-    Client, DataSet as DataPlan, Factor, Repetition, Server as ServerPlan, ServerSource, Telemetry, Transport,
+    Client, DataSet as DataPlan, Factor, Limits, Repetition, Server as ServerPlan, ServerSource, Telemetry,
+    Transport,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};

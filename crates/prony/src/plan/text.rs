@@ -131,6 +131,12 @@ fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
     for (name, value) in &server.settings {
         writeln!(text, "      {name} = {value}")?;
     }
+    if !server.limits.is_empty() {
+        writeln!(text, "      limited to {}", server.limits)?;
+    }
+    if let Some(latency) = server.latency {
+        writeln!(text, "      {}", load::latency(latency))?;
+    }
     Ok(())
 }
 

@@ -46,6 +46,15 @@ pub enum Error {
     UnwritableSetting { name: String },
     #[error("not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
     NoSpace { directory: PathBuf, needed_mb: u64, available_mb: u64 },
+    #[error(
+        "cannot limit the server's {what}: {reason}. Nothing is measured without the limit. As root it works; as a user: `systemd-run --user --scope -p Delegate=yes prony ...`, or leave the limit out of the study"
+    )]
+    CannotLimit { what: String, reason: String },
+    #[error(
+        "the kernel killed {server}, which had used up its limit of {} MiB of memory: raise `memory` in the study, or lower innodb_buffer_pool_size (the server needs a few hundred MiB beside it)",
+        limit_bytes >> 20
+    )]
+    OutOfMemory { server: String, limit_bytes: u64 },
     #[error("cannot start {program}: {source}", program = program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("{server} cannot make its system tables ({reason}); its last words:\n{log}")]

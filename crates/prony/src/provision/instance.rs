@@ -1,7 +1,9 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Part, Places, initialise,
+    Error, Part, Places,
+    confines::{Confinement, Confines, Usage},
+    initialise,
     launch::{self, Launch, Launched},
     log, remains,
     software::Software,
@@ -9,6 +11,7 @@ use super::{
     trampoline::Bond,
     work::Work,
 };
+use crate::plan::Limits;
 use load::spec::{Address, Target};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -36,6 +39,8 @@ pub struct Instance {
     settings: BTreeMap<String, String>,
     launcher: PathBuf,
     programs: Option<PathBuf>,
+    confines: Confines,
+    confinement: Option<Confinement>,
     directory: remains::InstanceDirectory,
     child: Child,
     target: Target,
@@ -52,6 +57,8 @@ pub struct Wish<'a> {
     pub software: &'a Software,
     /// Settings as the server's option file takes them.
     pub settings: &'a BTreeMap<String, String>,
+    /// What it may use of the machine.
+    pub limits: &'a Limits,
     /// Bytes that will be loaded into it; checked against the free space of the disk.
     pub data_bytes: u64,
     /// What it needs to work together with others.
@@ -71,14 +78,29 @@ impl Instance {
         launcher: &Path,
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
-        let directory = remains::InstanceDirectory::create(&places.instances())?;
+        let mut directory = remains::InstanceDirectory::create(&places.instances())?;
         let password = match &wish.part.password {
-            Some(password) => password.reveal().to_owned(),
-            None => launch::password()?,
+            Some(password) => Ok(password.reveal().to_owned()),
+            None => launch::password(),
         };
-        let started = Self::start_in(wish, &directory, &password, places, launcher, work);
+        let started = password.and_then(|password| {
+            let confines = confine(wish.limits, &mut directory)?;
+            let mut launched =
+                Self::start_in(wish, &directory, &confines, &password, places, launcher, work)?;
+            match confines.confirm(launched.child.id()) {
+                Ok(confinement) => Ok((launched, confines, confinement, password)),
+                Err(error) => {
+                    // it has not run with what was asked for, and holds nothing yet
+                    let _ = launched.child.kill();
+                    let _ = launched.child.wait();
+                    Err(error)
+                }
+            }
+        });
         match started {
-            Ok(launched) => Ok(Self {
+            Ok((launched, confines, confinement, password)) => Ok(Self {
+                confines,
+                confinement,
                 software: wish.software.clone(),
                 settings: wish.settings.clone(),
                 launcher: launcher.to_owned(),
@@ -102,6 +124,7 @@ impl Instance {
     fn start_in(
         wish: &Wish<'_>,
         directory: &remains::InstanceDirectory,
+        confines: &Confines,
         password: &str,
         places: &Places,
         launcher: &Path,
@@ -119,6 +142,7 @@ impl Instance {
             password,
             has_account: wish.part.password.is_some(),
             programs: wish.part.programs.as_deref(),
+            confines,
             bond: Bond::Owner,
             launcher,
         };
@@ -155,13 +179,28 @@ impl Instance {
         self.directory.path().join("data")
     }
 
+    /// The limits that hold for it, as the kernel says; `None`: there are none.
+    #[must_use]
+    pub fn confinement(&self) -> Option<&Confinement> {
+        self.confinement.as_ref()
+    }
+
+    /// What it used of them so far; `None`: there are none, or the processors alone.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.confines.usage()
+    }
+
     /// Whether it is still running.
     ///
     /// # Errors
     /// [`Error::Died`] with its last words if it is not.
     pub fn check(&mut self) -> Result<(), Error> {
         match self.child.try_wait() {
-            Ok(Some(status)) => Err(launch::died(&self.software, status.to_string(), &self.log)),
+            Ok(Some(status)) => Err(self.confines.memory_death().map_or_else(
+                || launch::died(&self.software, status.to_string(), &self.log),
+                |limit_bytes| Error::OutOfMemory { server: self.software.to_string(), limit_bytes },
+            )),
             _ => Ok(()),
         }
     }
@@ -196,6 +235,7 @@ impl Instance {
                 port: Some(self.port),
                 password: self.target.password.reveal(),
                 has_account: true,
+                confines: &self.confines,
                 bond: Bond::Owner,
                 launcher: &self.launcher,
                 programs: self.programs.as_deref(),
@@ -223,6 +263,7 @@ impl Instance {
             // The server has removed it if it had the time.
             let _ = std::fs::remove_file(&self.socket);
         }
+        self.confines = Confines::default();
         self.directory.remove()
     }
 
@@ -243,6 +284,15 @@ impl Instance {
         let _ = self.child.wait();
         false
     }
+}
+
+/// Makes the control groups that these limits need, and has them written down before.
+fn confine(limits: &Limits, directory: &mut remains::InstanceDirectory) -> Result<Confines, Error> {
+    let name = directory.path().file_name().unwrap_or_default().to_string_lossy();
+    let mut confines = Confines::plan(limits, &format!("prony-{name}"))?;
+    directory.record_groups(confines.directories())?;
+    confines.make(directory.path())?;
+    Ok(confines)
 }
 
 impl Drop for Instance {

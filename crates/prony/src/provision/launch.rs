@@ -2,6 +2,7 @@
 
 use super::{
     Error, account,
+    confines::Confines,
     files::write_private,
     log,
     settings::{self, OptionFile},
@@ -49,6 +50,8 @@ pub(super) struct Launch<'a> {
     pub(super) has_account: bool,
     /// A directory in which the server finds programs before all others.
     pub(super) programs: Option<&'a Path>,
+    /// What it may use of the machine.
+    pub(super) confines: &'a Confines,
     /// Whether it ends with this process.
     pub(super) bond: Bond,
     /// The `prony` program; see [`trampoline`].
@@ -126,6 +129,7 @@ impl Launch<'_> {
             // a directory with a colon in its name cannot be in it, and then the server says what it misses
             command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
         }
+        trampoline::confine(&mut command, &self.confines.directories(), self.confines.pin());
         command.current_dir(path).stdout(output()?).stderr(output()?);
         let mut child = trampoline::spawn(command, self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
@@ -135,7 +139,10 @@ impl Launch<'_> {
         if let Err(error) = ready.and(cleaned) {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(error);
+            return Err(self.confines.memory_death().map_or(error, |limit_bytes| Error::OutOfMemory {
+                server: self.software.to_string(),
+                limit_bytes,
+            }));
         }
         Ok(Launched { child, port, socket, log })
     }

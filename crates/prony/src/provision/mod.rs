@@ -7,10 +7,12 @@
 mod account;
 mod attach;
 pub mod catalogue;
+mod confines;
 mod describe;
 mod error;
 pub mod fetch;
 mod files;
+mod hierarchy;
 mod initialise;
 mod installed;
 mod instance;
@@ -33,6 +35,7 @@ pub mod trampoline;
 mod work;
 
 pub use attach::{Running, log_in};
+pub use confines::{Confinement, Usage};
 pub use describe::{describe, pairs, status};
 pub use error::Error;
 pub use installed::installed;
@@ -69,6 +72,9 @@ pub struct ServerDescription {
     pub program: Option<String>,
     /// Process number, where Prony started it.
     pub pid: Option<u32>,
+    /// The limits that hold for it, where the study asks for any.
+    #[serde(default)]
+    pub confinement: Option<Confinement>,
     /// `SHOW GLOBAL VARIABLES`, all of them.
     pub variables: BTreeMap<String, String>,
     /// `SHOW GLOBAL STATUS` when it was ready.

@@ -1,7 +1,8 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Part, Places, Running, ServerDescription, Software, Standing, StandingWish, Wish, Work,
+    Error, Instance, Part, Places, Running, ServerDescription, Software, Standing, StandingWish, Usage, Wish,
+    Work,
     catalogue::{self, Entry},
     describe, fetch, installed, remains, target,
 };
@@ -11,10 +12,7 @@ use load::{
     client::{self, Connection},
     spec::Target,
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 /// Brings servers up.
 #[derive(Debug, Clone)]
@@ -50,6 +48,12 @@ impl Provisioner {
     #[must_use]
     pub fn places(&self) -> &Places {
         &self.places
+    }
+
+    /// The `prony` program.
+    #[must_use]
+    pub fn launcher(&self) -> &std::path::Path {
+        &self.launcher
     }
 
     /// Removes what killed runs left; see [`super::sweep`]. Call it before the first server is brought up.
@@ -93,7 +97,7 @@ impl Provisioner {
         let mut settings = plan.settings.clone();
         settings.extend(part.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
         let mut work = Work::new(progress, &self.stop);
-        let wish = Wish { software: &software, settings: &settings, data_bytes, part };
+        let wish = Wish { software: &software, settings: &settings, limits: &plan.limits, data_bytes, part };
         Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, &mut work)?)))
     }
 
@@ -112,11 +116,6 @@ impl Provisioner {
             }
             ServerSource::Url(_) => unreachable!("a server that runs already is not started"),
         }
-    }
-
-    /// The `prony` program.
-    pub(super) fn launcher(&self) -> &Path {
-        &self.launcher
     }
 
     /// What ends work that takes long.
@@ -276,6 +275,26 @@ impl Server {
         }
     }
 
+    /// What it used of its limits so far; `None`: it has none.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Own(instance) => instance.usage(),
+            Self::Running(_) => None,
+        }
+    }
+
+    /// Whether it still runs, as far as that can be known.
+    ///
+    /// # Errors
+    /// [`Error::Died`] with its last words, [`Error::OutOfMemory`].
+    pub fn check(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Own(instance) => instance.check(),
+            Self::Running(_) => Ok(()),
+        }
+    }
+
     /// What it is, as it says over `connection` and as Prony knows it; `name` is its name in the plan.
     ///
     /// # Errors
@@ -290,7 +309,9 @@ impl Server {
             Self::Own(instance) => {
                 let software = instance.software();
                 let program = Some(software.program.display().to_string());
-                ServerDescription { origin: software.origin.clone(), program, pid: self.pid(), ..said }
+                let confinement = instance.confinement().cloned();
+                let origin = software.origin.clone();
+                ServerDescription { origin, program, pid: self.pid(), confinement, ..said }
             }
             Self::Running(running) => {
                 let origin = format!("running at {}", target::shown(running.target()));

@@ -6,6 +6,7 @@
 
 use super::{
     Error,
+    confines::remove_group,
     files::{make_private, remove_if_there},
     lock::Lock,
 };
@@ -27,6 +28,8 @@ const OWNER: &str = "owner";
 pub(super) struct InstanceDirectory {
     path: PathBuf,
     owner: Lock,
+    /// Control groups that are made for the server.
+    groups: Vec<PathBuf>,
 }
 
 /// What is known of an instance, should its owner be killed.
@@ -36,6 +39,9 @@ struct Record {
     server: Option<ProcessIdentity>,
     /// Its socket, where that is not in the directory.
     socket: Option<PathBuf>,
+    /// Control groups that were made for it.
+    #[serde(default)]
+    groups: Vec<PathBuf>,
 }
 
 /// A process, told apart from a later one with the same number.
@@ -80,7 +86,7 @@ impl InstanceDirectory {
             let ours = owner.try_take()? && owner.is_in_place().map_err(Error::file("read", owner.path()))?;
             if ours && !path.exists() {
                 make_private(&path)?;
-                return Ok(Self { path, owner });
+                return Ok(Self { path, owner, groups: Vec::new() });
             }
         }
     }
@@ -93,7 +99,17 @@ impl InstanceDirectory {
     pub(super) fn record(&self, server_pid: u32, socket: &Path) -> Result<(), Error> {
         let server = i32::try_from(server_pid).ok().and_then(ProcessIdentity::of);
         let socket = (!socket.starts_with(&self.path)).then(|| socket.to_owned());
-        let text = serde_json::to_string(&Record { server, socket }).expect("a plain value");
+        self.write(&Record { server, socket, groups: self.groups.clone() })
+    }
+
+    /// Writes down which control groups are about to be made, so that [`sweep`] finds them.
+    pub(super) fn record_groups(&mut self, groups: Vec<PathBuf>) -> Result<(), Error> {
+        self.groups = groups;
+        self.write(&Record { groups: self.groups.clone(), ..Record::default() })
+    }
+
+    fn write(&self, record: &Record) -> Result<(), Error> {
+        let text = serde_json::to_string(record).expect("a plain value");
         let mut file = self.owner.file();
         file.rewind()
             .and_then(|()| file.set_len(0))
@@ -143,6 +159,9 @@ fn sweep_one(owner: &Path) -> Result<Option<PathBuf>, Error> {
     if let Some(socket) = record.socket {
         // It may be gone already; a socket that stays is only a name.
         let _ = fs::remove_file(socket);
+    }
+    for group in record.groups {
+        remove_group(&group).map_err(Error::file("remove the control group", &group))?;
     }
     remove_if_there(&directory)?;
     fs::remove_file(owner).map_err(Error::file("remove", owner))?;

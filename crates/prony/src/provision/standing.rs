@@ -6,6 +6,7 @@
 
 use super::{
     Error, Places,
+    confines::Confines,
     files::{make_private, remove_if_there, write_private},
     initialise,
     instance::STOP_LIMIT,
@@ -153,6 +154,7 @@ impl Standing {
             password: &password,
             has_account: kept.is_some(),
             programs: None,
+            confines: &Confines::default(),
             bond: Bond::None,
             launcher,
         };

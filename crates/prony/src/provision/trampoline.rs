@@ -15,7 +15,7 @@ use std::{
     ffi::{OsStr, OsString},
     io::{self, Write},
     os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitCode},
     sync::{Mutex, OnceLock, mpsc},
     thread,
@@ -28,9 +28,16 @@ pub const ARGUMENT: &str = "__server";
 /// trampoline, too, that is loaded with the server's libraries.
 const LIBRARY_PATH: &str = "PRONY_SERVER_LIBRARY_PATH";
 
+/// Environment variable with the control groups that the program is to be in, as paths with `:` between them.
+const GROUPS: &str = "PRONY_SERVER_GROUPS";
+/// Environment variable with the numbers of the processors that it may run on, with `,` between them.
+const PROCESSORS: &str = "PRONY_SERVER_PROCESSORS";
+
 /// Variables that the servers' programs read or that are nobody's business but Prony's.
-const VARIABLES_REMOVED: [&str; 8] = [
+const VARIABLES_REMOVED: [&str; 10] = [
     LIBRARY_PATH,
+    GROUPS,
+    PROCESSORS,
     "MYSQL_HOME",
     "MARIADB_HOME",
     "MYSQL_TCP_PORT",
@@ -82,6 +89,7 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
         }
     }
     raise_open_files();
+    enter_confines()?;
     let mut command = Command::new(&program);
     command.args(arguments);
     if let Some(path) = std::env::var_os(LIBRARY_PATH) {
@@ -91,6 +99,43 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
         command.env_remove(variable);
     }
     Err(command.exec())
+}
+
+/// Enters the groups and goes to the processors that the environment names.
+fn enter_confines() -> io::Result<()> {
+    let named = |error: io::Error, what: &str| io::Error::other(format!("{what}: {error}"));
+    for group in std::env::var_os(GROUPS).iter().flat_map(std::env::split_paths) {
+        let file = group.join("cgroup.procs");
+        // 0 is whoever writes
+        std::fs::write(&file, "0").map_err(|error| named(error, &file.display().to_string()))?;
+    }
+    let Ok(text) = std::env::var(PROCESSORS) else { return Ok(()) };
+    pin(text.split(',').filter_map(|number| number.parse().ok()))
+        .map_err(|error| named(error, &format!("processors {text}")))
+}
+
+/// Binds the calling thread, and those that it will start, to these processors.
+///
+/// # Errors
+/// If none of them exists or may be used.
+pub fn pin(processors: impl Iterator<Item = usize>) -> io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    for number in processors.filter(|number| *number < rustix::thread::CpuSet::MAX_CPU) {
+        set.set(number);
+    }
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+/// Lets the program of `command` enter control groups and run on some processors only, before it begins.
+pub fn confine(command: &mut Command, groups: &[PathBuf], processors: &[u32]) {
+    if !groups.is_empty() {
+        let paths = std::env::join_paths(groups).expect("Prony's names of groups have no colon");
+        command.env(GROUPS, paths);
+    }
+    if !processors.is_empty() {
+        let numbers: Vec<String> = processors.iter().map(u32::to_string).collect();
+        command.env(PROCESSORS, numbers.join(","));
+    }
 }
 
 /// Raises this process's soft limit of open files to the hard one. Returns the limit that now holds; `u64::MAX`: none.

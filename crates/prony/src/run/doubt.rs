@@ -166,6 +166,15 @@ pub enum What {
         /// Processors, on average.
         processors: f64,
     },
+    /// The network that Prony puts before the server could not keep up.
+    Network {
+        /// Share of a processor that its busiest thread used, 0 to 1.
+        busy: f64,
+        /// How much later than due it handed on, mean, us.
+        late_mean_us: f64,
+        /// The same, 99th percentile, us.
+        late_p99_us: f64,
+    },
     /// In words only: by an older version of Prony.
     Told(String),
 }
@@ -210,6 +219,7 @@ impl Doubt {
             What::Clock { .. } => "clock",
             What::Steal { .. } => "steal",
             What::Telemetry { .. } => "telemetry",
+            What::Network { .. } => "network",
             What::Told(_) => "told",
         }
     }
@@ -240,7 +250,8 @@ impl fmt::Display for What {
             | Self::SendDelay { .. }
             | Self::Clock { .. }
             | Self::Steal { .. }
-            | Self::Telemetry { .. } => self.of_client(f),
+            | Self::Telemetry { .. }
+            | Self::Network { .. } => self.of_client(f),
             Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
                 self.of_schedule(f)
             }
@@ -274,6 +285,13 @@ impl What {
                 f,
                 "this machine's clock is slow: reading it takes {cost_us:.2} us where a reply takes {service_us:.0} us; see \
                  /sys/devices/system/clocksource/clocksource0/current_clocksource (tsc is fast)"
+            ),
+            Self::Network { busy, late_mean_us, late_p99_us } => write!(
+                f,
+                "the relay that makes the network's latency could not keep up: it handed on {late_mean_us:.0} us later than due, p99 \
+                 {late_p99_us:.0} us, and its busiest thread used {:.0} % of a processor; give it processors that are not busy, or \
+                 offer less",
+                busy * 100.0
             ),
             Self::Steal { processors } => write!(
                 f,

@@ -2,6 +2,7 @@
 
 use super::Doubt;
 use crate::{
+    network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
     telemetry::Reading,
@@ -34,6 +35,13 @@ pub enum Event {
         server: usize,
         /// What it really is.
         description: Box<ServerDescription>,
+    },
+    /// What is around a server, as far as it is known: when a network is put before it, and at the end.
+    Surroundings {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// What.
+        surroundings: Box<Surroundings>,
     },
     /// Something that does not stop the run but may disturb it, in words with the remedy.
     Remark {

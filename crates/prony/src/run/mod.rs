@@ -7,7 +7,9 @@ mod check;
 mod clock;
 mod doubt;
 mod event;
+mod links;
 mod nodes;
+mod pinned;
 mod schedule;
 mod site;
 mod trial;
@@ -27,7 +29,9 @@ use crate::{
     telemetry::Machine,
     workload::{self, Effect},
 };
+use links::Links;
 use load::client;
+use pinned::Pinned;
 use schedule::Schedule;
 use site::Up;
 use std::{
@@ -74,6 +78,22 @@ pub enum Error {
         /// Which, its value, what is needed, how to raise it.
         source: provision::PreflightError,
     },
+    /// A network could not be put before a server.
+    #[error("server {name}: its network could not be made: {source}")]
+    Network {
+        /// Its name in the plan.
+        name: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The load cannot run on the processors that the study gives it.
+    #[error("cannot pin the load to the processors {processors}: {source}; correct `pin` in [client]")]
+    Pin {
+        /// Their numbers.
+        processors: String,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A reader of the events failed.
     #[error("{0}")]
     Reader(Box<dyn std::error::Error + Send + Sync>),
@@ -108,7 +128,8 @@ pub fn carry_out(
 ) -> Result<(), Error> {
     let servers = plan.servers.iter().map(|_| None).collect();
     let starts = vec![None; plan.servers.len()];
-    let mut run = Run { plan, provisioner, stop, reader, servers, starts };
+    let links = Links::new(provisioner.launcher().to_owned());
+    let mut run = Run { plan, provisioner, stop, reader, servers, starts, links };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
     let result = run.trials(earlier);
@@ -126,6 +147,7 @@ struct Run<'a, 'r> {
     servers: Vec<Option<Up>>,
     /// Which of its starts each is in, by [`Plan::start_of`].
     starts: Vec<Option<u32>>,
+    links: Links,
 }
 
 impl Run<'_, '_> {
@@ -176,13 +198,20 @@ impl Run<'_, '_> {
         let treatment = &plan.treatments[trial.treatment];
         self.start(treatment.server, plan.start_of(trial.block))?;
         self.have_data(treatment.server, treatment.data)?;
+        let targets = self.reach(treatment.server, &treatment.client)?;
         let up = self.up(treatment.server);
-        let targets = up.group.servers().map(|server| target_of(server, &treatment.client)).collect();
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
         if spoils(treatment) {
             (up.data, up.spoilt) = (None, true);
         }
-        trial::carry_out(plan, trial, targets, &nodes, self.stop, self.reader)
+        let _pinned = Pinned::to(&treatment.client.pin)?;
+        let Self { links, servers, stop, reader, .. } = self;
+        links.begin();
+        let mut look = || {
+            let died = servers[treatment.server].as_mut().and_then(|up| up.group.check().err());
+            (links.doubts(), died.map(|error| error.to_string()))
+        };
+        trial::carry_out(plan, trial, targets, &nodes, &mut look, stop, reader)
     }
 
     /// Restarts a server that is in another of its starts.

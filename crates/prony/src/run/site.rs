@@ -3,6 +3,7 @@
 use super::{Error, Event, Run, event::DataProgress, target_of};
 use crate::{
     dataset,
+    network::Surroundings,
     provision::{self, Group, Wants},
 };
 use load::client;
@@ -143,6 +144,12 @@ impl Run<'_, '_> {
         let mut result = Ok(());
         for index in 0..self.servers.len() {
             let Some(Up { group, .. }) = self.servers[index].take() else { continue };
+            let surroundings = Surroundings { links: self.links.end(index), usage: group.primary().usage() };
+            let around = if surroundings == Surroundings::default() {
+                Ok(())
+            } else {
+                self.tell(&Event::Surroundings { server: index, surroundings: Box::new(surroundings) })
+            };
             // its last figures are worth having, but a server that died must not keep the others from being stopped
             let status_after = client::Connection::open(group.primary().target(), CONTROL_WAIT)
                 .and_then(|mut connection| provision::status(&mut connection))
@@ -150,7 +157,8 @@ impl Run<'_, '_> {
             let stopped = group.stop();
             let told = self.tell(&Event::ServerStopped { server: index, status_after });
             let name = self.plan.servers[index].name.clone();
-            result = result.and(stopped.map_err(|source| Error::Provision { name, source })).and(told);
+            result =
+                result.and(stopped.map_err(|source| Error::Provision { name, source })).and(around).and(told);
         }
         result
     }

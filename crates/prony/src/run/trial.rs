@@ -1,18 +1,21 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
-use super::{Error, Event, Reader, TrialOutcome, clock_cost, doubts};
+use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
     telemetry::{Node, Options, Reading, Sampler},
 };
 use load::{
-    Spec, Stop,
+    Outcome, Spec, Stop,
     sample::End,
     spec::{Address, Stream, Target},
     statements_prepared,
 };
 use std::{sync::mpsc, time::Instant};
+
+/// What is seen when the load is over: reasons to doubt it, and how the server died, if it did.
+pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<String>) + 'a;
 
 /// Runs one trial and tells of it. `targets` are the servers that work together, the primary first.
 pub(super) fn carry_out(
@@ -20,6 +23,7 @@ pub(super) fn carry_out(
     trial: &Trial,
     targets: Vec<Target>,
     nodes: &[Node],
+    look: &mut Look<'_>,
     stop: &Stop,
     reader: &mut Reader<'_>,
 ) -> Result<TrialOutcome, Error> {
@@ -51,17 +55,11 @@ pub(super) fn carry_out(
     drop((running, sender));
     let readings: Vec<Reading> = receiver.iter().collect();
     told.map_err(Error::Reader)?;
+    let (seen, died) = look();
     let outcome = match result {
         Err(load::Error::Interrupted) => return Err(Error::Interrupted),
-        Err(error) => TrialOutcome::Failed(error.to_string()),
-        Ok(outcome) => match &outcome.end {
-            End::Interrupted => return Err(Error::Interrupted),
-            End::Failed(reason) => TrialOutcome::Failed(reason.clone()),
-            End::Completed => {
-                let doubts = doubts(&spec, &outcome, &readings, clock_cost());
-                TrialOutcome::Measured { outcome: Box::new(outcome), doubts }
-            }
-        },
+        Ok(outcome) if matches!(outcome.end, End::Interrupted) => return Err(Error::Interrupted),
+        result => measured(&spec, result, &readings, seen, died),
     };
     for reading in readings {
         let reading = Box::new(reading);
@@ -70,6 +68,28 @@ pub(super) fn carry_out(
     reader(&Event::TrialFinished { trial: number, outcome: Box::new(outcome.clone()) })
         .map_err(Error::Reader)?;
     Ok(outcome)
+}
+
+/// What came of a load that was not interrupted.
+fn measured(
+    spec: &Spec,
+    result: Result<Outcome, load::Error>,
+    readings: &[Reading],
+    seen: Vec<Doubt>,
+    died: Option<String>,
+) -> TrialOutcome {
+    if let Some(reason) = died {
+        return TrialOutcome::Failed(reason);
+    }
+    match result {
+        Err(error) => TrialOutcome::Failed(error.to_string()),
+        Ok(Outcome { end: End::Failed(reason), .. }) => TrialOutcome::Failed(reason),
+        Ok(outcome) => {
+            let mut doubts = doubts(spec, &outcome, readings, clock_cost());
+            doubts.extend(seen);
+            TrialOutcome::Measured { outcome: Box::new(outcome), doubts }
+        }
+    }
 }
 
 fn spec(plan: &Plan, trial: &Trial, targets: Vec<Target>) -> Spec {

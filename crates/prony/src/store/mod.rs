@@ -203,6 +203,9 @@ impl Store {
                 Ok(())
             }
             Event::Noted(note) => self.put_note(id, note),
+            Event::Surroundings { server, surroundings } => {
+                self.put(id, Kind::Surroundings, *server as i64, 0, codec::pack(surroundings))
+            }
             Event::ServerReady { server, description } => {
                 self.put(id, Kind::Server, *server as i64, 0, codec::pack(description))
             }

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Server,
     /// A server's status at its end, as JSON.
     Status,
+    /// The networks before a server and what of it was used, as JSON.
+    Surroundings,
     /// How long loading data took, as JSON; the number is the server's, the place the data set's.
     DataSet,
     /// What a run noted, as JSON; numbers are in the order of the telling.
@@ -41,6 +43,7 @@ impl Kind {
             Self::Machine => "machine",
             Self::Server => "server",
             Self::Status => "status",
+            Self::Surroundings => "surroundings",
             Self::DataSet => "data set",
             Self::Note => "note",
             Self::Trial => "trial",

@@ -135,6 +135,10 @@ impl Store {
             let status = self.understood(id, "status", codec::unpack(&part.bytes))?;
             servers.entry(part.number as usize).or_default().status_after = status;
         }
+        for part in parts::read(&self.connection, &self.path, id, Kind::Surroundings)? {
+            let surroundings = self.understood(id, "surroundings", codec::unpack(&part.bytes))?;
+            servers.entry(part.number as usize).or_default().surroundings = surroundings;
+        }
         for part in parts::read(&self.connection, &self.path, id, Kind::DataSet)? {
             let Took { took_ns } = self.understood(id, "data set", codec::unpack(&part.bytes))?;
             let server = servers.entry(part.number as usize).or_default();

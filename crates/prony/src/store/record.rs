@@ -1,6 +1,7 @@
 //! What is known of a run, read back from the store.
 
 use crate::{
+    network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
     run::{Note, TrialOutcome},
@@ -69,6 +70,9 @@ pub struct ServerRecord {
     pub description: ServerDescription,
     /// `SHOW GLOBAL STATUS` at the end.
     pub status_after: BTreeMap<String, String>,
+    /// What of it was used, and the networks before it.
+    #[serde(default)]
+    pub surroundings: Surroundings,
     /// How long loading each data set took, by index of [`Plan::data_sets`].
     pub data_took: BTreeMap<usize, Duration>,
 }

@@ -4,6 +4,7 @@ use super::{
     Adjustments, Factor, Study,
     expand::treatments,
     keys::{MEASURE, ROOT},
+    limits,
     mistake::{Collector, Place, Source, nearest},
     parts::{self, Completeness},
     paths::{Purpose, factor_names, resolve, server_names, set_value},
@@ -161,6 +162,7 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
         }
         parts::server(&entry.key, &entry.node, root, Completeness::Partial, mistakes);
     }
+    limits::check_all(root, mistakes);
     let data = parts::data(root.get("data"), mistakes);
     let workloads = root.get("workload");
     if let Some(node) = workloads {

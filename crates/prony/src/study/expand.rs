@@ -1,7 +1,7 @@
 //! From the tree to every combination of levels, each complete and checked.
 
 use super::{
-    DataSet, Treatment,
+    DataSet, Treatment, limits,
     mistake::{Collector, Place},
     parts::{self, Completeness},
     paths::server_names,
@@ -117,6 +117,7 @@ fn treatment(
     let mut server = chosen_server(&root, server, mistakes)?;
     let client = parts::client(root.get("client"), Some(&server), mistakes);
     topology::check_streams(&root, &server, &streams, mistakes);
+    limits::check_reach(&server, &client, &root, mistakes);
     let data = DataSet { seed, ..streams.first()?.1.clone() };
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     server.name.push_str(&suffix);
@@ -161,5 +162,7 @@ fn chosen_server(root: &Table, level: Option<&Node>, mistakes: &mut Collector) -
         mistakes.unknown(place, "server", name, server_names(root));
         return None;
     };
-    parts::server(name, node, root, Completeness::Whole, mistakes)
+    let mut server = parts::server(name, node, root, Completeness::Whole, mistakes)?;
+    limits::complete(&mut server, node, root, mistakes);
+    Some(server)
 }

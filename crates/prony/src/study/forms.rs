@@ -30,6 +30,12 @@ pub(super) enum Form {
     Addresses,
     /// `"3%"`, `"0.5%"`.
     Share,
+    /// `"4G"`.
+    Memory,
+    /// `"100MB/s"`.
+    Bandwidth,
+    /// `"0-3,6"`.
+    Processors,
 }
 
 /// What is wrong with a value.
@@ -58,6 +64,9 @@ impl Form {
             Self::Limit => limit(node).map(drop),
             Self::Addresses => addresses(node).map(drop),
             Self::Share => share(node).map(drop),
+            Self::Memory => memory(node).map(drop),
+            Self::Bandwidth => bandwidth(node).map(drop),
+            Self::Processors => processors(node).map(drop),
         }
         .map_err(|label| {
             let title = match &node.value {
@@ -185,6 +194,53 @@ pub(super) fn addresses(node: &Node) -> Read<Vec<IpAddr>> {
     nodes.iter().map(address).collect::<Option<_>>().ok_or_else(wanted)
 }
 
+/// Reads `memory`, in bytes: steps of 1024, as in option files.
+pub(super) fn memory(node: &Node) -> Read<u64> {
+    let wanted = || "a size such as \"4G\" or \"512M\" belongs here (1G is 1024M)".to_owned();
+    let text = node.text().ok_or_else(wanted)?.trim();
+    quantity(text, 1024).ok_or_else(wanted)
+}
+
+/// Reads `io_read` and its like, in bytes in a second: steps of 1000, as disks are sold.
+pub(super) fn bandwidth(node: &Node) -> Read<u64> {
+    let wanted = || "bytes in a second, such as \"100MB/s\", belong here".to_owned();
+    let text = node.text().ok_or_else(wanted)?.trim();
+    quantity(text.strip_suffix("/s").ok_or_else(wanted)?, 1000).ok_or_else(wanted)
+}
+
+/// `1.5G`, `512MB`, `4096`; above 0.
+fn quantity(text: &str, step: u32) -> Option<u64> {
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let number: f64 = text[..at].replace('_', "").parse().ok()?;
+    let unit = text[at..].trim().to_ascii_uppercase();
+    let power = ["", "K", "M", "G", "T"].iter().position(|letter| *letter == unit.trim_end_matches('B'))?;
+    let bytes = number * f64::from(step).powi(i32::try_from(power).ok()?);
+    (bytes >= 1.0 && bytes < 1e18).then_some(bytes as u64)
+}
+
+/// Reads `pin`: numbers of processors in their order, each once.
+pub(super) fn processors(node: &Node) -> Read<Vec<u32>> {
+    /// The kernel's own limit for one call.
+    const NUMBER_MAX: u32 = 1023;
+    let wanted = || "numbers of processors such as \"0-3\" or \"0,2,4-7\" belong here".to_owned();
+    let text = match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(_) => node.label(),
+        _ => return Err(wanted()),
+    };
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number <= NUMBER_MAX);
+    let mut found = std::collections::BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = number(first).zip(number(last)).ok_or_else(wanted)?;
+        found.extend(first..=last);
+        if first > last {
+            return Err(wanted());
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,7 +267,17 @@ mod tests {
         assert_eq!(begin(&text("after lookups")), Ok(Begin::WhenDone("lookups".to_owned())));
         assert_eq!(limit(&text("1_000_000 rows")), Ok(Limit::Rows(1_000_000)));
         assert_eq!(addresses(&text("[\"127.0.0.2\", \"::1\"]")).map(|found| found.len()), Ok(2));
+        assert_eq!(memory(&text("1.5G")), Ok(3 << 29));
+        assert_eq!(memory(&text("512MB")), Ok(512 << 20));
+        assert_eq!(bandwidth(&text("100MB/s")), Ok(100_000_000));
+        assert_eq!(processors(&text("0-2,6")), Ok(vec![0, 1, 2, 6]));
+        assert_eq!(processors(&text("3")), Ok(vec![3]));
         for (form, wrong, label) in [
+            (Form::Memory, "4", "\"512M\""),
+            (Form::Memory, "0M", "\"512M\""),
+            (Form::Bandwidth, "100MB", "\"100MB/s\""),
+            (Form::Processors, "3-0", "\"0-3\""),
+            (Form::Processors, "all", "\"0-3\""),
             (Form::Arrival, "paced 10ms", "did you mean `pace`?"),
             (Form::Arrival, "pace", "above 0"),
             (Form::Arrival, "closed 5", "\"closed\""),

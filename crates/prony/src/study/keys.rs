@@ -55,6 +55,10 @@ const DAY_US: u64 = 24 * 3600 * 1_000_000;
 const CONNECTIONS_MAX: u64 = 100_000;
 /// Most servers that work together on one machine: with more, the machine is what is measured.
 const SERVERS_MAX: u64 = 9;
+/// Longest round trip of a network: there and back with [`load::relay::ONE_WAY_MAX`], in us.
+const LATENCY_MAX_US: u64 = 2 * load::relay::ONE_WAY_MAX.as_secs() * 1_000_000;
+/// Operations of a disk in a second that no disk does.
+const OPERATIONS_MAX: u64 = 1_000_000_000;
 /// Highest number of rows: ids are INTEGER.
 const ROWS_MAX: u64 = i32::MAX as u64;
 
@@ -89,6 +93,7 @@ pub(super) const ROOT: &[Key] = &[
         "",
         "Which servers work together as one, for all servers that Prony starts.",
     ),
+    key("limits", Kind::Section, None, "", "What each server that Prony starts may use of the machine."),
     key("data", Kind::Section, None, "", "The data set."),
     key(
         "stream",
@@ -127,10 +132,11 @@ pub(super) const ROOT: &[Key] = &[
 ];
 
 /// Sections that hold for the whole study: any key of them can be varied, set, or be part of a level.
-pub(super) const SECTIONS: &[(&str, &[Key])] = &[("topology", TOPOLOGY), ("data", DATA), ("client", CLIENT)];
+pub(super) const SECTIONS: &[(&str, &[Key])] =
+    &[("topology", TOPOLOGY), ("data", DATA), ("client", CLIENT), ("limits", LIMITS)];
 
 /// Sections whose keys, where they vary, make different servers of one.
-pub(super) const SERVER_SECTIONS: &[&str] = &["server", "settings", "topology"];
+pub(super) const SERVER_SECTIONS: &[&str] = &["server", "settings", "topology", "limits"];
 
 /// `[[nested]]`
 pub(super) const NESTED: &[Key] = &[
@@ -195,6 +201,20 @@ pub(super) const SERVER: &[Key] = &[
         r#"{ replicas = 1, replication = "after-sync" }"#,
         "Topology of this server alone; it wins over `[topology]`.",
     ),
+    key(
+        "limits",
+        Kind::Section,
+        None,
+        "",
+        "Limits of this server alone; each wins over the one in `[limits]`.",
+    ),
+    key(
+        "latency",
+        Kind::Duration(0, LATENCY_MAX_US),
+        None,
+        r#""0.8ms""#,
+        "Round trip of a network between the client and this server alone; it wins over the one in `[client]`.",
+    ),
 ];
 
 /// `[topology]`
@@ -235,6 +255,41 @@ pub(super) const TOPOLOGY: &[Key] = &[
         "2",
         "Nodes of a Galera cluster of MariaDB, in place of `replicas`.",
     ),
+];
+
+/// `[limits]`, and the limits of a server alone.
+pub(super) const LIMITS: &[Key] = &[
+    key(
+        "memory",
+        Kind::Form(Form::Memory),
+        None,
+        r#""4G""#,
+        "Memory that the server may use, page cache of its files included, without swap space.",
+    ),
+    key(
+        "cpus",
+        Kind::Number(0.01, 1024.0),
+        None,
+        "2",
+        "CPU time that it may use, in processors: 1.5 s in a second are 1.5.",
+    ),
+    key(
+        "pin",
+        Kind::Form(Form::Processors),
+        None,
+        r#""0-3""#,
+        "The processors that it may run on, by number: \"0-3,6\".",
+    ),
+    key(
+        "io_read",
+        Kind::Form(Form::Bandwidth),
+        None,
+        r#""100MB/s""#,
+        "How fast it may read from the disk of its data directory.",
+    ),
+    key("io_write", Kind::Form(Form::Bandwidth), None, r#""100MB/s""#, "How fast it may write there."),
+    key("io_read_ops", Kind::Count(1, OPERATIONS_MAX), None, "3000", "Reads in a second."),
+    key("io_write_ops", Kind::Count(1, OPERATIONS_MAX), None, "3000", "Writes in a second."),
 ];
 
 /// `[data]`
@@ -418,6 +473,20 @@ pub(super) const CLIENT: &[Key] = &[
         None,
         "2",
         "Threads of the load engine; without it, as it finds best.",
+    ),
+    key(
+        "latency",
+        Kind::Duration(0, LATENCY_MAX_US),
+        None,
+        r#""0.8ms""#,
+        "Round trip of a network between client and servers, half of it each way, which is added to what there is.",
+    ),
+    key(
+        "pin",
+        Kind::Form(Form::Processors),
+        None,
+        r#""4-7""#,
+        "The processors that the load engine and the network may run on; without it, all.",
     ),
 ];
 

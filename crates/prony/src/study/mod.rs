@@ -9,6 +9,7 @@ mod builtin;
 mod expand;
 mod forms;
 mod keys;
+mod limits;
 mod mistake;
 mod order;
 mod parts;
@@ -147,6 +148,12 @@ pub struct Client {
     pub reply_timeout: Option<Duration>,
     /// Threads of the load engine; `None`: as it finds best.
     pub workers: Option<u32>,
+    /// Round trip of the network that is put between client and server; `None` and zero: none.
+    #[serde(default)]
+    pub latency: Option<Duration>,
+    /// Numbers of the processors that the load engine may run on; empty: all.
+    #[serde(default)]
+    pub pin: Vec<u32>,
 }
 
 impl Default for Client {
@@ -160,6 +167,8 @@ impl Default for Client {
             connect_timeout: Duration::from_secs(10),
             reply_timeout: None,
             workers: None,
+            latency: None,
+            pin: Vec::new(),
         }
     }
 }
@@ -175,7 +184,7 @@ pub enum Transport {
 }
 
 /// A server to be measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Server {
     /// The study's name for it, with the varied settings behind it where there are any.
     pub name: String,
@@ -189,14 +198,48 @@ pub struct Server {
     /// Which servers work together as this one.
     #[serde(default)]
     pub topology: Topology,
+    /// What it may use of the machine.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub limits: Limits,
+    /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`] says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
 }
 
 impl Server {
     /// One server without settings.
     #[must_use]
     pub fn new(name: impl Into<String>, source: ServerSource) -> Self {
-        let (settings, topology) = Default::default();
-        Self { name: name.into(), source, settings, topology, node_exporter: None }
+        let (settings, topology, limits) = Default::default();
+        Self { name: name.into(), source, settings, topology, node_exporter: None, limits, latency: None }
+    }
+}
+
+/// What a server may use of the machine; `None` and empty: all that there is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Memory, the page cache of its files included; it gets no swap space.
+    pub memory_bytes: Option<u64>,
+    /// CPU time, in processors: 1.5 is 1.5 s in a second.
+    pub cpus: Option<f64>,
+    /// Numbers of the processors that it may run on.
+    pub pin: Vec<u32>,
+    /// Bytes that it may read from the data directory's disk in a second.
+    pub read_bytes_per_second: Option<u64>,
+    /// Bytes that it may write there in a second.
+    pub write_bytes_per_second: Option<u64>,
+    /// Reads in a second.
+    pub reads_per_second: Option<u64>,
+    /// Writes in a second.
+    pub writes_per_second: Option<u64>,
+}
+
+impl Limits {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 

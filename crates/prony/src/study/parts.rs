@@ -54,7 +54,7 @@ pub(super) fn server(
     }
     let node_exporter = telemetry::node_exporter(&values, mistakes);
     let topology = topology::topology((name, &source), root.get("topology"), table.get("topology"), mistakes);
-    Some(Server { name: name.to_owned(), source, settings: merged, node_exporter, topology })
+    Some(Server { settings: merged, node_exporter, topology, ..Server::new(name, source) })
 }
 
 fn server_source(
@@ -224,5 +224,7 @@ pub(super) fn client(node: Option<&Node>, server: Option<&Server>, mistakes: &mu
         connect_timeout: values.duration("connect_timeout"),
         reply_timeout: values.duration_written("reply_timeout"),
         workers: values.place("workers").and_then(|_| u32::try_from(values.count("workers")).ok()),
+        latency: values.duration_written("latency"),
+        pin: values.read("pin", forms::processors).unwrap_or_default(),
     }
 }

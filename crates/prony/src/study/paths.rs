@@ -2,7 +2,7 @@
 
 use super::{
     forms::Form,
-    keys::{Key, Kind, MEASURE, ROOT, SECTIONS, SERVER, STREAM, TELEMETRY, TOPOLOGY},
+    keys::{Key, Kind, LIMITS, MEASURE, ROOT, SECTIONS, SERVER, STREAM, TELEMETRY, TOPOLOGY},
     mistake::{Collector, Place, nearest},
     streams::option_names,
     tree::{Node, Table, Value, parse_value, stream_name},
@@ -57,6 +57,9 @@ pub(super) fn resolve(
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
             return Some(path);
         }
+        ["server", server, "limits", key] if server_names(root).contains(server) && has(LIMITS, key) => {
+            return Some(path);
+        }
         ["server", server, "settings", _] if server_names(root).contains(server) => return Some(path),
         ["server", server, key] if server_names(root).contains(server) && has(SERVER, key) => {
             return Some(path);
@@ -108,6 +111,7 @@ pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
         "telemetry" => TELEMETRY,
         "server" if path.len() == 3 => SERVER,
         "server" if path.get(2).is_some_and(|part| part == "topology") => TOPOLOGY,
+        "server" if path.get(2).is_some_and(|part| part == "limits") => LIMITS,
         "settings" | "server" => return Some(Kind::Text),
         section => keys_of(section).unwrap_or(ROOT),
     };
@@ -119,7 +123,7 @@ pub(super) fn set_value(path: &[String], text: &str, source: usize, start: usize
     let node = parse_value(text, source, start);
     let takes_text = matches!(
         kind_of(path),
-        Some(Kind::Text | Kind::Word(_) | Kind::Duration(..) | Kind::Form(Form::Think))
+        Some(Kind::Text | Kind::Word(_) | Kind::Duration(..) | Kind::Form(Form::Think | Form::Memory))
     );
     match &node.value {
         Value::Integer(_) | Value::Real(_) | Value::Flag(_) | Value::Date if takes_text => {

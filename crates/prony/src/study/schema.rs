@@ -3,7 +3,7 @@
 
 use super::{
     forms::Form,
-    keys::{CLIENT, DATA, Key, Kind, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY, TOPOLOGY},
+    keys::{CLIENT, DATA, Key, Kind, LIMITS, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY, TOPOLOGY},
     streams::options_of_streams,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
@@ -26,6 +26,9 @@ pub fn schema() -> String {
     }
     let mut server = properties(SERVER);
     server.insert("settings".to_owned(), settings(about(SERVER, "settings")));
+    let mut limits = object(properties(LIMITS));
+    limits["description"] = json!(about(SERVER, "limits"));
+    server.insert("limits".to_owned(), limits);
     let mut topology = object(properties(TOPOLOGY));
     topology["description"] = json!(about(SERVER, "topology"));
     server.insert("topology".to_owned(), topology);
@@ -33,6 +36,7 @@ pub fn schema() -> String {
         ("server", json!({ "type": "object", "minProperties": 1, "additionalProperties": object(server) })),
         ("settings", settings("")),
         ("topology", object(properties(TOPOLOGY))),
+        ("limits", object(properties(LIMITS))),
         ("data", object(properties(DATA))),
         ("stream", json!({ "type": "array", "minItems": 1, "items": object(stream) })),
         ("workload", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
@@ -76,6 +80,9 @@ pub fn reference() -> String {
     heading(&mut text, "topology");
     text.push_str("[topology]\n");
     write_keys(&mut text, TOPOLOGY, &[]);
+    heading(&mut text, "limits");
+    text.push_str("[limits]\n");
+    write_keys(&mut text, LIMITS, &[]);
     heading(&mut text, "data");
     text.push_str("[data]\n");
     write_keys(&mut text, DATA, &[]);
@@ -100,7 +107,8 @@ pub fn reference() -> String {
          [vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \"stream.workload\" = [\"oltp_read_only\", \
          \"oltp_update_non_index\"]\n# \"data.engine\" = [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \
          \"4G\"]\n# \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate 1000\"]\n\
-         # \"client.transport\" = [\"tcp\", \"socket\"]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \"1ms\"]\n\n",
+         # \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \"0.8ms\"]\n\
+         # limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \"1ms\"]\n\n",
     );
     heading(&mut text, "factor");
     text.push_str(
@@ -228,6 +236,9 @@ fn form_schema(form: Form) -> Value {
         Form::Limit => text("^\\s*[0-9][0-9_]*\\s+(transactions?|rows?)\\s*$"),
         Form::Share => text("^\\s*[0-9.]+\\s*%\\s*$"),
         Form::Addresses => json!({ "type": "array", "items": { "type": "string" } }),
+        Form::Memory => text("^\\s*[0-9][0-9_.]*\\s*[kKmMgGtT]?[bB]?\\s*$"),
+        Form::Bandwidth => text("^\\s*[0-9][0-9_.]*\\s*[kKmMgGtT]?[bB]?/s\\s*$"),
+        Form::Processors => json!({ "type": ["integer", "string"] }),
     }
 }
 

@@ -81,6 +81,14 @@ impl Group {
         [&self.primary].into_iter().chain(&self.members)
     }
 
+    /// Whether all of them still run, as far as that can be known.
+    ///
+    /// # Errors
+    /// Those of [`Server::check`] of the first one that does not.
+    pub fn check(&mut self) -> Result<(), Error> {
+        [&mut self.primary].into_iter().chain(&mut self.members).try_for_each(Server::check)
+    }
+
     /// How they work together.
     #[must_use]
     pub fn topology(&self) -> Topology {

@@ -1,0 +1,213 @@
+//! A network with a stated latency between a client and a server on one machine: a relay that hands every piece of what one
+//! side sends to the other side a fixed time later.
+//!
+//! It is to be run in a process of its own, so that what it uses is neither the engine's nor the server's. It knows TCP and
+//! time, and nothing of what the bytes mean. What netem does in the kernel it does in user space, which needs no rights; the
+//! idea of a constant delay line is the same.
+//!
+//! * The time that counts is when a piece was seen; pieces keep their order, and the order of their times is the order of
+//!   sending, since all wait equally long. So one queue for each thread is all the bookkeeping, with any number of connections.
+//! * What a side that does not read leaves behind is bounded ([`window`]): then the other side is not read either, as with TCP
+//!   itself. The end of a stream and a reset travel as slowly as bytes do.
+//! * A connection here is accepted by the kernel at once. So that opening one costs what it costs over the network, the relay
+//!   connects to the server three one-way times later, when over a network the handshake would be done there.
+
+mod pair;
+mod worker;
+
+use crate::{Histogram, io::Usage};
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    fd::OwnedFd,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+use worker::Worker;
+
+/// Longest one-way time: what is longer is a mistake, and would hold much memory.
+pub const ONE_WAY_MAX: Duration = Duration::from_secs(5);
+
+/// Connections that may wait to be accepted; the kernel cuts it to its own limit (`net.core.somaxconn`).
+const BACKLOG: i32 = 65_535;
+
+/// A running relay; ends when dropped, and its connections with it.
+#[derive(Debug)]
+pub struct Relay {
+    address: SocketAddr,
+    threads: Vec<(Arc<Inbox>, JoinHandle<io::Result<()>>)>,
+}
+
+/// What a relay did since it was last asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Since it was last asked, or began.
+    pub interval: Duration,
+    /// Connections that are open now.
+    pub connections: u64,
+    /// Connections that could not be made: the server refused, or there were no more open files.
+    pub refused: u64,
+    /// Pieces handed on.
+    pub pieces: u64,
+    /// Bytes handed on.
+    pub bytes: u64,
+    /// How much later than due a piece was handed on, mean, ns.
+    pub late_ns_mean: f64,
+    /// The same, 99th percentile.
+    pub late_ns_p99: u64,
+    /// CPU time in user mode, all threads.
+    pub cpu_user: Duration,
+    /// CPU time in the kernel, all threads.
+    pub cpu_system: Duration,
+    /// Share of a processor that its busiest thread used, 0 to 1.
+    pub busy_max: f64,
+}
+
+/// What another thread has for a worker.
+#[derive(Debug)]
+struct Inbox {
+    wake: OwnedFd,
+    messages: Mutex<Vec<Message>>,
+}
+
+#[derive(Debug)]
+enum Message {
+    /// A connection that was accepted at this time.
+    Serve(TcpStream, SocketAddr, Instant),
+    /// Somebody wants to know what was done.
+    Tell(mpsc::Sender<Tally>),
+    /// It is over.
+    End,
+}
+
+/// What one worker did since it was last asked.
+#[derive(Debug, Default)]
+struct Tally {
+    connections: u64,
+    refused: u64,
+    pieces: u64,
+    bytes: u64,
+    late: Histogram,
+    interval: Duration,
+    used: Usage,
+}
+
+impl Inbox {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            messages: Mutex::default(),
+        })
+    }
+
+    fn put(&self, message: Message) {
+        // nothing panics while it holds the queue
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        // the counter of an eventfd that is read after each write cannot be full
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> Vec<Message> {
+        // nothing to read means that it was read for an earlier message
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Relay {
+    /// Listens on a free port of this machine and hands on to `to` and back, each piece `one_way` after it came. `threads`
+    /// is how many share the connections; [`threads_for`] knows a good number.
+    ///
+    /// # Errors
+    /// If there is no free port, or a thread cannot be started; `one_way` above [`ONE_WAY_MAX`].
+    pub fn start(to: SocketAddr, one_way: Duration, threads: usize) -> io::Result<Self> {
+        if one_way > ONE_WAY_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the delay is too long"));
+        }
+        let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0))?;
+        rustix::net::listen(&listener, BACKLOG)?;
+        let address = listener.local_addr()?;
+        let inboxes: Vec<Arc<Inbox>> =
+            (0..threads.max(1)).map(|_| Inbox::new().map(Arc::new)).collect::<Result<_, _>>()?;
+        let mut listener = Some(listener);
+        let mut relay = Self { address, threads: Vec::new() };
+        for own in 0..inboxes.len() {
+            let mut worker = Worker::new(to, one_way, inboxes.clone(), own, listener.take())?;
+            let thread = thread::Builder::new().name(format!("relay-{own}")).spawn(move || worker.run())?;
+            relay.threads.push((Arc::clone(&inboxes[own]), thread));
+        }
+        Ok(relay)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it did since this was last asked.
+    ///
+    /// # Errors
+    /// If one of its threads has ended.
+    pub fn figures(&self) -> io::Result<Figures> {
+        let (sender, answers) = mpsc::channel();
+        for (inbox, _) in &self.threads {
+            inbox.put(Message::Tell(sender.clone()));
+        }
+        drop(sender);
+        let mut figures = Figures::default();
+        let mut late = Histogram::new();
+        for _ in &self.threads {
+            let tally = answers.recv().map_err(|_| io::Error::other("a thread of the relay has ended"))?;
+            figures.interval = figures.interval.max(tally.interval);
+            figures.connections += tally.connections;
+            figures.refused += tally.refused;
+            figures.pieces += tally.pieces;
+            figures.bytes += tally.bytes;
+            figures.cpu_user += tally.used.user;
+            figures.cpu_system += tally.used.system;
+            let used = (tally.used.user + tally.used.system).as_secs_f64();
+            figures.busy_max = figures.busy_max.max(used / tally.interval.as_secs_f64().max(1e-9));
+            late.merge(&tally.late);
+        }
+        if !late.is_empty() {
+            (figures.late_ns_mean, figures.late_ns_p99) = (late.mean_ns(), late.quantile_ns(0.99));
+        }
+        Ok(figures)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        for (inbox, _) in &self.threads {
+            inbox.put(Message::End);
+        }
+        for (_, thread) in self.threads.drain(..) {
+            // a thread that has failed has dropped its connections, which their owners see
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Threads for a machine with so many processors: a thread hands on tens of thousands of pieces in a second each way, and
+/// most processors are the server's and the engine's.
+#[must_use]
+pub fn threads_for(processors: usize) -> usize {
+    processors.div_ceil(4).clamp(1, 8)
+}
+
+/// Bytes that may be on their way in one direction of a connection: what 10 Gbit/s hold, within bounds, as with the windows
+/// of TCP.
+#[must_use]
+pub fn window(one_way: Duration) -> usize {
+    const BYTES_PER_SECOND: f64 = 1.25e9;
+    const BYTES_MIN: usize = 256 << 10;
+    /// The kernel's own windows end at about 6 MB.
+    const BYTES_MAX: usize = 4 << 20;
+    ((one_way.as_secs_f64() * BYTES_PER_SECOND) as usize).clamp(BYTES_MIN, BYTES_MAX)
+}

@@ -1,0 +1,354 @@
+//! A thread of the relay: one epoll over its connections, and one queue of what is due.
+
+use super::{
+    Inbox, Message, Tally,
+    pair::{Pair, Side},
+    window,
+};
+use crate::io::{Events, Usage, thread_usage};
+use rustix::{
+    event::epoll,
+    fd::{AsFd as _, OwnedFd},
+    net::sockopt::set_tcp_nodelay,
+};
+use std::{
+    collections::VecDeque,
+    io::{self, ErrorKind},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+const LISTENER: u64 = u64::MAX;
+const WAKE: u64 = u64::MAX - 1;
+const EVENTS_AT_ONCE: usize = 256;
+/// Bytes that are read at once.
+const READ: usize = 64 << 10;
+/// Sockets that are read before it is looked what has become due meanwhile.
+const READS_AT_ONCE: usize = 4;
+/// Bytes that the connections of a thread may hold together; beyond it each may hold [`CROWDED`] only.
+const HELD_MAX: usize = 256 << 20;
+const CROWDED: usize = 16 << 10;
+/// How long nothing is accepted when there are no more open files.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
+/// One-way times after which the server's side is connected: over a network the handshake has three packets.
+const HANDSHAKE: u32 = 3;
+
+/// Everything that a thread owns.
+pub(super) struct Worker {
+    to: SocketAddr,
+    one_way: Duration,
+    window: usize,
+    inboxes: Vec<Arc<Inbox>>,
+    own: usize,
+    /// The first worker accepts for all, in turn.
+    listener: Option<TcpListener>,
+    accepted: usize,
+    /// Since when it is that no files were left, and until when nothing is accepted.
+    accept_again: Option<Instant>,
+    poll: OwnedFd,
+    pairs: Vec<Option<Pair>>,
+    free: Vec<usize>,
+    numbers: u64,
+    held: usize,
+    /// What is on its way, in the order of its time.
+    due: VecDeque<Due>,
+    /// Connections that are to be made, in the order of their time.
+    dials: VecDeque<Due>,
+    buffer: Vec<u8>,
+    tally: Tally,
+    asked: Instant,
+    used: Usage,
+}
+
+/// Something that arrives at a time.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    at: Instant,
+    index: usize,
+    number: u64,
+    side: Side,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Connect,
+    Bytes(usize),
+    End,
+    Reset,
+}
+
+impl Worker {
+    pub(super) fn new(
+        to: SocketAddr,
+        one_way: Duration,
+        inboxes: Vec<Arc<Inbox>>,
+        own: usize,
+        listener: Option<TcpListener>,
+    ) -> io::Result<Self> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&poll, &inboxes[own].wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
+        if let Some(listener) = &listener {
+            listener.set_nonblocking(true)?;
+            epoll::add(&poll, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+        }
+        Ok(Self {
+            to,
+            one_way,
+            window: window(one_way),
+            inboxes,
+            own,
+            listener,
+            accepted: 0,
+            accept_again: None,
+            poll,
+            pairs: Vec::new(),
+            free: Vec::new(),
+            numbers: 0,
+            held: 0,
+            due: VecDeque::new(),
+            dials: VecDeque::new(),
+            buffer: vec![0; READ],
+            tally: Tally::default(),
+            asked: Instant::now(),
+            used: Usage::default(),
+        })
+    }
+
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        // by default the kernel may wake a thread 50 us late, to save power; where it refuses, that is how late it is
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut events = Events::with_capacity(EVENTS_AT_ONCE);
+        self.used = thread_usage();
+        loop {
+            let limit = self.hand_on();
+            events.wait(self.poll.as_fd(), limit)?;
+            let now = Instant::now();
+            for index in 0..events.count() {
+                if index % READS_AT_ONCE == READS_AT_ONCE - 1 {
+                    self.hand_on();
+                }
+                match events.at(index) {
+                    (WAKE, _) => {
+                        if !self.obey() {
+                            return Ok(());
+                        }
+                    }
+                    (LISTENER, _) => self.accept(now)?,
+                    (token, flags) => self.serve(token, flags, now),
+                }
+            }
+        }
+    }
+
+    /// Does what is asked of it; false: to end.
+    fn obey(&mut self) -> bool {
+        for message in self.inboxes[self.own].take() {
+            match message {
+                Message::Serve(socket, from, at) => self.begin(socket, from, at),
+                Message::Tell(whom) => {
+                    let used = thread_usage();
+                    let mut tally = std::mem::take(&mut self.tally);
+                    tally.used = Usage {
+                        user: used.user.saturating_sub(self.used.user),
+                        system: used.system.saturating_sub(self.used.system),
+                    };
+                    tally.interval = self.asked.elapsed();
+                    tally.connections = (self.pairs.len() - self.free.len()) as u64;
+                    (self.used, self.asked) = (used, Instant::now());
+                    // who asked may have given up
+                    let _ = whom.send(tally);
+                }
+                Message::End => return false,
+            }
+        }
+        true
+    }
+
+    /// Accepts for all workers in turn.
+    fn accept(&mut self, now: Instant) -> io::Result<()> {
+        while let Some(listener) = &self.listener {
+            match listener.accept() {
+                Ok((socket, from)) => {
+                    let turn = self.accepted % self.inboxes.len();
+                    self.accepted += 1;
+                    if turn == self.own {
+                        self.begin(socket, from, now);
+                    } else {
+                        self.inboxes[turn].put(Message::Serve(socket, from, now));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error)
+                    if [ErrorKind::Interrupted, ErrorKind::ConnectionAborted].contains(&error.kind()) => {}
+                Err(_) => {
+                    // no more open files, or memory: the kernel lets them wait
+                    epoll::delete(&self.poll, listener)?;
+                    self.accept_again = Some(now + ACCEPT_AGAIN);
+                    self.tally.refused += 1;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, socket: TcpStream, from: SocketAddr, at: Instant) {
+        let ready = socket.set_nonblocking(true).and_then(|()| Ok(set_tcp_nodelay(&socket, true)?));
+        if ready.is_err() {
+            self.tally.refused += 1;
+            return;
+        }
+        self.numbers += 1;
+        let number = self.numbers;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.pairs.push(None);
+            self.pairs.len() - 1
+        });
+        self.pairs[index] = Some(Pair::new(number, socket, from));
+        let at = at + self.one_way * HANDSHAKE;
+        self.dials.push_back(Due { at, index, number, side: Side::Server, what: What::Connect });
+        self.watch(index, Side::Client);
+    }
+
+    /// Does everything that is due; how long until the next.
+    fn hand_on(&mut self) -> Option<Duration> {
+        loop {
+            let now = Instant::now();
+            if self.accept_again.is_some_and(|at| at <= now)
+                && let Some(listener) = &self.listener
+            {
+                self.accept_again = None;
+                // it was taken out a moment ago
+                let token = epoll::EventData::new_u64(LISTENER);
+                let _ = epoll::add(&self.poll, listener, token, epoll::EventFlags::IN);
+            }
+            let is_due = |due: &&Due| due.at <= now;
+            let next = if self.dials.front().filter(is_due).is_some() {
+                self.dials.pop_front()
+            } else if self.due.front().filter(is_due).is_some() {
+                self.due.pop_front()
+            } else {
+                let soonest = [self.due.front(), self.dials.front()].into_iter().flatten().map(|due| due.at);
+                let soonest = soonest.chain(self.accept_again).min();
+                return soonest.map(|at| at.saturating_duration_since(now));
+            };
+            if let Some(due) = next {
+                self.arrive(due, now);
+            }
+        }
+    }
+
+    fn arrive(&mut self, due: Due, now: Instant) {
+        let Due { at, index, number, side, what } = due;
+        let to = self.to;
+        let Some(pair) = self.pairs[index].as_mut().filter(|pair| pair.number == number) else { return };
+        let (held, from) = (pair.held(), pair.from);
+        let end = pair.end(side);
+        let done = match what {
+            What::Connect => end.connect(to, from).is_ok(),
+            What::Bytes(count) => {
+                end.release(count);
+                self.tally.pieces += 1;
+                self.tally.bytes += count as u64;
+                self.tally.late.record_ns(now.saturating_duration_since(at).as_nanos() as u64);
+                end.send().is_ok()
+            }
+            What::End => {
+                end.release_end();
+                end.send().is_ok()
+            }
+            What::Reset => return self.cut(index),
+        };
+        self.held -= held - pair.held();
+        match (done, what) {
+            (true, _) if pair.is_done() => self.drop_pair(index),
+            (true, _) => {
+                self.watch(index, side);
+                self.watch(index, side.other());
+            }
+            (false, What::Connect) => {
+                self.tally.refused += 1;
+                self.cut(index);
+            }
+            (false, _) => self.broke(index, side, now),
+        }
+    }
+
+    fn serve(&mut self, token: u64, flags: epoll::EventFlags, now: Instant) {
+        let (index, side) =
+            (token as u32 as usize / 2, if token.is_multiple_of(2) { Side::Client } else { Side::Server });
+        let Some(pair) = self.pairs.get_mut(index).and_then(Option::as_mut) else { return };
+        if token != token_of(index, pair.number, side) {
+            // of a connection that ended a moment ago
+            return;
+        }
+        let held = pair.held();
+        if pair.end(side).connecting && pair.end(side).connected().is_err() {
+            self.tally.refused += 1;
+            return self.cut(index);
+        }
+        if flags.contains(epoll::EventFlags::OUT) && pair.end(side).send().is_err() {
+            return self.broke(index, side, now);
+        }
+        self.held -= held - pair.held();
+        let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if flags.intersects(readable) && !pair.end(side).read_over {
+            let number = pair.number;
+            let Ok(count) = pair.end(side).read(&mut self.buffer) else {
+                return self.broke(index, side, now);
+            };
+            if let Some(count) = count {
+                pair.end(side.other()).hold(&self.buffer[..count]);
+                self.held += count;
+                let what = if count > 0 { What::Bytes(count) } else { What::End };
+                let at = now + self.one_way;
+                self.due.push_back(Due { at, index, number, side: side.other(), what });
+            }
+        }
+        if pair.is_done() {
+            return self.drop_pair(index);
+        }
+        self.watch(index, side);
+        self.watch(index, side.other());
+    }
+
+    fn watch(&mut self, index: usize, side: Side) {
+        let limit = if self.held > HELD_MAX { CROWDED } else { self.window };
+        let Some(pair) = self.pairs[index].as_mut() else { return };
+        let token = token_of(index, pair.number, side);
+        if pair.watch(&self.poll, side, token, limit).is_err() {
+            self.cut(index);
+        }
+    }
+
+    /// One side failed: the other one learns it when news can have travelled there.
+    fn broke(&mut self, index: usize, side: Side, now: Instant) {
+        let Some(pair) = self.pairs[index].as_mut() else { return };
+        let held = pair.held();
+        pair.end(side).lose();
+        self.held -= held - pair.held();
+        let (number, at) = (pair.number, now + self.one_way);
+        self.due.push_back(Due { at, index, number, side: side.other(), what: What::Reset });
+    }
+
+    fn cut(&mut self, index: usize) {
+        if let Some(pair) = &self.pairs[index] {
+            pair.reset();
+        }
+        self.drop_pair(index);
+    }
+
+    fn drop_pair(&mut self, index: usize) {
+        if let Some(pair) = self.pairs[index].take() {
+            self.held -= pair.held();
+            self.free.push(index);
+        }
+    }
+}
+
+/// Where a connection stands, which one it is, and which side of it; unlike [`LISTENER`] and [`WAKE`].
+fn token_of(index: usize, number: u64, side: Side) -> u64 {
+    (number << 33 >> 1) | (index as u64 * 2 + u64::from(side == Side::Server))
+}

@@ -1,0 +1,60 @@
+//! The processors that a load runs on: those of the thread that begins it, which all of its threads inherit.
+
+use super::Error;
+use crate::provision::trampoline;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// This thread runs on some processors only, until dropped.
+pub(super) struct Pinned {
+    before: Option<CpuSet>,
+}
+
+impl Pinned {
+    /// To these; none: wherever it runs now.
+    pub(super) fn to(processors: &[u32]) -> Result<Self, Error> {
+        if processors.is_empty() {
+            return Ok(Self { before: None });
+        }
+        let list = || processors.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let failed = |source: std::io::Error| Error::Pin { processors: list(), source };
+        let before = sched_getaffinity(None).map_err(|error| failed(error.into()))?;
+        let wanted = || processors.iter().map(|number| *number as usize);
+        trampoline::pin(wanted()).map_err(failed)?;
+        let pinned = Self { before: Some(before) };
+        let now = sched_getaffinity(None).map_err(|error| failed(error.into()))?;
+        if wanted().all(|number| now.is_set(number)) {
+            Ok(pinned)
+        } else {
+            Err(failed(std::io::Error::other("this machine does not have all of them, or not for Prony")))
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // it ran there a moment ago
+            let _ = sched_setaffinity(None, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_pinned_with_all_that_it_starts_and_let_go_again() {
+        let all = sched_getaffinity(None).expect("a set");
+        let first = (0..CpuSet::MAX_CPU).find(|&number| all.is_set(number)).expect("one at least") as u32;
+        let pinned = Pinned::to(&[first]).expect("it runs there");
+        let inherited =
+            std::thread::spawn(|| sched_getaffinity(None).expect("a set")).join().expect("no panic");
+        assert_eq!(inherited.count(), 1);
+        drop(pinned);
+        assert_eq!(sched_getaffinity(None).expect("a set"), all);
+        let error = Pinned::to(&[first, 1023]).err().expect("no machine here has so many").to_string();
+        assert!(error.contains("1023"), "{error}");
+        assert_eq!(sched_getaffinity(None).expect("a set"), all);
+    }
+}
