@@ -76,7 +76,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         notes => notes(document).iter().map(|note| words.get("text", note)).collect::<Vec<_>>(),
         summary => summary(document, words),
         cost => cost_table(document, false, words),
-        evidence => evidence(document),
+        evidence => evidence(document, words),
         resources => resources::closer(document, words),
         style => Value::from_safe_string(STYLE.to_owned()),
         third_party => THIRD_PARTY,

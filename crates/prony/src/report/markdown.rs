@@ -3,7 +3,7 @@
 use super::{
     detail::details,
     document::Document,
-    resources::{closer, cost_table, evidence},
+    resources::{cost_table, evidence},
     table::{Layout, Remarks, Table, table},
     terminal::{notes, summary},
     words::Words,
@@ -45,12 +45,8 @@ pub(super) fn render(document: &Document, words: Words) -> String {
         let _ = writeln!(text, "\n## {}", escaped(&table.title));
         put_table(&mut text, &table);
         text.push('\n');
-        for (about, sentence) in evidence(document) {
+        for (about, sentence) in evidence(document, words) {
             let _ = writeln!(text, "- **{}**: {}", escaped(&about), escaped(&sentence));
-        }
-        for table in closer(document, words) {
-            let _ = write!(text, "\n{}\n", escaped(&table.title));
-            put_table(&mut text, &table);
         }
     }
     for note in notes(document) {

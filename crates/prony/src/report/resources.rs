@@ -2,6 +2,7 @@
 
 use super::{
     document::Document,
+    merge::merge,
     number::{self, round},
     table::{Cell, Table},
     words::{Words, spoken},
@@ -16,6 +17,9 @@ use std::collections::BTreeMap;
 
 /// Rows of a table that a terminal shows; longer ones are in the other formats.
 const ROWS_ON_TERMINAL: usize = 12;
+
+/// Treatments that are named where several have the same to tell; of more it is their number.
+const NAMED_MAX: usize = 4;
 
 /// What a treatment took, all its streams and valid trials together, within the measurement intervals.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -241,13 +245,24 @@ fn grown(document: &Document, words: Words) -> Option<Table> {
     })
 }
 
-/// What held each treatment back, with the evidence: treatment and sentence.
-pub(super) fn evidence(document: &Document) -> Vec<(String, String)> {
+/// What held treatments back, with the evidence: which ones, and the sentence.
+pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String)> {
     let sentences = |one: &Resources| {
         let label = label(one, document);
         one.limited_by.iter().map(move |limit| (label.clone(), limit.text.clone())).collect::<Vec<_>>()
     };
-    document.resources.iter().flat_map(sentences).collect()
+    let told: Vec<(String, String)> = document.resources.iter().flat_map(sentences).collect();
+    let told = told.iter().map(|(label, text)| (label.as_str(), text.as_str()));
+    let all = document.resources.len().to_string();
+    let about = |labels: &[&str]| {
+        let count = labels.len().to_string();
+        if labels.len() <= NAMED_MAX {
+            return labels.join("; ");
+        }
+        words.fill("text", "treatments_of", &[("count", &count), ("all", &all)])
+    };
+    let merged = merge(told, words.get("sentence", "to"));
+    merged.into_iter().map(|merged| (about(&merged.about), merged.text)).collect()
 }
 
 /// Its levels, joined.
@@ -277,7 +292,11 @@ fn table_of_treatments(
         .filter(|name| *name != "server")
         .collect();
     let several = document.servers.len() > 1 || factors.is_empty();
-    let mut heads: Vec<String> = factors.iter().map(|factor| spoken(factor)).collect();
+    let head = |factor: &&str| match words.get("head", factor) {
+        "" => spoken(factor),
+        head => head.to_owned(),
+    };
+    let mut heads: Vec<String> = factors.iter().map(head).collect();
     heads.extend(several.then(|| words.get("head", "server").to_owned()));
     let row = |one: &Resources| {
         let level = |factor: &&str| Cell::name(one.levels.get(*factor).map_or("", String::as_str));
@@ -294,7 +313,9 @@ fn table_of_treatments(
 }
 
 fn quantity(value: Option<f64>) -> Cell {
-    value.map_or_else(Cell::empty, |value| Cell::number(number::rate(value)))
+    // below half of the last digit that is written it is nothing
+    let text = |value: f64| if value.abs() < 5e-4 { "0".to_owned() } else { number::rate(value) };
+    value.map_or_else(Cell::empty, |value| Cell::number(text(value)))
 }
 
 fn percent(value: Option<f64>) -> Cell {
