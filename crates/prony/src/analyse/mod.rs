@@ -14,9 +14,11 @@ mod axis;
 mod compare;
 mod conclude;
 mod point;
+mod resources;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
+pub use resources::{Grown, Limiting, Resources, grown, resources};
 
 use crate::{
     run::{Doubt, Fairness},

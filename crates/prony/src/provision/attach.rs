@@ -26,7 +26,7 @@ impl Running {
     /// [`Error::Login`] with the server's own words.
     pub fn attach(target: Target) -> Result<Self, Error> {
         let mut connection = log_in(&target)?;
-        let pid = if is_local(&target.address) { server_pid(&mut connection) } else { None };
+        let pid = process_of(&mut connection, &target);
         Ok(Self { target, pid })
     }
 
@@ -94,6 +94,12 @@ fn is_local(address: &Address) -> bool {
             host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
         }
     }
+}
+
+/// Process of the server at the other end of `connection` to `target`, where it runs on this machine and can be found.
+#[must_use]
+pub fn process_of(connection: &mut Connection, target: &Target) -> Option<u32> {
+    is_local(&target.address).then(|| server_pid(connection)).flatten()
 }
 
 /// From the file in which the server itself wrote it, if that process is a server: in a container the number is another.

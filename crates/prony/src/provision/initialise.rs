@@ -145,6 +145,7 @@ fn make(
         log: &log,
         socket: &directory.join("sock"),
         port: None,
+        administration: None,
         init_file: None,
     };
     let file = directory.join("my.cnf");

@@ -1,7 +1,7 @@
 //! Starts a server's program on a data directory that is ready, and waits until it answers.
 
 use super::{
-    Error, account,
+    Error, account, administration,
     confines::Confines,
     files::write_private,
     log,
@@ -109,12 +109,14 @@ impl Launch<'_> {
         let path = self.directory;
         let (data, log, init) = (path.join("data"), path.join("error.log"), path.join("init.sql"));
         let socket = socket_path(path);
+        let has_port = administration::has_port(self.software, self.settings);
         let options = OptionFile {
             directory: path,
             data: &data,
             log: &log,
             socket: &socket,
             port: Some(port),
+            administration: has_port.then(free_port).transpose()?,
             init_file: (!self.has_account).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");

@@ -5,6 +5,7 @@
 //! [`sweep`] removes what a killed Prony could not. Nothing is installed, and no server that was there before is touched.
 
 mod account;
+mod administration;
 mod attach;
 pub mod catalogue;
 mod confines;
@@ -34,7 +35,7 @@ mod topology;
 pub mod trampoline;
 mod work;
 
-pub use attach::{Running, log_in};
+pub use attach::{Running, log_in, process_of};
 pub use confines::{Confinement, Usage};
 pub use describe::{describe, pairs, status};
 pub use error::Error;

@@ -1,6 +1,6 @@
 //! The option file of a server that Prony starts: what keeps it apart from all others, and the study's settings.
 
-use super::{Error, software::Software};
+use super::{Error, administration, software::Software};
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 /// Settings that keep this server apart from others; a study cannot have them.
@@ -31,6 +31,8 @@ pub(super) struct OptionFile<'a> {
     pub(super) socket: &'a Path,
     /// Its port on 127.0.0.1; `None`: it does not listen on TCP.
     pub(super) port: Option<u16>,
+    /// The port that it keeps for administrators, if it has one.
+    pub(super) administration: Option<u16>,
     /// SQL that is executed before it takes connections.
     pub(super) init_file: Option<&'a Path>,
 }
@@ -69,6 +71,9 @@ impl OptionFile<'_> {
                 let _ = writeln!(text, "bind-address = 127.0.0.1\nport = {port}");
             }
             None => text.push_str("skip-networking\n"),
+        }
+        if let Some(port) = self.administration {
+            text.push_str(&administration::lines(software, port));
         }
         // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins wait for DNS.
         text.push_str("loose-mysqlx = OFF\nskip-name-resolve\n");

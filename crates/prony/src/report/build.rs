@@ -7,6 +7,7 @@ use super::{
     },
     group::groups,
     number::round,
+    resources,
     trials::trials,
     words::Words,
 };
@@ -79,6 +80,7 @@ const CURVE: &[f64] = &[
 #[must_use]
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
     let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
+    let (resources, waits_that_grew) = resources::build(record, &findings.axis, words);
     Document {
         format: FORMAT,
         prony_version: record.prony_version.clone(),
@@ -93,6 +95,8 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         comparisons: findings.comparisons.iter().map(comparison).collect(),
         trials: trials(record, words),
         points,
+        resources,
+        waits_that_grew,
     }
 }
 

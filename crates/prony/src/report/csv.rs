@@ -4,13 +4,17 @@
 //! `statements_per_second` and the latencies in ms (`mean`, `p50`, `p95`, `p99`, `p99.9`) the value and the ends of its
 //! 95 % interval, empty where nothing is known; `latency_max_ms`, `errors`, `error_share`, `server_cpu`, `client_cpu`,
 //! `offered`, `late`, `skipped`, `never_sent` (empty without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`,
-//! `connect_p50_ms`, `verdict`, `doubts` (joined by `; `).
+//! `connect_p50_ms`; of a transaction of all streams together: `server_cpu_us`, `client_cpu_us`, `context_switches`, `reads`,
+//! `written_kb`, `log_syncs`; `limited_by` (joined by `; `), `verdict`, `doubts` (joined by `; `).
 
-use super::document::{Document, Estimate, Point, Schedule};
+use super::{
+    document::{Document, Estimate, Point, Schedule},
+    resources::{Cost, Resources},
+};
 
 const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 22] = [
     "latency_max_ms",
     "errors",
     "error_share",
@@ -24,6 +28,13 @@ const OTHERS: [&str; 15] = [
     "service_p99_ms",
     "limit_seconds",
     "connect_p50_ms",
+    "server_cpu_us",
+    "client_cpu_us",
+    "context_switches",
+    "reads",
+    "written_kb",
+    "log_syncs",
+    "limited_by",
     "verdict",
     "doubts",
 ];
@@ -34,7 +45,7 @@ pub(super) fn render(document: &Document) -> String {
     let factors: Vec<&str> = factors.filter(|name| !matches!(*name, "server" | "connections")).collect();
     let mut text = line(heads(&factors));
     for point in &document.points {
-        text.push_str(&line(values(point, &factors)));
+        text.push_str(&line(values(point, resources(document, point), &factors)));
     }
     text
 }
@@ -50,7 +61,7 @@ fn heads(factors: &[&str]) -> Vec<String> {
     heads
 }
 
-fn values(point: &Point, factors: &[&str]) -> Vec<String> {
+fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec<String> {
     let mut values: Vec<String> =
         factors.iter().map(|&factor| point.levels.get(factor).cloned().unwrap_or_default()).collect();
     values.extend([
@@ -86,10 +97,31 @@ fn values(point: &Point, factors: &[&str]) -> Vec<String> {
         number(point.service_ms.get("p99").copied()),
         number(point.limit.as_ref().map(|limit| limit.seconds.value)),
         number(point.reconnecting.total_ms.get("p50").copied()),
+    ]);
+    let cost =
+        |value: fn(&Cost) -> Option<f64>| number(resources.and_then(|resources| value(&resources.cost)));
+    let limits = resources.map(|resources| resources.limited_by.as_slice()).unwrap_or_default();
+    values.extend([
+        cost(|cost| cost.server_cpu_us),
+        cost(|cost| cost.client_cpu_us),
+        cost(|cost| cost.context_switches),
+        cost(|cost| cost.reads),
+        cost(|cost| cost.written_kb),
+        cost(|cost| cost.log_syncs),
+        limits.iter().map(|limit| limit.name.as_str()).collect::<Vec<_>>().join("; "),
         point.verdict.clone(),
         doubts.join("; "),
     ]);
     values
+}
+
+/// Those of its treatment.
+fn resources<'a>(document: &'a Document, point: &Point) -> Option<&'a Resources> {
+    let is_own = |one: &&Resources| {
+        one.server == point.server
+            && one.levels.iter().all(|(factor, level)| point.levels.get(factor) == Some(level))
+    };
+    document.resources.iter().find(is_own)
 }
 
 fn ends(estimate: Option<&Estimate>) -> [String; 3] {

@@ -3,6 +3,7 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
+use super::resources::{Grown, Resources};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,6 +41,10 @@ pub struct Document {
     pub comparisons: Vec<Comparison>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
+    /// What each treatment took of machine and servers.
+    pub resources: Vec<Resources>,
+    /// Waits that grew with the load, of each ladder.
+    pub waits_that_grew: Vec<Grown>,
 }
 
 /// One execution of a study.

@@ -3,6 +3,7 @@
 use super::{
     detail::details,
     document::Document,
+    resources::{cost_table, evidence},
     table::{Layout, Remarks, Table, table},
     terminal::{notes, summary},
     words::Words,
@@ -39,6 +40,14 @@ pub(super) fn render(document: &Document, words: Words) -> String {
     text.push('\n');
     for (number, remark) in remarks.0.iter().enumerate() {
         let _ = writeln!(text, "- [{}] {}", number + 1, escaped(remark));
+    }
+    if let Some(table) = cost_table(document, false, words) {
+        let _ = writeln!(text, "\n## {}", escaped(&table.title));
+        put_table(&mut text, &table);
+        text.push('\n');
+        for (about, sentence) in evidence(document, words) {
+            let _ = writeln!(text, "- **{}**: {}", escaped(&about), escaped(&sentence));
+        }
     }
     for note in notes(document) {
         let _ = writeln!(text, "\n{}", words.get("text", note));

@@ -12,6 +12,7 @@ mod html;
 mod markdown;
 mod merge;
 pub(crate) mod number;
+mod resources;
 mod table;
 mod terminal;
 mod trials;

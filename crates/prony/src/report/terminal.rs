@@ -5,6 +5,7 @@ use super::{
     detail::details,
     document::{Document, Server},
     number,
+    resources::cost_table,
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
 };
@@ -42,6 +43,11 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
             text.push_str(&fit(&detail, &detail, options.colour, width));
             text.push('\n');
         }
+    }
+    if let Some(table) = cost_table(document, true, words) {
+        let _ = writeln!(text, "\n{}", table.title);
+        text.push_str(&fit(&table, &table, options.colour, width));
+        text.push('\n');
     }
     text.push('\n');
     for (number, remark) in remarks.0.iter().enumerate() {

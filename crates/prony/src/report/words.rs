@@ -439,6 +439,7 @@ mod tests {
             What::SendDelay { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
             What::Clock { cost_us: 1.0, service_us: 50.0 },
             What::Steal { processors: 0.5 },
+            What::Telemetry { processors: 0.02 },
         ];
         let words = Words::of(Language::Chinese);
         for what in some {

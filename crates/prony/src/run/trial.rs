@@ -4,7 +4,7 @@ use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
-    telemetry::{Node, Options, Reading, Sampler},
+    telemetry::{Beside, Node, Options},
 };
 use load::{
     Outcome, Spec, Stop,
@@ -12,7 +12,6 @@ use load::{
     spec::{Address, Stream, Target},
     statements_prepared,
 };
-use std::{sync::mpsc, time::Instant};
 
 /// What is seen when the load is over: reasons to doubt it, and how the server died, if it did.
 pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<String>) + 'a;
@@ -30,30 +29,20 @@ pub(super) fn carry_out(
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
     let spec = spec(plan, trial, targets);
-    let (sender, receiver) = mpsc::channel();
-    let mut prepared =
-        Some(Sampler::prepare(nodes, Options { every: plan.telemetry.every, all: plan.telemetry.all }));
-    let mut running = None;
+    let options = Options { every: plan.telemetry.every, all: plan.telemetry.all };
+    let mut beside = Beside::prepare(nodes, options);
     let mut told = Ok(());
     let result = load::run(&spec, stop, &mut |progress| {
         let event = match progress {
             load::Progress::Opening { .. } => return,
-            load::Progress::Started => {
-                let sender = sender.clone();
-                // a machine that cannot start one more thread will say so in the load itself
-                let on_reading = move |reading| drop(sender.send(reading));
-                let zero = Instant::now();
-                running = prepared.take().and_then(|sampler| sampler.start(zero, on_reading).ok());
-                return;
-            }
+            load::Progress::Started => return beside.begin(),
             load::Progress::Sample(sample) => Event::TrialSample { trial: number, sample },
         };
         if told.is_ok() {
             told = reader(&event);
         }
     });
-    drop((running, sender));
-    let readings: Vec<Reading> = receiver.iter().collect();
+    let readings = beside.end();
     told.map_err(Error::Reader)?;
     let (seen, died) = look();
     let outcome = match result {

@@ -15,6 +15,7 @@
 //!
 //! What counts is told per second (time in seconds per second: a share), what goes up and down as it is.
 
+mod beside;
 mod cost;
 mod counts;
 mod exporter;
@@ -25,6 +26,7 @@ mod sampler;
 mod sql;
 mod stored;
 
+pub use beside::Beside;
 pub use cost::{Cost, mean};
 pub use machine::ControlGroup;
 pub use sampler::{Running, Sampler};

@@ -340,7 +340,7 @@ fn reading(second: u32, dice: &mut Dice) -> Reading {
         ("node/server/process/memory_bytes", 432_000_000.0),
         ("node/server/process/threads", 24.0),
         ("node/server/log_syncs", 610.0),
-        ("node/server/status/Innodb_row_lock_waits", about(3.0, 1.0)),
+        ("node/server/status/Innodb_row_lock_waits", 3.0),
         ("client/cpu_user", about(0.3, 0.05)),
         ("client/cpu_system", 0.1),
         ("machine/context_switches", 41_000.0),

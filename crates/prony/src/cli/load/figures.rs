@@ -3,6 +3,7 @@
 use crate::{
     arrival,
     run::{self, Doubt, Fairness},
+    telemetry::{Cost, Reading},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use load::{
@@ -55,6 +56,8 @@ pub(super) struct Figures {
     pub(super) client_cpu_s: f64,
     /// CPU time of Prony for each statement, us.
     pub(super) client_cpu_us_per_statement: f64,
+    /// What one transaction costs; null: the server's process is not on this machine.
+    pub(super) cost: Option<CostFigures>,
     /// Share of a processor that each of Prony's threads used, 0 to 1.
     pub(super) client_threads_busy: Vec<f64>,
     /// Peak resident memory of Prony, bytes.
@@ -76,6 +79,41 @@ pub(super) struct DoubtFigure {
     pub(super) text: String,
     /// What it rests on; names end with units.
     figures: serde_json::Value,
+}
+
+/// What one transaction costs, all streams together; null: unknown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct CostFigures {
+    /// Processor time of the server, us.
+    pub(super) server_cpu_us: Option<f64>,
+    /// Of that, in the kernel.
+    pub(super) server_cpu_system_us: Option<f64>,
+    /// Processor time of Prony, us.
+    pub(super) client_cpu_us: Option<f64>,
+    /// Context switches of the server's threads.
+    pub(super) context_switches: Option<f64>,
+    /// Reads from disks, as InnoDB counts them.
+    pub(super) reads: Option<f64>,
+    /// Written to disks, kB.
+    pub(super) written_kb: Option<f64>,
+    /// Syncs of the log.
+    pub(super) log_syncs: Option<f64>,
+}
+
+impl CostFigures {
+    fn of(about: &Circumstances<'_>, outcome: &Outcome, transactions_per_second: f64) -> Option<Self> {
+        let from = about.spec.warm_up;
+        let cost = Cost::of(about.readings, (from, from + outcome.interval), transactions_per_second);
+        (cost != Cost::default()).then(|| Self {
+            server_cpu_us: cost.server_cpu_us(),
+            server_cpu_system_us: cost.server_cpu_system_us,
+            client_cpu_us: cost.client_cpu_us,
+            context_switches: cost.switches,
+            reads: cost.reads,
+            written_kb: cost.written_kb,
+            log_syncs: cost.log_syncs,
+        })
+    }
 }
 
 /// How exact the times are, and what of them is the client's own.
@@ -295,6 +333,8 @@ pub(super) struct Circumstances<'a> {
     pub(super) spec: &'a Spec,
     pub(super) clock: Duration,
     pub(super) doubts: Vec<Doubt>,
+    /// What was sampled beside it.
+    pub(super) readings: &'a [Reading],
 }
 
 impl Figures {
@@ -326,6 +366,7 @@ impl Figures {
             streams,
             client_cpu_s: cpu,
             client_cpu_us_per_statement: share(cpu * 1e6, statements as f64),
+            cost: CostFigures::of(about, outcome, share(transactions as f64, seconds)),
             client_threads_busy: client
                 .workers
                 .iter()

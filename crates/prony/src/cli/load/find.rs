@@ -155,7 +155,7 @@ impl Finder<'_> {
     fn offer(&self, spec: &Spec, title: String) -> Result<Outcome, Failure> {
         let names = [spec.streams[0].name.clone()];
         let mut live = Live::new(Some(spec.warm_up + spec.interval), &names).titled(title);
-        let outcome = offer(self.options, spec, self.stop, &mut live)?;
+        let outcome = offer(self.options, spec, self.stop, &mut live, &mut || ())?;
         if outcome.end == End::Interrupted {
             return Err(Failure::interrupted("interrupted: the search was not finished"));
         }

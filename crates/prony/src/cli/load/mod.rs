@@ -16,6 +16,7 @@ use super::{
 use crate::{
     provision::{self, Wants, target},
     run,
+    telemetry::{self, Beside},
 };
 use figures::{Circumstances, Figures};
 use live::Live;
@@ -29,15 +30,16 @@ const NO_SUCH_TABLE: &str = "(error 1146";
 #[expect(clippy::print_stderr, reason = "remarks before the load")]
 pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     let spec = options.spec()?;
-    for remark in check(&spec)? {
+    let (remarks, pid) = check(&spec)?;
+    for remark in remarks {
         eprintln!("remark: {remark}");
     }
     let stop = interrupt::stop_on_signals();
-    if options.find.find_rate { find::find(options, &spec, &stop) } else { once(options, &spec, &stop) }
+    if options.find.find_rate { find::find(options, &spec, &stop) } else { once(options, &spec, pid, &stop) }
 }
 
 #[expect(clippy::print_stdout, reason = "the command's result")]
-fn once(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> {
+fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Result<(), Failure> {
     let names: Vec<String> = spec.streams.iter().map(|stream| stream.name.clone()).collect();
     let limited = spec.streams.iter().all(|stream| stream.limit.is_some());
     let total = (!limited).then_some(spec.warm_up + spec.interval);
@@ -45,9 +47,19 @@ fn once(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> 
     let every = options.report_interval.map(|flag| flag.0);
     let mut live = live.reporting(every, options.json, names);
     let clock = run::clock_cost();
-    let outcome = offer(options, spec, stop, &mut live)?;
-    let doubts = run::doubts(spec, &outcome, &[], clock);
-    let about = Circumstances { server: target::shown(&spec.target), spec, clock, doubts };
+    // only of a server here is more to be known than what the load itself tells
+    let node = pid.map(|pid| run::node("server", &spec.target, Some(pid)));
+    let mut beside = node.map(|node| Beside::prepare(&[node], telemetry::Options::default()));
+    let mut begin = || {
+        if let Some(beside) = &mut beside {
+            beside.begin();
+        }
+    };
+    let outcome = offer(options, spec, stop, &mut live, &mut begin)?;
+    let readings = beside.map(Beside::end).unwrap_or_default();
+    let doubts = run::doubts(spec, &outcome, &readings, clock);
+    let about =
+        Circumstances { server: target::shown(&spec.target), spec, clock, doubts, readings: &readings };
     let figures = Figures::new(&outcome, &about);
     if options.json {
         println!("{}", serde_json::to_string_pretty(&figures).expect("figures are JSON"));
@@ -70,9 +82,20 @@ fn ended_in_an_outage(outcome: &Outcome) -> bool {
     outcome.streams.iter().any(|stream| stream.outages.last().is_some_and(|outage| !outage.recovered))
 }
 
-/// Carries one load out; one that the server made impossible is a failure with what to do about it.
-fn offer(options: &LoadOptions, spec: &Spec, stop: &Stop, live: &mut Live) -> Result<Outcome, Failure> {
-    let result = load::run(spec, stop, &mut |event| live.show(&event));
+/// Carries one load out; `begin` is called when it begins. One that the server made impossible is a failure with what to do about it.
+fn offer(
+    options: &LoadOptions,
+    spec: &Spec,
+    stop: &Stop,
+    live: &mut Live,
+    begin: &mut dyn FnMut(),
+) -> Result<Outcome, Failure> {
+    let result = load::run(spec, stop, &mut |event| {
+        if matches!(event, load::Progress::Started) {
+            begin();
+        }
+        live.show(&event);
+    });
     live.clear();
     let outcome = result.map_err(|error| match error {
         load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
@@ -94,8 +117,9 @@ fn with_hint(message: String, spec: &Spec) -> String {
     message
 }
 
-/// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load.
-fn check(spec: &Spec) -> Result<Vec<String>, Failure> {
+/// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load. Tells what to
+/// remark, and the server's process if it is here.
+fn check(spec: &Spec) -> Result<(Vec<String>, Option<u32>), Failure> {
     let cannot = |error: &dyn std::error::Error| Failure::cannot_begin(chain(error));
     let begun = std::time::Instant::now();
     let mut connection = provision::log_in(&spec.target).map_err(|error| cannot(&error))?;
@@ -104,7 +128,8 @@ fn check(spec: &Spec) -> Result<Vec<String>, Failure> {
     let wants = Wants { sources, ..run::wants(&spec.streams, &spec.target) };
     let mut remarks = provision::preflight(&mut connection, &wants).map_err(|error| cannot(&error))?;
     remarks.extend(ports::remark(spec, login));
-    Ok(remarks)
+    let pid = provision::process_of(&mut connection, &spec.target);
+    Ok((remarks, pid))
 }
 
 /// A load that ended at once, with what to do about it.

@@ -25,6 +25,7 @@ fn write(figures: &Figures, out: &mut String) -> Result {
         write_stream(stream, out)?;
     }
     write_client(figures, out)?;
+    write_cost(figures, out)?;
     writeln!(out, "verdict       {}", figures.verdict)?;
     for doubt in &figures.doubts {
         writeln!(out, "  {:12}{}", doubt.level, doubt.text)?;
@@ -183,6 +184,23 @@ fn write_connects(name: &str, connects: &ConnectFigures, out: &mut String) -> Re
         .filter_map(|(name, part)| Some(format!("{name} {:.3}", part.as_ref()?.mean_ms)))
         .collect();
     if parts.is_empty() { writeln!(out) } else { writeln!(out, ": {}", parts.join(", ")) }
+}
+
+fn write_cost(figures: &Figures, out: &mut String) -> Result {
+    let Some(cost) = &figures.cost else { return Ok(()) };
+    let parts = [
+        ("us of CPU of the server", cost.server_cpu_us, 1),
+        ("us of Prony's", cost.client_cpu_us, 1),
+        ("context switches", cost.context_switches, 2),
+        ("disk reads", cost.reads, 3),
+        ("kB written", cost.written_kb, 2),
+        ("log syncs", cost.log_syncs, 3),
+    ];
+    let known: Vec<String> = parts
+        .iter()
+        .filter_map(|(unit, value, digits)| Some(format!("{:.*} {unit}", *digits, (*value)?)))
+        .collect();
+    writeln!(out, "a transaction {}", known.join(", "))
 }
 
 fn write_client(figures: &Figures, out: &mut String) -> Result {

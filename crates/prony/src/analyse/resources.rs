@@ -1,0 +1,362 @@
+//! What a treatment took of machine and servers: what a transaction costs, where processors spent their time, what held it
+//! back, and which waits grew with the load.
+//!
+//! Only what was sampled within the measurement intervals counts. A limit is named where a figure shows it; where none does,
+//! none is named.
+
+use super::{Axis, AxisKind};
+use crate::{
+    plan::Treatment,
+    run::TrialOutcome,
+    store::RunRecord,
+    telemetry::{Cost, Reading, mean},
+};
+use load::sample::End;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, time::Duration};
+
+/// Share of the machine's processors above which they are the limit: queues for them are then ten times as long as at rest
+/// (1 / (1 - 0.9)).
+const PROCESSORS_BUSY: f64 = 0.9;
+/// The same for a disk, which does several things at once, so that being busy alone says less.
+const DISK_BUSY: f64 = 0.8;
+/// Share of the time that a control group may hold a server back before that is its limit.
+const THROTTLED: f64 = 0.05;
+/// Share of the connections' time that waiting for row locks may take.
+const ROW_LOCKS: f64 = 0.2;
+/// Share of table locks that may have to be waited for.
+const TABLE_LOCKS: f64 = 0.1;
+/// Share of the connections that may stand in one kind of waiting.
+const STATE: f64 = 0.3;
+/// A wait has grown with the load when a transaction has so many times as much of it as at the first rung.
+const GROWN: f64 = 1.5;
+/// Waits of a thousand transactions below which nobody cares.
+const GROWN_MIN: f64 = 1.0;
+/// Waits that are named for one ladder.
+const GROWN_NAMED: usize = 5;
+
+/// Counters that tell of waiting, or of work that more load should not make more of for a transaction.
+const WAITS: &[&str] = &[
+    "log_syncs",
+    "metric/lock_deadlocks",
+    "metric/lock_timeouts",
+    "process/read_bytes",
+    "process/switches_involuntary",
+    "process/switches_voluntary",
+    "status/Created_tmp_disk_tables",
+    "status/Innodb_buffer_pool_reads",
+    "status/Innodb_buffer_pool_wait_free",
+    "status/Innodb_deadlocks",
+    "status/Innodb_log_waits",
+    "status/Innodb_row_lock_time",
+    "status/Innodb_row_lock_waits",
+    "status/Opened_tables",
+    "status/Qcache_lowmem_prunes",
+    "status/Rpl_semi_sync_master_tx_wait_time",
+    "status/Rpl_semi_sync_source_tx_wait_time",
+    "status/Sort_merge_passes",
+    "status/Table_locks_waited",
+    "status/Table_open_cache_misses",
+    "status/Threads_created",
+    "status/wsrep_flow_control_paused_ns",
+    "status/wsrep_local_bf_aborts",
+];
+
+/// What a treatment took, all its streams and valid trials together.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Resources {
+    /// Index in the plan's treatments.
+    pub treatment: usize,
+    /// Trials used.
+    pub trials: u32,
+    /// Transactions per second of all streams together.
+    pub transactions_per_second: f64,
+    /// What one of them costs.
+    pub cost: Cost,
+    /// Time of the processors of the servers' machine by kind, `user`, `system`, `iowait`, `steal`, `idle`, in processors;
+    /// empty where it is not known.
+    pub processors: BTreeMap<String, f64>,
+    /// Means over the intervals by path.
+    pub means: BTreeMap<String, f64>,
+    /// What held it back, the surest first; empty: nothing that was sampled.
+    pub limits: Vec<Limiting>,
+}
+
+/// Something that held a treatment back, with the figures that show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Limiting {
+    /// A control group held the servers back.
+    Throttled {
+        /// Share of the time, 0 to 1; above 1 where several threads waited at once.
+        share: f64,
+    },
+    /// The processors of the servers' machine were busy.
+    Processors {
+        /// Share of them that was busy, 0 to 1.
+        share: f64,
+        /// Processors that the servers took.
+        servers: f64,
+        /// Processors that Prony took, if it ran on the same machine.
+        client: Option<f64>,
+    },
+    /// A disk was busy.
+    Disk {
+        /// Its name.
+        name: String,
+        /// Share of the time, 0 to 1.
+        share: f64,
+        /// Mean time of a read or write, ms.
+        wait_ms: f64,
+    },
+    /// Transactions waited for each other's rows.
+    RowLocks {
+        /// Share of the connections' time, 0 to 1.
+        share: f64,
+    },
+    /// Statements waited for whole tables.
+    TableLocks {
+        /// Share of the locks that had to be waited for, 0 to 1.
+        share: f64,
+    },
+    /// Connections stood in one kind of waiting, whenever they were looked at.
+    State {
+        /// As the server calls it.
+        state: String,
+        /// Share of the connections, 0 to 1.
+        share: f64,
+    },
+}
+
+/// A wait of which a transaction has more at the end of a ladder than at its beginning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Grown {
+    /// Indices in the plan's treatments of the first and the last rung.
+    pub rungs: (usize, usize),
+    /// Path of the counter without its server: `status/Innodb_row_lock_waits`.
+    pub counter: String,
+    /// Of a thousand transactions at the first rung.
+    pub first: f64,
+    /// Of a thousand transactions at the last one.
+    pub last: f64,
+}
+
+/// Of every treatment with at least one valid trial that was sampled, in the plan's order.
+#[must_use]
+pub fn resources(record: &RunRecord) -> Vec<Resources> {
+    (0..record.plan.treatments.len()).filter_map(|treatment| of_treatment(record, treatment)).collect()
+}
+
+fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
+    let from = record.plan.warm_up;
+    let (mut readings, mut rates) = (Vec::<Reading>::new(), Vec::new());
+    for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
+        let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
+        if outcome.end != End::Completed || outcome.interval.is_zero() {
+            continue;
+        }
+        let inside = trial.readings.iter().filter(|one| one.is_within(from, from + outcome.interval));
+        let before = readings.len();
+        readings.extend(inside.cloned());
+        if readings.len() > before {
+            let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
+            rates.push(transactions as f64 / outcome.interval.as_secs_f64());
+        }
+    }
+    if readings.is_empty() {
+        return None;
+    }
+    let all = (Duration::ZERO, Duration::MAX);
+    let rate = rates.iter().sum::<f64>() / rates.len() as f64;
+    let mut paths: Vec<&String> = readings.iter().flat_map(|reading| reading.values.keys()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let means: BTreeMap<String, f64> = paths
+        .into_iter()
+        .filter_map(|path| Some((path.clone(), mean(&readings, all, |reading| reading.value(path))?)))
+        .collect();
+    let view = View { means: &means, treatment: &record.plan.treatments[treatment] };
+    Some(Resources {
+        treatment,
+        trials: u32::try_from(rates.len()).unwrap_or(u32::MAX),
+        transactions_per_second: rate,
+        cost: Cost::of(&readings, all, rate),
+        processors: view.processors(),
+        limits: view.limits(),
+        means,
+    })
+}
+
+/// Means of a treatment, with what is read from them.
+struct View<'a> {
+    means: &'a BTreeMap<String, f64>,
+    treatment: &'a Treatment,
+}
+
+impl View<'_> {
+    fn value(&self, path: &str) -> Option<f64> {
+        self.means.get(path).copied()
+    }
+
+    /// Sum over all servers.
+    fn of_servers(&self, what: &str) -> Option<f64> {
+        of_servers(self.means, what)
+    }
+
+    /// Beginnings of the paths of the machines that servers run on: those that exporters told of, and this one if the
+    /// process of one is here.
+    fn machines(&self) -> Vec<String> {
+        let mut machines: Vec<String> = self
+            .means
+            .keys()
+            .filter_map(|path| path.strip_suffix("/machine/cpu_idle"))
+            .map(|node| format!("{node}/machine"))
+            .collect();
+        if self.is_local() {
+            machines.push("machine".to_owned());
+        }
+        machines
+    }
+
+    fn is_local(&self) -> bool {
+        self.of_servers("process/cpu_user").is_some()
+    }
+
+    fn processors(&self) -> BTreeMap<String, f64> {
+        let machines = self.machines();
+        let of = |kind: &str| {
+            let each = machines.iter().filter_map(|machine| self.value(&format!("{machine}/cpu_{kind}")));
+            each.reduce(|sum, one| sum + one)
+        };
+        ["user", "system", "iowait", "steal", "idle"]
+            .into_iter()
+            .filter_map(|kind| Some((kind.to_owned(), of(kind)?)))
+            .collect()
+    }
+
+    fn limits(&self) -> Vec<Limiting> {
+        let mut limits = Vec::new();
+        if let Some(share) = self.of_servers("group/throttled").filter(|share| *share > THROTTLED) {
+            limits.push(Limiting::Throttled { share });
+        }
+        limits.extend(self.busy_processors());
+        limits.extend(self.busy_disks());
+        let connections: u32 = self.treatment.streams.iter().map(|stream| stream.connections).sum();
+        let connections = f64::from(connections.max(1));
+        // the counter is in ms
+        let row_locks = self.of_servers("status/Innodb_row_lock_time").map(|ms| ms / 1e3 / connections);
+        if let Some(share) = row_locks.filter(|share| *share > ROW_LOCKS) {
+            limits.push(Limiting::RowLocks { share });
+        }
+        let waited = self.of_servers("status/Table_locks_waited").unwrap_or(0.0);
+        let at_once = self.of_servers("status/Table_locks_immediate").unwrap_or(0.0);
+        let share = waited / (waited + at_once).max(f64::MIN_POSITIVE);
+        if share > TABLE_LOCKS {
+            limits.push(Limiting::TableLocks { share });
+        }
+        limits.extend(self.standing(connections));
+        limits
+    }
+
+    fn busy_processors(&self) -> Option<Limiting> {
+        let processors = self.processors();
+        let all: f64 = processors.values().sum();
+        let at_rest = processors.get("idle")? + processors.get("iowait").copied().unwrap_or(0.0);
+        let share = 1.0 - at_rest / all;
+        let of = |what: &str| {
+            let system = self.of_servers(&format!("{what}/cpu_system"));
+            self.of_servers(&format!("{what}/cpu_user")).map(|user| user + system.unwrap_or(0.0))
+        };
+        let client =
+            self.value("client/cpu_user").map(|user| user + self.value("client/cpu_system").unwrap_or(0.0));
+        (share > PROCESSORS_BUSY).then(|| Limiting::Processors {
+            share,
+            servers: of("process").unwrap_or(0.0),
+            client: client.filter(|_| self.is_local()),
+        })
+    }
+
+    fn busy_disks(&self) -> Vec<Limiting> {
+        let machines = self.machines();
+        let disk =
+            |(path, share): (&String, &f64)| {
+                let whole = path.strip_suffix("/busy")?;
+                let (machine, name) = whole.split_once("/disk/")?;
+                let of = |what: &str| self.value(&format!("{whole}/{what}")).unwrap_or(0.0);
+                let requests = of("reads") + of("writes");
+                let wait_ms =
+                    (of("read_seconds") + of("write_seconds")) / requests.max(f64::MIN_POSITIVE) * 1e3;
+                (*share > DISK_BUSY && machines.iter().any(|known| known == machine))
+                    .then(|| Limiting::Disk { name: name.to_owned(), share: *share, wait_ms })
+            };
+        self.means.iter().filter_map(disk).collect()
+    }
+
+    /// What most connections wait for; where it is a lock that other figures tell of, it says which.
+    fn standing(&self, connections: f64) -> Option<Limiting> {
+        let mut states: BTreeMap<&str, f64> = BTreeMap::new();
+        for (path, count) in self.means {
+            if let Some((_, state)) = path.strip_prefix("node/").and_then(|rest| rest.split_once("/state/")) {
+                *states.entry(state).or_default() += count;
+            }
+        }
+        let waits = |state: &str| {
+            let lower = state.to_lowercase();
+            ["wait", "lock", "commit", "flush"].iter().any(|word| lower.contains(word)) && lower != "unlocked"
+        };
+        let (state, count) = states
+            .into_iter()
+            .filter(|(state, _)| waits(state))
+            .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        let share = (count / connections).min(1.0);
+        (share > STATE).then(|| Limiting::State { state: state.to_owned(), share })
+    }
+}
+
+fn of_servers(means: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
+    let is_of_server = |path: &str| {
+        path.strip_prefix("node/").and_then(|rest| rest.split_once('/')).is_some_and(|(_, rest)| rest == what)
+    };
+    means.iter().filter(|(path, _)| is_of_server(path)).map(|(_, value)| *value).reduce(|sum, one| sum + one)
+}
+
+/// The waits that grew most along each ladder of the run's axis.
+#[must_use]
+pub fn grown(record: &RunRecord, axis: &Axis, resources: &[Resources]) -> Vec<Grown> {
+    let Some(factor) = axis.factors.first().filter(|_| axis.kind != AxisKind::Names) else {
+        return Vec::new();
+    };
+    let mut ladders: Vec<(BTreeMap<String, String>, Vec<(f64, &Resources)>)> = Vec::new();
+    for one in resources {
+        let mut levels = record.plan.treatments[one.treatment].levels.clone();
+        let Some(rung) = levels.remove(factor).and_then(|level| level.parse::<f64>().ok()) else { continue };
+        match ladders.iter_mut().find(|(known, _)| *known == levels) {
+            Some((_, rungs)) => rungs.push((rung, one)),
+            None => ladders.push((levels, vec![(rung, one)])),
+        }
+    }
+    ladders.iter_mut().flat_map(|(_, rungs)| along(rungs)).collect()
+}
+
+fn along(rungs: &mut [(f64, &Resources)]) -> Vec<Grown> {
+    rungs.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let [(_, first), .., (_, last)] = rungs else { return Vec::new() };
+    let of = |resources: &Resources, what: &str| {
+        let value = of_servers(&resources.means, what)? * 1e3 / resources.transactions_per_second;
+        value.is_finite().then_some(value)
+    };
+    let mut grown: Vec<Grown> = WAITS
+        .iter()
+        .filter_map(|&counter| {
+            let (at_first, at_last) = (of(first, counter)?, of(last, counter)?);
+            let has_grown = at_last >= GROWN_MIN && at_last >= GROWN * at_first;
+            let rungs = (first.treatment, last.treatment);
+            has_grown.then(|| Grown { rungs, counter: counter.to_owned(), first: at_first, last: at_last })
+        })
+        .collect();
+    // what came from nothing grew most; beyond a thousandfold it does not matter how much
+    let growth = |grown: &Grown| grown.last / grown.first.max(grown.last / 1e3);
+    grown.sort_by(|one, other| growth(other).total_cmp(&growth(one)));
+    grown.truncate(GROWN_NAMED);
+    grown
+}

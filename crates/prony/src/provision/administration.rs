@@ -1,0 +1,26 @@
+//! A way into a server of Prony's own that its load cannot fill: the port that it keeps for administrators. Telemetry comes
+//! in there.
+
+use super::{settings::plain_name, software::Software};
+use std::collections::BTreeMap;
+
+/// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL from the version on
+/// that has one. A study that sets it itself has its way.
+pub(super) fn has_port(software: &Software, settings: &BTreeMap<String, String>) -> bool {
+    let value =
+        |name: &str| settings.iter().find(|(known, _)| plain_name(known) == name).map(|(_, value)| value);
+    if software.is_mariadb() {
+        let is_pool = value("thread_handling").is_some_and(|value| value.contains("pool"));
+        return is_pool && value("extra_port").is_none();
+    }
+    software.numbers() >= (8, 0, 14) && value("admin_address").is_none() && value("admin_port").is_none()
+}
+
+/// The lines of its option file for `port`.
+pub(super) fn lines(software: &Software, port: u16) -> String {
+    if software.is_mariadb() {
+        format!("extra_port = {port}\nextra_max_connections = 4\n")
+    } else {
+        format!("admin_address = 127.0.0.1\nadmin_port = {port}\n")
+    }
+}

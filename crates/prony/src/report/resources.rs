@@ -1,0 +1,323 @@
+//! What each treatment took of machine and servers: for programs, and as tables.
+
+use super::{
+    document::Document,
+    merge::merge,
+    number::{self, round},
+    table::{Cell, Table},
+    words::{Words, spoken},
+};
+use crate::{
+    analyse::{self, Axis, Limiting},
+    store::RunRecord,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Rows of a table that a terminal shows; longer ones are in the other formats.
+const ROWS_ON_TERMINAL: usize = 12;
+
+/// Treatments that are named where several have the same to tell; of more it is their number.
+const NAMED_MAX: usize = 4;
+
+/// What a treatment took, all its streams and valid trials together, within the measurement intervals.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Resources {
+    /// Level of each factor.
+    pub levels: BTreeMap<String, String>,
+    /// The server.
+    pub server: String,
+    /// Trials used.
+    pub trials: u32,
+    /// Transactions per second, all streams together.
+    pub transactions_per_second: f64,
+    /// What one transaction costs.
+    pub cost: Cost,
+    /// Processors of the servers' machine by what they did: `user`, `system`, `iowait`, `steal`, `idle`; empty: unknown.
+    pub processors: BTreeMap<String, f64>,
+    /// What held it back; empty: nothing that was sampled.
+    pub limited_by: Vec<LimitedBy>,
+    /// Means of everything that was sampled, by path; rates per second.
+    pub means: BTreeMap<String, f64>,
+}
+
+/// What one transaction costs; null: unknown.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Cost {
+    /// Processor time of the servers, us.
+    pub server_cpu_us: Option<f64>,
+    /// Of that, in the kernel.
+    pub server_cpu_system_us: Option<f64>,
+    /// Processor time of Prony, us.
+    pub client_cpu_us: Option<f64>,
+    /// Context switches of the servers' threads.
+    pub context_switches: Option<f64>,
+    /// Of these, those where a thread had to give way.
+    pub context_switches_involuntary: Option<f64>,
+    /// Reads from disks, as InnoDB counts them.
+    pub reads: Option<f64>,
+    /// Written to disks, kB.
+    pub written_kb: Option<f64>,
+    /// Syncs of the log.
+    pub log_syncs: Option<f64>,
+}
+
+/// Something that held a treatment back.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LimitedBy {
+    /// `throttled`, `processors`, `disk`, `row_locks`, `table_locks`, `state`.
+    pub kind: String,
+    /// In a word.
+    pub name: String,
+    /// The evidence, in words.
+    pub text: String,
+}
+
+/// A wait of which a transaction has more at the end of a ladder than at its beginning.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Grown {
+    /// Index in `resources` of the first rung.
+    pub first: usize,
+    /// Index in `resources` of the last rung.
+    pub last: usize,
+    /// The counter, as the server calls it.
+    pub counter: String,
+    /// Of a thousand transactions at the first rung.
+    pub at_first: f64,
+    /// Of a thousand transactions at the last one.
+    pub at_last: f64,
+}
+
+/// Both parts of the document.
+pub(super) fn build(record: &RunRecord, axis: &Axis, words: Words) -> (Vec<Resources>, Vec<Grown>) {
+    let all = analyse::resources(record);
+    let place = |treatment: usize| all.iter().position(|one| one.treatment == treatment);
+    let grown = analyse::grown(record, axis, &all)
+        .into_iter()
+        .filter_map(|grown| {
+            Some(Grown {
+                first: place(grown.rungs.0)?,
+                last: place(grown.rungs.1)?,
+                counter: grown.counter,
+                at_first: round(grown.first),
+                at_last: round(grown.last),
+            })
+        })
+        .collect();
+    (all.iter().map(|one| resources(record, one, words)).collect(), grown)
+}
+
+fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Resources {
+    let treatment = &record.plan.treatments[one.treatment];
+    let rounded = |values: &BTreeMap<String, f64>| -> BTreeMap<String, f64> {
+        values.iter().map(|(name, value)| (name.clone(), round(*value))).collect()
+    };
+    let cost = &one.cost;
+    let each = |value: Option<f64>| value.map(round);
+    Resources {
+        levels: treatment.levels.clone(),
+        server: record.plan.servers[treatment.server].name.clone(),
+        trials: one.trials,
+        transactions_per_second: round(one.transactions_per_second),
+        cost: Cost {
+            server_cpu_us: each(cost.server_cpu_us()),
+            server_cpu_system_us: each(cost.server_cpu_system_us),
+            client_cpu_us: each(cost.client_cpu_us),
+            context_switches: each(cost.switches),
+            context_switches_involuntary: each(cost.switches_involuntary),
+            reads: each(cost.reads),
+            written_kb: each(cost.written_kb),
+            log_syncs: each(cost.log_syncs),
+        },
+        processors: rounded(&one.processors),
+        limited_by: one.limits.iter().map(|limit| limited_by(limit, words)).collect(),
+        means: rounded(&one.means),
+    }
+}
+
+fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
+    let percent = |share: &f64| number::percent(share * 100.0);
+    let (kind, name, places): (&str, Option<&str>, Vec<(&str, String)>) = match limit {
+        Limiting::Throttled { share } => ("throttled", None, vec![("percent", percent(share))]),
+        Limiting::Processors { share, servers, client } => {
+            let kind = if client.is_some() { "processors" } else { "processors_elsewhere" };
+            let client = number::ratio(client.unwrap_or(0.0));
+            let places =
+                vec![("percent", percent(share)), ("servers", number::ratio(*servers)), ("client", client)];
+            (kind, None, places)
+        }
+        Limiting::Disk { name, share, wait_ms } => {
+            let places = vec![
+                ("percent", percent(share)),
+                ("disk", name.clone()),
+                ("wait", number::milliseconds(*wait_ms)),
+            ];
+            ("disk", Some(name), places)
+        }
+        Limiting::RowLocks { share } => ("row_locks", None, vec![("percent", percent(share))]),
+        Limiting::TableLocks { share } => ("table_locks", None, vec![("percent", percent(share))]),
+        Limiting::State { state, share } => {
+            ("state", Some(state), vec![("percent", percent(share)), ("state", state.clone())])
+        }
+    };
+    let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
+    let kind_name = kind.trim_end_matches("_elsewhere");
+    let word = words.get("limit", &format!("{kind_name}_name"));
+    LimitedBy {
+        kind: kind_name.to_owned(),
+        name: name.map_or_else(|| word.to_owned(), |name| format!("{word}{name}")),
+        text: words.fill("limit", kind, &places),
+    }
+}
+
+/// What a transaction costs; `None` where nothing is known, or, on a terminal, where it would be too long.
+pub(super) fn cost_table(document: &Document, on_terminal: bool, words: Words) -> Option<Table> {
+    let all = &document.resources;
+    if all.is_empty() || (on_terminal && all.len() > ROWS_ON_TERMINAL) {
+        return None;
+    }
+    let columns: [(&str, fn(&Resources) -> Option<f64>); 6] = [
+        ("server_cpu_us", |one| one.cost.server_cpu_us),
+        ("client_cpu_us", |one| one.cost.client_cpu_us),
+        ("switches", |one| one.cost.context_switches),
+        ("reads", |one| one.cost.reads),
+        ("written_kb", |one| one.cost.written_kb),
+        ("syncs", |one| one.cost.log_syncs),
+    ];
+    let columns: Vec<_> =
+        columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some())).collect();
+    let is_limited = all.iter().any(|one| !one.limited_by.is_empty());
+    let mut table = table_of_treatments(document, "cost", words, |one| {
+        let mut cells: Vec<Cell> = columns.iter().map(|(_, value)| quantity(value(one))).collect();
+        let names: Vec<&str> = one.limited_by.iter().map(|limit| limit.name.as_str()).collect();
+        cells.extend(is_limited.then(|| Cell::name(&names.join(", "))));
+        cells
+    });
+    table.heads.extend(columns.iter().map(|(name, _)| words.get("head", name).to_owned()));
+    table.heads.extend(is_limited.then(|| words.get("head", "limited_by").to_owned()));
+    Some(table)
+}
+
+/// Tables for those who look closer: what the processors did, which waits grew.
+pub(super) fn closer(document: &Document, words: Words) -> Vec<Table> {
+    [processors(document, words), grown(document, words)].into_iter().flatten().collect()
+}
+
+fn processors(document: &Document, words: Words) -> Option<Table> {
+    const KINDS: [&str; 5] = ["user", "system", "iowait", "steal", "idle"];
+    if document.resources.iter().all(|one| one.processors.is_empty()) {
+        return None;
+    }
+    let mut table = table_of_treatments(document, "processors", words, |one| {
+        let all: f64 = one.processors.values().sum();
+        let share = |kind: &str| one.processors.get(kind).map(|value| value / all * 100.0);
+        let mut cells: Vec<Cell> = KINDS.iter().map(|kind| percent(share(kind))).collect();
+        for name in ["machine/run_queue", "machine/context_switches", "client/telemetry_cpu"] {
+            let scale = if name.ends_with("_cpu") { 100.0 } else { 1.0 };
+            cells.push(quantity(one.means.get(name).map(|value| value * scale)));
+        }
+        cells
+    });
+    let heads = KINDS.iter().copied().chain(["run_queue", "switches_per_second", "telemetry_cpu"]);
+    table.heads.extend(heads.map(|kind| words.get("head", kind).to_owned()));
+    Some(table)
+}
+
+fn grown(document: &Document, words: Words) -> Option<Table> {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let row = |grown: &Grown| {
+        let (first, last) = (&document.resources[grown.first], &document.resources[grown.last]);
+        vec![
+            Cell::name(&label(first, document)),
+            Cell::name(&label(last, document)),
+            Cell::name(&name(&grown.counter)),
+            quantity(Some(grown.at_first)),
+            quantity(Some(grown.at_last)),
+        ]
+    };
+    let rows: Vec<_> = document.waits_that_grew.iter().map(row).collect();
+    let heads = ["from", "up_to", "counter", "at_first", "at_last"];
+    (!rows.is_empty()).then(|| Table {
+        title: words.get("text", "grown").to_owned(),
+        heads: heads.iter().map(|head| words.get("head", head).to_owned()).collect(),
+        rows,
+    })
+}
+
+/// What held treatments back, with the evidence: which ones, and the sentence.
+pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String)> {
+    let sentences = |one: &Resources| {
+        let label = label(one, document);
+        one.limited_by.iter().map(move |limit| (label.clone(), limit.text.clone())).collect::<Vec<_>>()
+    };
+    let told: Vec<(String, String)> = document.resources.iter().flat_map(sentences).collect();
+    let told = told.iter().map(|(label, text)| (label.as_str(), text.as_str()));
+    let all = document.resources.len().to_string();
+    let about = |labels: &[&str]| {
+        let count = labels.len().to_string();
+        if labels.len() <= NAMED_MAX {
+            return labels.join("; ");
+        }
+        words.fill("text", "treatments_of", &[("count", &count), ("all", &all)])
+    };
+    let merged = merge(told, words.get("sentence", "to"));
+    merged.into_iter().map(|merged| (about(&merged.about), merged.text)).collect()
+}
+
+/// Its levels, joined.
+fn label(one: &Resources, document: &Document) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    if document.servers.len() > 1 {
+        parts.push(&one.server);
+    }
+    for factor in document.run.factors.iter().filter(|factor| factor.name != "server") {
+        parts.extend(one.levels.get(&factor.name).map(String::as_str));
+    }
+    if parts.is_empty() { one.server.clone() } else { parts.join(", ") }
+}
+
+/// A row for each treatment, its levels first.
+fn table_of_treatments(
+    document: &Document,
+    title: &str,
+    words: Words,
+    cells: impl Fn(&Resources) -> Vec<Cell>,
+) -> Table {
+    let factors: Vec<&str> = document
+        .run
+        .factors
+        .iter()
+        .map(|factor| factor.name.as_str())
+        .filter(|name| *name != "server")
+        .collect();
+    let several = document.servers.len() > 1 || factors.is_empty();
+    let head = |factor: &&str| match words.get("head", factor) {
+        "" => spoken(factor),
+        head => head.to_owned(),
+    };
+    let mut heads: Vec<String> = factors.iter().map(head).collect();
+    heads.extend(several.then(|| words.get("head", "server").to_owned()));
+    let row = |one: &Resources| {
+        let level = |factor: &&str| Cell::name(one.levels.get(*factor).map_or("", String::as_str));
+        let mut row: Vec<Cell> = factors.iter().map(level).collect();
+        row.extend(several.then(|| Cell::name(&one.server)));
+        row.extend(cells(one));
+        row
+    };
+    Table {
+        title: words.get("text", title).to_owned(),
+        heads,
+        rows: document.resources.iter().map(row).collect(),
+    }
+}
+
+fn quantity(value: Option<f64>) -> Cell {
+    // below half of the last digit that is written it is nothing
+    let text = |value: f64| if value.abs() < 5e-4 { "0".to_owned() } else { number::rate(value) };
+    value.map_or_else(Cell::empty, |value| Cell::number(text(value)))
+}
+
+fn percent(value: Option<f64>) -> Cell {
+    value.map_or_else(Cell::empty, |value| Cell::number(number::percent(value)))
+}
