@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod cli;
 pub mod dataset;
 pub mod doctor;
+pub mod foreign;
 pub mod plan;
 pub mod provision;
 pub mod report;

@@ -20,6 +20,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("doctor", &["telemetry"]),
     ("run", &["plan", "provision", "dataset", "telemetry", "workload"]),
     ("store", &["plan", "run", "provision", "telemetry"]),
+    ("foreign", &["plan", "run", "store", "study"]),
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
     ("report", &["store", "analyse", "plan", "run", "telemetry", "provision", "arrival"]),
     (
@@ -37,6 +38,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "doctor",
             "run",
             "store",
+            "foreign",
             "analyse",
             "report",
         ],

@@ -13,10 +13,12 @@
 mod axis;
 mod compare;
 mod conclude;
+mod history;
 mod point;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
+pub use history::{Change, History, Place, Series, Value};
 
 use crate::{
     run::{Doubt, Fairness},
