@@ -9,6 +9,7 @@ pub mod cli;
 pub mod dataset;
 pub mod doctor;
 pub mod network;
+pub mod foreign;
 pub mod plan;
 pub mod provision;
 pub mod report;

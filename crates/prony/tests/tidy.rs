@@ -21,6 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("doctor", &["telemetry"]),
     ("run", &["network", "plan", "provision", "dataset", "telemetry", "workload"]),
     ("store", &["network", "plan", "run", "provision", "telemetry"]),
+    ("foreign", &["plan", "run", "store", "study"]),
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
     ("report", &["network", "store", "analyse", "plan", "run", "telemetry", "provision", "arrival"]),
     (
@@ -39,6 +40,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "doctor",
             "run",
             "store",
+            "foreign",
             "analyse",
             "report",
         ],

@@ -13,12 +13,14 @@
 mod axis;
 mod compare;
 mod conclude;
+mod history;
 mod point;
 mod resources;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
 pub use resources::{Grown, Limiting, Resources, grown, resources};
+pub use history::{Change, History, Place, Series, Value};
 
 use crate::{
     run::{Doubt, Fairness},

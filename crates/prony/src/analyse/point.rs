@@ -158,8 +158,22 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
     }
     for (measured, sorted) in measured.iter_mut().zip(&sorted) {
         estimate(measured, sorted);
+        take_what_was_told(measured, sorted);
     }
     measured
+}
+
+/// Another tool's figures, where there is no distribution to read them from. They have no interval, and those of two trials cannot be
+/// made one.
+fn take_what_was_told(measured: &mut Measured, sorted: &Sorted<'_>) {
+    let [used] = &sorted.used[..] else { return };
+    for (name, &value) in &used.trial.told {
+        if name == "max" {
+            measured.point.latency_max_ms = measured.point.latency_max_ms.max(value);
+        } else {
+            measured.point.latency_ms.entry(name.clone()).or_insert_with(|| Estimate::bare(value, LEVEL, 1));
+        }
+    }
 }
 
 fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {

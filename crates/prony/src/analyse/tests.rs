@@ -76,6 +76,7 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
             TrialRecord {
                 trial: *trial,
                 started: jiff::Timestamp::UNIX_EPOCH,
+                told: BTreeMap::new(),
                 outcome: TrialOutcome::Measured { outcome: Box::new(outcome), doubts: Vec::new() },
                 samples: Vec::new(),
                 readings: vec![Reading {

@@ -2,6 +2,7 @@
 
 use super::{
     flags::{ServerFlags, WorkloadFlags},
+    keep::{DeleteOptions, ExportOptions, HistoryOptions, ImportOptions, LabelOptions, NoteOptions},
     load::LoadOptions,
 };
 use crate::report::{Format, Language};
@@ -45,6 +46,18 @@ pub(super) enum Command {
     Cleanup(Box<CleanupOptions>),
     /// Print the report of a run that is in the store, or write it to a file
     Report(ReportOptions),
+    /// Follow a study over its runs, and find where it changed
+    History(HistoryOptions),
+    /// Give a run labels, by which it can be named
+    Label(LabelOptions),
+    /// Write something down about a run
+    Note(NoteOptions),
+    /// Throw runs away
+    Delete(DeleteOptions),
+    /// Write a run to one file
+    Export(ExportOptions),
+    /// Take runs out of files or other stores
+    Import(ImportOptions),
     /// List runs, studies, workloads or servers
     List(ListOptions),
     /// Get servers of any version, start and stop them
@@ -292,9 +305,9 @@ pub(super) struct CleanupOptions {
     prony report 12 --format html --write pool.html\n  \
     prony report --format csv > points.csv")]
 pub(super) struct ReportOptions {
-    /// Number of the run (`prony list runs`) [default: the latest]
+    /// A number (`prony list runs`), `last`, a label or the name of a study [default: the latest run]
     #[arg(value_name = "RUN")]
-    pub(super) run: Option<i64>,
+    pub(super) run: Option<String>,
     /// What to make
     #[arg(long, default_value = "terminal", value_parser = formats())]
     pub(super) format: Format,
@@ -317,8 +330,29 @@ pub(super) struct ListOptions {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Of runs: only those of this study
+    #[arg(long, value_name = "NAME")]
+    pub(super) study: Option<String>,
+    /// Of runs: only those with this label
+    #[arg(long, value_name = "LABEL")]
+    pub(super) label: Option<String>,
+    /// Of runs: only those with a server whose name, product or version begins like this
+    #[arg(long, value_name = "TEXT")]
+    pub(super) server: Option<String>,
+    /// Of runs: only those that began at this time or later: 2026-11-21, or 2026-11-21T18:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) since: Option<jiff::Timestamp>,
+    /// Of runs: only those that began before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) until: Option<jiff::Timestamp>,
     #[command(flatten)]
     pub(super) store: StoreOptions,
+}
+
+/// A day (its beginning, UTC) or a moment.
+fn time(text: &str) -> Result<jiff::Timestamp, String> {
+    let moment = text.parse().or_else(|_| format!("{text}T00:00Z").parse());
+    moment.map_err(|_| format!("`{text}` is no time; write 2026-11-21, or 2026-11-21T18:00Z"))
 }
 
 /// What can be listed.

@@ -48,12 +48,34 @@ pub(super) type Listing = (Vec<&'static str>, Vec<Vec<Cell>>, Value);
 
 fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     let store = open_store(&options.store)?;
-    let runs = store.list().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let failed = |error| Failure::cannot_begin(chain(&error));
+    let mut runs = store.list().map_err(failed)?;
+    runs.retain(|run| {
+        options.study.as_ref().is_none_or(|study| run.name == *study)
+            && options.label.as_ref().is_none_or(|label| run.labels.contains(label))
+            && options.since.is_none_or(|since| run.started >= since)
+            && options.until.is_none_or(|until| run.started < until)
+    });
+    if let Some(wanted) = &options.server {
+        let mut kept = Vec::new();
+        for run in runs {
+            if store
+                .servers_of(run.id)
+                .map_err(failed)?
+                .iter()
+                .any(|server| server.starts_with(wanted.as_str()))
+            {
+                kept.push(run);
+            }
+        }
+        runs = kept;
+    }
     let rows = runs.iter().map(|run| {
-        let state = match (run.is_complete(), run.finished) {
-            (true, _) => "complete",
-            (false, Some(_)) => "broken off",
-            (false, None) => "killed or still running",
+        let state = match (run.is_complete(), run.finished, run.process) {
+            (true, ..) => "complete".to_owned(),
+            (false, _, Some(pid)) => format!("running (process {pid})"),
+            (false, Some(_), None) => "broken off".to_owned(),
+            (false, None, None) => "killed".to_owned(),
         };
         vec![
             Cell::new(run.id).set_alignment(CellAlignment::Right),
@@ -61,10 +83,11 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
             Cell::new(&run.name),
             Cell::new(format!("{} of {}", run.trials_done(), run.trials_planned)),
             Cell::new(state),
+            Cell::new(run.labels.join(" ")),
             Cell::new(&run.title),
         ]
     });
-    let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "TITLE"];
+    let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "LABELS", "TITLE"];
     Ok((header, rows.collect(), serde_json::to_value(&runs).expect("runs are JSON")))
 }
 

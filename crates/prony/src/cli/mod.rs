@@ -9,6 +9,7 @@ mod doctor;
 mod failure;
 mod flags;
 mod interrupt;
+mod keep;
 mod list;
 mod load;
 mod prepare;
@@ -55,6 +56,12 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Prepare(options) => prepare::prepare(&options),
         Command::Cleanup(options) => prepare::cleanup(&options),
         Command::Report(options) => report::report(&options),
+        Command::Label(options) => keep::label(&options),
+        Command::Note(options) => keep::note(&options),
+        Command::Delete(options) => keep::delete(&options),
+        Command::Export(options) => keep::export(&options),
+        Command::Import(options) => keep::import(&options),
+        Command::History(options) => keep::history(&options),
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),

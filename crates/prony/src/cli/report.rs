@@ -3,6 +3,7 @@
 use super::{
     arguments::{ReportOptions, StoreOptions},
     failure::{Failure, chain},
+    keep,
     run::colour,
 };
 use crate::{
@@ -18,13 +19,7 @@ const WIDTH: u16 = 100;
 pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
     let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
-    let id = match options.run {
-        Some(id) => id,
-        None => store.latest().map_err(failed)?.ok_or_else(|| {
-            let path = store.path().display();
-            Failure::cannot_begin(format!("there is no run in {path} yet; `prony run quickstart` makes one"))
-        })?,
-    };
+    let id = keep::run_named(&store, options.run.as_deref())?;
     let record = store.run(id).map_err(failed)?;
     let findings = analyse::analyse(&record);
     let look = match options.write {

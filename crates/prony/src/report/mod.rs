@@ -8,6 +8,7 @@ mod csv;
 mod detail;
 mod document;
 mod group;
+pub mod history;
 mod html;
 mod markdown;
 mod merge;

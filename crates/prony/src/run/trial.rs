@@ -4,7 +4,7 @@ use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
-    telemetry::{Beside, Node, Options},
+    telemetry::{Beside, Node, Options, Reading},
 };
 use load::{
     Outcome, Spec, Stop,

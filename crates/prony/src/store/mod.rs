@@ -36,7 +36,7 @@ use record::{Begun, Took};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -276,7 +276,7 @@ impl Store {
         };
         let number = i64::from(number);
         let parts = [
-            (Kind::Trial, state, codec::pack(&Begun { trial, started })),
+            (Kind::Trial, state, codec::pack(&Begun { trial, started, told: BTreeMap::new() })),
             (Kind::Outcome, 0, codec::pack(outcome)),
             (Kind::Samples, 0, samples.finish()),
             (Kind::Readings, 0, codec::pack_rows(&readings)),

@@ -118,6 +118,19 @@ impl Store {
             .ok_or_else(|| Error::NoRunNamed { name: name.to_owned(), path: self.path.clone() })
     }
 
+    /// Names, products and versions of a run's servers, for looking runs up.
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub fn servers_of(&self, id: i64) -> Result<Vec<String>, Error> {
+        let mut words: Vec<String> = self.plan(id)?.servers.into_iter().map(|server| server.name).collect();
+        for ServerRecord { description, .. } in self.servers(id)?.into_values() {
+            let name = format!("{}-{}", description.product, description.version);
+            words.extend([name, description.product, description.version]);
+        }
+        Ok(words)
+    }
+
     /// The single part of a kind.
     fn only<T: DeserializeOwned>(&self, id: i64, kind: Kind) -> Result<T, Error> {
         let found = parts::read(&self.connection, &self.path, id, kind)?;
@@ -182,12 +195,13 @@ struct Packed {
 
 impl Packed {
     fn unpacked(&self) -> Result<TrialRecord, codec::Damage> {
-        let Begun { trial, started } = codec::unpack(&self.begun)?;
+        let Begun { trial, started, told } = codec::unpack(&self.begun)?;
         let within =
             |what: &'static str| move |damage| format!("{} of trial {}: {damage}", what, trial.number);
         Ok(TrialRecord {
             trial,
             started,
+            told,
             outcome: codec::unpack(&self.outcome).map_err(within("outcome"))?,
             samples: seconds::unpack_samples(&self.samples).map_err(within("samples"))?,
             readings: codec::unpack_rows(&self.readings).map_err(within("readings"))?,

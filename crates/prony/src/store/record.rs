@@ -86,6 +86,9 @@ pub struct TrialRecord {
     pub started: jiff::Timestamp,
     /// What came of it.
     pub outcome: TrialOutcome,
+    /// Response times in ms that another tool told without their distribution, by name (`mean`, `p95`, `max`).
+    #[serde(default)]
+    pub told: BTreeMap<String, f64>,
     /// Seconds of its streams, warm-up included.
     pub samples: Vec<Sample>,
     /// Seconds of machine and server.
@@ -97,6 +100,8 @@ pub struct TrialRecord {
 pub(super) struct Begun {
     pub(super) trial: Trial,
     pub(super) started: jiff::Timestamp,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) told: BTreeMap<String, f64>,
 }
 
 /// How long loading data took, as it is kept.

@@ -1,7 +1,15 @@
 //! Runs from one store into another. A file with one run is a store with one run: it has the same format, checksums and compression,
 //! and may be of any older format. A run keeps its global name, so none comes twice.
 
-use super::{Store, error::Error, parts, schema};
+use super::{
+    Store, TrialRecord, codec,
+    error::Error,
+    parts::{self, FAILED, Kind, Part},
+    record::Begun,
+    schema,
+    seconds::PackedSamples,
+};
+use crate::{plan::Plan, run::TrialOutcome, telemetry::Machine};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use std::{
     fs,
@@ -70,6 +78,34 @@ impl Store {
             *here = id;
         }
         Ok(transfer)
+    }
+
+    /// Keeps a run that another program measured.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is kept.
+    pub fn add(&mut self, origin: &str, plan: &Plan, trials: &[TrialRecord]) -> Result<i64, Error> {
+        let id = self.begin_of(origin, plan, &Machine::default())?;
+        let mut parts = Vec::new();
+        for trial in trials {
+            let number = i64::from(trial.trial.number);
+            let mut samples = PackedSamples::default();
+            trial.samples.iter().for_each(|sample| samples.push(sample));
+            let TrialRecord { trial, started, told, outcome, readings, .. } = trial;
+            let begun = Begun { trial: *trial, started: *started, told: told.clone() };
+            let state = if matches!(outcome, TrialOutcome::Failed(_)) { FAILED } else { 0 };
+            parts.extend([
+                Part { kind: Kind::Trial, number, place: state, bytes: codec::pack(&begun) },
+                Part { kind: Kind::Outcome, number, place: 0, bytes: codec::pack(outcome) },
+                Part { kind: Kind::Samples, number, place: 0, bytes: samples.finish() },
+                Part { kind: Kind::Readings, number, place: 0, bytes: codec::pack_rows(readings) },
+            ]);
+        }
+        self.write_run(id, |transaction| {
+            parts.iter().try_for_each(|part| parts::put(transaction, id, part))
+        })?;
+        self.finish(id)?;
+        Ok(id)
     }
 
     /// Copies runs of another file of the same format, and returns their numbers here.

@@ -1,0 +1,157 @@
+//! Runs of one study over time: one series for each point and metric, and where it changed.
+//!
+//! Changes are looked for in logarithms: what differs between nights and versions differs by a share. Each series is judged by
+//! itself ([`stats::change_points`], E-divisive); a run of which nothing is known at a point is left out of its series.
+
+use super::{Findings, analyse};
+use crate::store::RunRecord;
+use serde::Serialize;
+use stats::{Estimate, change_points};
+use std::collections::BTreeMap;
+
+/// Risk of calling a change in a series that has none.
+const SIGNIFICANCE: f64 = 0.01;
+/// Shuffles are drawn from this seed, so that the same history always has the same changes.
+const SEED: u64 = 42;
+
+/// Runs of one study, the oldest first.
+#[derive(Debug, Clone, Serialize)]
+pub struct History {
+    /// Version of this form: 1.
+    pub format: u32,
+    /// Name of the study.
+    pub study: String,
+    /// The runs in the order of their beginning.
+    pub runs: Vec<Place>,
+    /// One for each point and metric.
+    pub series: Vec<Series>,
+}
+
+/// One run of a history.
+#[derive(Debug, Clone, Serialize)]
+pub struct Place {
+    /// Number in the store.
+    pub run: i64,
+    /// When it began, UTC.
+    pub started: jiff::Timestamp,
+    /// Names that people gave it.
+    pub labels: Vec<String>,
+    /// What people wrote down about it.
+    pub note: String,
+    /// Version of each server, by name.
+    pub versions: BTreeMap<String, String>,
+}
+
+/// One metric of one point over all runs that have it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Series {
+    /// Name of the server.
+    pub server: String,
+    /// Levels of the point.
+    pub levels: BTreeMap<String, String>,
+    /// `throughput` (transactions per second), or `p50`, `p95`, `p99` (response time, ms).
+    pub metric: String,
+    /// What was measured, in the order of the runs.
+    pub values: Vec<Value>,
+    /// Where it changed.
+    pub changes: Vec<Change>,
+}
+
+/// What one run measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Value {
+    /// Index in [`History::runs`].
+    pub place: usize,
+    /// The figure.
+    pub estimate: Estimate,
+}
+
+/// A level that changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Change {
+    /// Index in [`History::runs`] of the first run of the new level.
+    pub place: usize,
+    /// The same of the last run of the old one: the cause lies between the two.
+    pub after: usize,
+    /// Middle of the old level.
+    pub before_value: f64,
+    /// Middle of the new one.
+    pub after_value: f64,
+    /// Probability of a change as clear in a history without any.
+    pub p_value: f64,
+}
+
+impl Change {
+    /// The new level less the old one, as a share of the old one.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.after_value / self.before_value - 1.0
+    }
+}
+
+impl History {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(study: &str) -> Self {
+        Self { format: 1, study: study.to_owned(), runs: Vec::new(), series: Vec::new() }
+    }
+
+    /// Adds a run that began after those that are in; only the metrics that are asked for.
+    pub fn push(&mut self, record: &RunRecord, metrics: &[String]) {
+        let place = self.runs.len();
+        let versions = record.servers.iter().filter_map(|(number, server)| {
+            Some((record.plan.servers.get(*number)?.name.clone(), server.description.version.clone()))
+        });
+        self.runs.push(Place {
+            run: record.id,
+            started: record.started,
+            labels: record.labels.clone(),
+            note: record.note.clone(),
+            versions: versions.collect(),
+        });
+        let Findings { points, .. } = analyse(record);
+        for point in points {
+            let found = metrics.iter().filter_map(|metric| {
+                let estimate = match metric.as_str() {
+                    "throughput" => point.throughput,
+                    metric => *point.latency_ms.get(metric)?,
+                };
+                (estimate.value > 0.0 && estimate.value.is_finite()).then(|| (metric.clone(), estimate))
+            });
+            for (metric, estimate) in found {
+                let is_same = |series: &&mut Series| {
+                    series.metric == metric && series.server == point.server && series.levels == point.levels
+                };
+                let value = Value { place, estimate };
+                match self.series.iter_mut().find(is_same) {
+                    Some(series) => series.values.push(value),
+                    None => self.series.push(Series {
+                        server: point.server.clone(),
+                        levels: point.levels.clone(),
+                        metric,
+                        values: vec![value],
+                        changes: Vec::new(),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Looks for changes in all series.
+    pub fn find_changes(&mut self) {
+        for series in &mut self.series {
+            let logs: Vec<f64> = series.values.iter().map(|value| value.estimate.value.ln()).collect();
+            let place = |index: usize| series.values[index].place;
+            series.changes = change_points(&logs, SIGNIFICANCE, SEED)
+                .into_iter()
+                .map(|change| Change {
+                    place: place(change.index),
+                    after: place(change.index - 1),
+                    before_value: change.before.exp(),
+                    after_value: change.after.exp(),
+                    p_value: change.p_value,
+                })
+                .collect();
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! `prony label`, `note`, `delete`, `export`, `import`, `history`: what people do with runs that are kept.
+
+use super::{
+    arguments::StoreOptions,
+    failure::{Failure, chain},
+    report::{open_store, print, write},
+};
+use crate::{
+    analyse::History,
+    foreign::{self, Known, Tool},
+    report::{self, Language},
+    store::{self, RunSummary, Store},
+};
+use clap::{Args, ValueEnum};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+};
+
+/// The word for any run, in help texts.
+const RUN: &str = "RUN";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  prony label last nightly\n  prony label 12 v2.1 release\n  prony label nightly --remove nightly\n\n\
+    A run can then be named by its label: prony report nightly. Of several with the same label, the last one is meant."
+)]
+pub(super) struct LabelOptions {
+    /// A number, `last`, a label or the name of a study
+    #[arg(value_name = RUN)]
+    run: String,
+    /// Labels to add; without any, its labels are printed
+    #[arg(value_name = "LABEL")]
+    labels: Vec<String>,
+    /// A label to take away; may be repeated
+    #[arg(long, value_name = "LABEL")]
+    remove: Vec<String>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony note last 'new kernel, mitigations off'\n  prony note last")]
+pub(super) struct NoteOptions {
+    /// A number, `last`, a label or the name of a study
+    #[arg(value_name = RUN)]
+    run: String,
+    /// What to write down in place of what is there; without it, the note is printed
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony delete 12\n  prony delete 3 4 5 --yes")]
+pub(super) struct DeleteOptions {
+    /// Numbers, `last`, labels or names of studies (of each, the last run)
+    #[arg(value_name = RUN, required = true)]
+    runs: Vec<String>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n\n\
+    The file has a format version, checksums and no passwords. `prony import` takes it into another store.")]
+pub(super) struct ExportOptions {
+    /// A number, `last`, a label or the name of a study
+    #[arg(value_name = RUN)]
+    run: String,
+    /// The file [default: prony-STUDY-RUN.prony in this directory]
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony import nightly.prony\n  prony import /mnt/other/prony.sqlite\n  \
+    prony import sysbench old.txt --server old --workload oltp_read_write\n  prony import mysqlslap slap.csv --study slap\n\n\
+    A run that is in this store already is not taken a second time. What another tool's output does not say stays unknown.")]
+pub(super) struct ImportOptions {
+    /// Files that `prony export` wrote, or other stores: all runs of them are taken. With `sysbench` or `mysqlslap` before them:
+    /// their output, all files as one run; `-`: stdin
+    #[arg(value_name = "[sysbench|mysqlslap] FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Of another tool's output: name of the server [default: the file's name]; may be repeated, once for each file
+    #[arg(long, value_name = "NAME")]
+    server: Vec<String>,
+    /// Of another tool's output: what was run
+    #[arg(long, value_name = "NAME")]
+    workload: Option<String>,
+    /// Of another tool's output: connections, where it does not say them
+    #[arg(long, value_name = "N")]
+    connections: Option<u32>,
+    /// Of another tool's output: name of the run's study [default: the tool's name]
+    #[arg(long, value_name = "NAME")]
+    study: Option<String>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format html --write history.html\n\n\
+    Changes are found by E-divisive, each series by itself; fewer than ten runs have none."
+)]
+pub(super) struct HistoryOptions {
+    /// Name of the study, as `prony list runs` shows it
+    #[arg(value_name = "STUDY")]
+    study: String,
+    /// Only runs with this label
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+    /// Only the last N runs
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    last: usize,
+    /// What is followed; may be repeated
+    #[arg(long = "metric", value_name = "NAME", default_values = ["throughput", "p99"],
+          value_parser = ["throughput", "mean", "p50", "p95", "p99", "p99.9"])]
+    metrics: Vec<String>,
+    /// What to make
+    #[arg(long, value_enum, default_value_t = HistoryFormat::Terminal)]
+    format: HistoryFormat,
+    /// Language: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    language: Language,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// What a history is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HistoryFormat {
+    Terminal,
+    Html,
+    Markdown,
+    Json,
+}
+
+fn failed(error: store::Error) -> Failure {
+    Failure::cannot_begin(chain(&error))
+}
+
+/// The run that is meant; the last one where none is named.
+pub(super) fn run_named(store: &Store, name: Option<&str>) -> Result<i64, Failure> {
+    match name {
+        Some(name) => store.find(name).map_err(failed),
+        None => store.latest().map_err(failed)?.ok_or_else(|| {
+            let path = store.path().display();
+            Failure::cannot_begin(format!("there is no run in {path} yet; `prony run quickstart` makes one"))
+        }),
+    }
+}
+
+pub(super) fn label(options: &LabelOptions) -> Result<(), Failure> {
+    let mut store = open_store(&options.store)?;
+    let id = run_named(&store, Some(&options.run))?;
+    let labels = store.label(id, &options.labels, &options.remove).map_err(failed)?;
+    print(&format!(
+        "run {id}: {}\n",
+        if labels.is_empty() { "no label".to_owned() } else { labels.join(" ") }
+    ))
+}
+
+pub(super) fn note(options: &NoteOptions) -> Result<(), Failure> {
+    let mut store = open_store(&options.store)?;
+    let id = run_named(&store, Some(&options.run))?;
+    match &options.text {
+        Some(text) => store.annotate(id, text).map_err(failed),
+        None => print(&format!("{}\n", store.summary(id).map_err(failed)?.note)),
+    }
+}
+
+pub(super) fn delete(options: &DeleteOptions) -> Result<(), Failure> {
+    let mut store = open_store(&options.store)?;
+    let ids = options.runs.iter().map(|name| run_named(&store, Some(name))).collect::<Result<Vec<_>, _>>()?;
+    for id in ids {
+        let run = store.summary(id).map_err(failed)?;
+        if options.yes || confirmed(&run)? {
+            store.delete(id).map_err(failed)?;
+            print(&format!("run {id} deleted\n"))?;
+        } else {
+            print(&format!("run {id} kept\n"))?;
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "a question to the user")]
+fn confirmed(run: &RunSummary) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::cannot_begin(format!(
+            "nobody can be asked whether run {} may be deleted; add --yes",
+            run.id
+        )));
+    }
+    let begun = run.started.strftime("%Y-%m-%d %H:%M UTC");
+    eprint!("delete run {} of {} ({begun}, {} trials)? [y/N] ", run.id, run.name, run.trials_done());
+    // a question that cannot be shown is answered with no
+    let _ = io::stderr().flush();
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
+    let store = open_store(&options.store)?;
+    let id = run_named(&store, Some(&options.run))?;
+    let name = store.summary(id).map_err(failed)?.name;
+    let path = options.write.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{name}-{id}.prony")));
+    store.export(id, &path).map_err(failed)?;
+    print(&format!("run {id} of {name}: {}\n", path.display()))
+}
+
+pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
+    let first = options.files.first().filter(|first| !first.exists());
+    let tool = first.and_then(|first| Tool::ALL.into_iter().find(|(name, _)| first.as_os_str() == *name));
+    if let Some((_, tool)) = tool {
+        return import_output(options, tool, &options.files[1..]);
+    }
+    let mut store = open_store(&options.store)?;
+    for file in &options.files {
+        let transfer = store.take(file).map_err(failed)?;
+        let mut text = String::new();
+        for (there, here) in &transfer.taken {
+            text.push_str(&format!("{}: run {there} is run {here} here\n", file.display()));
+        }
+        for (there, here) in &transfer.known {
+            text.push_str(&format!("{}: run {there} has been here before, as run {here}\n", file.display()));
+        }
+        if text.is_empty() {
+            text = format!("{}: there is no run in it\n", file.display());
+        }
+        print(&text)?;
+    }
+    Ok(())
+}
+
+/// Other tools' output, all files as one run.
+fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Result<(), Failure> {
+    if files.is_empty() {
+        return Err(Failure::cannot_begin(format!("name the files with the output of {}", tool.name())));
+    }
+    if options.server.len() > 1 && options.server.len() != files.len() {
+        let words = format!(
+            "{} files and {} servers: say --server once, or once for each file",
+            files.len(),
+            options.server.len()
+        );
+        return Err(Failure::cannot_begin(words));
+    }
+    let mut texts = Vec::new();
+    for (place, file) in files.iter().enumerate() {
+        let text = if file.as_os_str() == "-" {
+            io::read_to_string(io::stdin())
+        } else {
+            std::fs::read_to_string(file)
+        };
+        let text =
+            text.map_err(|error| Failure::cannot_begin(format!("cannot read {}: {error}", file.display())))?;
+        let named = options.server.get(place).or(options.server.first());
+        let server = named.cloned().or_else(|| Some(file.file_stem()?.to_string_lossy().into_owned()));
+        texts.push((
+            text,
+            Known { server, workload: options.workload.clone(), connections: options.connections },
+        ));
+    }
+    let name = options.study.clone().unwrap_or_else(|| tool.name().to_owned());
+    let results = foreign::read(tool, &name, &texts).map_err(|(place, error)| {
+        Failure::cannot_begin(format!("{}: {}", files[place].display(), chain(&error)))
+    })?;
+    let mut store = open_store(&options.store)?;
+    let id = store.add(tool.name(), &results.plan, &results.trials).map_err(failed)?;
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    store.annotate(id, &format!("read from {}", names.join(", "))).map_err(failed)?;
+    print(&format!("run {id} of {name}: {} results; `prony report {id}` shows them\n", results.trials.len()))
+}
+
+pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
+    let store = open_store(&options.store)?;
+    let mut runs = store.list().map_err(failed)?;
+    let is_labelled =
+        |run: &RunSummary| options.label.as_ref().is_none_or(|label| run.labels.contains(label));
+    runs.retain(|run| run.name == options.study && run.trials_measured > 0 && is_labelled(run));
+    if runs.is_empty() {
+        let label =
+            options.label.as_ref().map(|label| format!(" with the label {label}")).unwrap_or_default();
+        return Err(Failure::cannot_begin(format!(
+            "there is no run of {}{label} with a result in {}; `prony list runs` shows those that are there",
+            options.study,
+            store.path().display()
+        )));
+    }
+    runs.sort_by_key(|run| run.started);
+    let mut history = History::new(&options.study);
+    for run in &runs[runs.len().saturating_sub(options.last.max(1))..] {
+        history.push(&store.run(run.id).map_err(failed)?, &options.metrics);
+    }
+    history.find_changes();
+    let text = match options.format {
+        HistoryFormat::Terminal => report::history::terminal(&history, options.language),
+        HistoryFormat::Markdown => report::history::markdown(&history, options.language),
+        HistoryFormat::Html => report::history::html(&history, options.language)
+            .map_err(|error| Failure::failed(chain(&error)))?,
+        HistoryFormat::Json => serde_json::to_string_pretty(&history).expect("a history is JSON") + "\n",
+    };
+    match &options.write {
+        Some(path) => write(path, &text),
+        None => print(&text),
+    }
+}
