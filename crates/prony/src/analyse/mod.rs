@@ -13,13 +13,15 @@
 mod axis;
 mod compare;
 mod conclude;
+mod following;
 mod point;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
+pub use following::as_one;
 
 use crate::{
-    run::{Doubt, Fairness},
+    run::{Doubt, Fairness, Following},
     store::RunRecord,
 };
 use load::sample::{Connects, Schedule};
@@ -118,6 +120,8 @@ pub struct Point {
     pub fairness: Option<Fairness>,
     /// Connections that finished nothing, in the trial where they were most.
     pub starved: u64,
+    /// How members followed, all trials together; `None`: one server alone.
+    pub following: Option<Following>,
     /// Errors by code, all trials together.
     pub errors: BTreeMap<u16, u64>,
     /// Errors per transaction tried, 0 to 1.
