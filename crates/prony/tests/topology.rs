@@ -11,19 +11,24 @@ use prony::{
     provision::{Error, Group, Places, Provisioner, directly},
 };
 use std::{
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
     time::Duration,
 };
 use support::server::processes_of;
 
 const WAIT: Duration = Duration::from_secs(60);
 
-fn bring_up(state: &Path, product: &str, version: &str, topology: Topology) -> Result<Group, Error> {
+fn provisioner(state: &Path) -> Provisioner {
     let places = Places { state: state.to_owned(), ..Places::of_user().expect("a home") };
-    let provisioner = Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")));
+    Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")))
+}
+
+fn bring_up(state: &Path, product: &str, version: &str, topology: Topology) -> Result<Group, Error> {
     let source = ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) };
     let plan = ServerPlan { topology, ..ServerPlan::new("tested", source) };
-    provisioner.bring_up_group(&plan, 0, &mut directly, &mut |_| ())
+    provisioner(state).bring_up_group(&plan, 0, &mut directly, &mut |_| ())
 }
 
 fn replicas(count: u32, wait_point: Option<Option<WaitPoint>>) -> Topology {
@@ -61,7 +66,7 @@ fn try_group(state: &Path, group: Group) {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), group.servers().count(), "{ids:?}");
-    let health = group.health().expect("an answer").expect("several servers");
+    let health = group.watch().health().expect("an answer").expect("several servers");
     assert_eq!(health.faults, []);
     drop(primary);
     group.stop().expect("stopped");
@@ -73,7 +78,8 @@ fn a_replica_has_what_its_primary_has_committed_and_a_fall_back_is_seen() {
     let state = tempfile::tempdir().expect("a directory");
     let topology = replicas(1, Some(Some(WaitPoint::AfterSync)));
     let group = bring_up(state.path(), "mariadb", "10.11", topology).expect("a group");
-    let semi_sync = || group.health().expect("an answer").expect("two servers").semi_sync.expect("counters");
+    let semi_sync =
+        || group.watch().health().expect("an answer").expect("two servers").semi_sync.expect("counters");
     let mut primary = open(group.primary());
     assert_eq!(value(&mut primary, "SELECT @@rpl_semi_sync_master_wait_point"), "AFTER_SYNC");
     primary.query("CREATE TABLE s (a INT)").expect("a table");
@@ -84,7 +90,7 @@ fn a_replica_has_what_its_primary_has_committed_and_a_fall_back_is_seen() {
     primary.query("INSERT INTO s VALUES (1)").expect("a row, late");
     let after = semi_sync();
     assert!(!after.is_on && after.unacknowledged > 0, "{after:?}");
-    let faults = group.health().expect("an answer").expect("two servers").faults;
+    let faults = group.watch().health().expect("an answer").expect("two servers").faults;
     assert_eq!(faults.len(), 1, "{faults:?}");
     replica.query("START SLAVE").expect("started");
     group.wait_until_equal(WAIT, &Stop::default()).expect("equal again");
@@ -94,17 +100,151 @@ fn a_replica_has_what_its_primary_has_committed_and_a_fall_back_is_seen() {
 }
 
 #[test]
-#[ignore = "long: fetches galera-4, starts a cluster"]
-fn a_galera_cluster_takes_writes_at_each_node() {
-    for version in ["10.11", "10.5", "11.4", "11.8", "10.2", "10.1"] {
+#[ignore = "long: fetches every server of the catalogue, starts two of each"]
+fn every_version_replicates_as_it_can() {
+    let after_commit = Some(Some(WaitPoint::AfterCommit));
+    let after_sync = Some(Some(WaitPoint::AfterSync));
+    let asynchronous = ["mysql-5.7", "mariadb-10.1", "mariadb-10.2"];
+    let all = [
+        ("mysql-5.5", after_commit),
+        ("mysql-5.6.14", after_commit),
+        ("mysql-8.0", after_sync),
+        ("mysql-9.7", after_sync),
+        ("mariadb-10.5", after_sync),
+        ("mariadb-10.11", after_sync),
+        ("mariadb-11.4", after_sync),
+        ("mariadb-11.8", after_sync),
+    ];
+    for (name, wait_point) in asynchronous.map(|name| (name, None)).into_iter().chain(all) {
+        let (product, version) = name.split_once('-').expect("a version");
         let state = tempfile::tempdir().expect("a directory");
         let began = std::time::Instant::now();
-        match bring_up(state.path(), "mariadb", version, Topology::Galera { nodes: 2 }) {
-            Ok(group) => {
-                println!("{version}: {:?}", began.elapsed());
-                try_group(state.path(), group);
-            }
-            Err(error) => println!("{version}: {error}"),
-        }
+        let group = bring_up(state.path(), product, version, replicas(1, wait_point));
+        try_group(state.path(), group.unwrap_or_else(|error| panic!("{name}: {error}")));
+        println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
     }
+    for name in asynchronous {
+        let (product, version) = name.split_once('-').expect("a version");
+        let state = tempfile::tempdir().expect("a directory");
+        let error = bring_up(state.path(), product, version, replicas(1, after_sync)).unwrap_err();
+        assert!(error.to_string().contains("its package lacks"), "{name}: {error}");
+    }
+}
+
+#[test]
+#[ignore = "long: fetches every MariaDB of the catalogue and Galera, starts clusters"]
+fn every_mariadb_is_a_cluster_that_takes_writes_and_can_be_restarted() {
+    for version in ["10.1", "10.2", "10.5", "10.11", "11.4", "11.8"] {
+        let state = tempfile::tempdir().expect("a directory");
+        let began = std::time::Instant::now();
+        let group = bring_up(state.path(), "mariadb", version, Topology::Galera { nodes: 2 });
+        let mut group = group.unwrap_or_else(|error| panic!("{version}: {error}"));
+        assert!(provisioner(state.path()).restart_group(&mut group, &mut |_| ()).expect("restarted"));
+        try_group(state.path(), group);
+        println!("{version}: {:.1} s", began.elapsed().as_secs_f64());
+    }
+}
+
+/// What a run tells of its trials, with the study's own words.
+fn run(home: &Path, study: &str) -> serde_json::Value {
+    let file = home.join("study.toml");
+    std::fs::write(&file, study).expect("written");
+    let prony = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(arguments).current_dir(home).env("XDG_STATE_HOME", home.join("state"));
+        command.env("XDG_DATA_HOME", home.join("data")).output().expect("prony starts")
+    };
+    let output = prony(&["run", "study.toml"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = prony(&["report", "--format", "json"]);
+    serde_json::from_slice(&report.stdout).expect("a report in JSON")
+}
+
+/// A stream to the primary and one to all; how far the replica is behind is measured with them.
+#[test]
+fn a_study_says_how_far_a_replica_is_behind() {
+    let home = tempfile::tempdir().expect("a directory");
+    let report = run(
+        home.path(),
+        r#"
+[server.a]
+product = "mariadb"
+version = "10.11"
+topology = { replicas = 1, replication = "after-commit" }
+[data]
+rows = 500
+[[stream]]
+name = "writes"
+workload = "oltp_update_non_index"
+connections = 2
+[[stream]]
+name = "reads"
+workload = "oltp_point_select"
+connections = 4
+to = "all"
+[measure]
+warm_up = "200ms"
+interval = "1500ms"
+repeats = 1
+"#,
+    );
+    let point = &report["points"][0];
+    let following = &point["following"];
+    let lag = following["members"][0]["lag_ms"]["p50"].as_f64().expect("a lag");
+    assert!(lag > 0.0, "{following}");
+    assert!(following["members"][0]["drain_s"].as_f64().is_some(), "{following}");
+    assert!(following["semi_sync"]["acknowledged"].as_u64() > Some(0), "{following}");
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    assert_eq!(report["points"][1]["errors"], serde_json::json!({}));
+    assert_eq!(processes_of(home.path()), [""; 0]);
+}
+
+#[test]
+#[ignore = "long: fetches galera-4; a run with a replica and a cluster is killed and goes on"]
+fn a_killed_run_leaves_no_server_of_any_topology_and_goes_on() {
+    let home = tempfile::tempdir().expect("a directory");
+    let study = r#"
+[server.replica]
+product = "mariadb"
+version = "10.11"
+topology = { replicas = 1, replication = "after-sync" }
+[server.cluster]
+product = "mariadb"
+version = "10.11"
+topology = { galera = 2 }
+[data]
+rows = 500
+[[stream]]
+workload = "oltp_update_non_index"
+connections = 2
+[measure]
+warm_up = "100ms"
+interval = "1s"
+repeats = 3
+"#;
+    std::fs::write(home.path().join("study.toml"), study).expect("written");
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(arguments).current_dir(home.path()).env("XDG_STATE_HOME", home.path().join("state"));
+        command.env("XDG_DATA_HOME", home.path().join("data"));
+        command
+    };
+    let mut child =
+        command(&["run", "study.toml"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("1/6")), "a trial ends");
+    let running = processes_of(home.path()).len();
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(running >= 4, "{running} servers");
+    let begun = std::time::Instant::now();
+    while !processes_of(home.path()).is_empty() {
+        assert!(begun.elapsed() < WAIT, "{:?}", processes_of(home.path()));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let resumed = command(&["run", "study.toml", "--resume"]).output().expect("starts");
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    let instances = home.path().join("state/prony/instances");
+    assert_eq!(std::fs::read_dir(instances).into_iter().flatten().count(), 0, "swept");
+    assert_eq!(processes_of(home.path()), [""; 0]);
 }

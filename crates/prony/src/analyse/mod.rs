@@ -13,17 +13,19 @@
 mod axis;
 mod compare;
 mod conclude;
+mod following;
 mod history;
 mod point;
 mod resources;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
-pub use resources::{Grown, Limiting, Resources, grown, resources};
+pub use following::as_one;
 pub use history::{Change, History, Place, Series, Value};
+pub use resources::{Grown, Limiting, Resources, grown, resources};
 
 use crate::{
-    run::{Doubt, Fairness},
+    run::{Doubt, Fairness, Following},
     store::RunRecord,
 };
 use load::sample::{Connects, Schedule};
@@ -122,6 +124,8 @@ pub struct Point {
     pub fairness: Option<Fairness>,
     /// Connections that finished nothing, in the trial where they were most.
     pub starved: u64,
+    /// How members followed, all trials together; `None`: one server alone.
+    pub following: Option<Following>,
     /// Errors by code, all trials together.
     pub errors: BTreeMap<u16, u64>,
     /// Errors per transaction tried, 0 to 1.

@@ -1,8 +1,8 @@
 //! Trials of one treatment become a point.
 
-use super::{LEVEL, Limited, Point, STREAM, validity};
+use super::{LEVEL, Limited, Point, STREAM, following, validity};
 use crate::{
-    run::{Doubt, Fairness, TrialOutcome},
+    run::{Doubt, Fairness, Following, TrialOutcome},
     store::{RunRecord, TrialRecord},
     telemetry::Reading,
 };
@@ -124,6 +124,13 @@ impl Used<'_> {
         self.stream.active_time(self.outcome.interval)
     }
 
+    fn following(&self) -> Option<&Following> {
+        match &self.trial.outcome {
+            TrialOutcome::Measured { following, .. } => following.as_deref(),
+            TrialOutcome::Failed(_) => None,
+        }
+    }
+
     fn is_overloaded(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.id() == "overloaded")
     }
@@ -182,7 +189,7 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
         let reason = match &trial.outcome {
             TrialOutcome::Failed(reason) => reason.clone(),
-            TrialOutcome::Measured { outcome, doubts } => match &outcome.end {
+            TrialOutcome::Measured { outcome, doubts, .. } => match &outcome.end {
                 End::Completed => match outcome.streams.get(stream) {
                     Some(told) if !told.active_time(outcome.interval).is_zero() => {
                         if let Some(reason) = validity::reason_against(record, trial) {
@@ -284,6 +291,7 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
         reconnecting: connects(used.iter().map(|used| &used.stream.reconnecting)),
         outages: outages(used),
         fairness: fairness(used),
+        following: following::together(used.iter().filter_map(|used| used.following())),
         starved: used.iter().map(|used| starved(used.stream)).max().unwrap_or(0),
         error_share: failed as f64 / (failed + all.transactions.count).max(1) as f64,
         errors,

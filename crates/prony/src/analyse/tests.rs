@@ -77,7 +77,11 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
                 trial: *trial,
                 started: jiff::Timestamp::UNIX_EPOCH,
                 told: BTreeMap::new(),
-                outcome: TrialOutcome::Measured { outcome: Box::new(outcome), doubts: Vec::new() },
+                outcome: TrialOutcome::Measured {
+                    outcome: Box::new(outcome),
+                    doubts: Vec::new(),
+                    following: None,
+                },
                 samples: Vec::new(),
                 readings: vec![Reading {
                     at: Duration::from_secs(1),
@@ -237,7 +241,7 @@ fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
     let point_of_first = record.trials[0].trial.treatment;
     record.trials[0].outcome = TrialOutcome::Failed("the server went away".to_owned());
     let treatment = record.trials[1].trial.treatment;
-    if let TrialOutcome::Measured { outcome, doubts } = &mut record.trials[1].outcome {
+    if let TrialOutcome::Measured { outcome, doubts, .. } = &mut record.trials[1].outcome {
         let stream = &mut outcome.streams[0];
         let count = stream.transactions.count;
         stream.errors.push(ErrorCount {

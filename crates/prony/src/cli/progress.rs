@@ -190,7 +190,7 @@ impl RunProgress {
         self.bar.inc(1);
         let figures = match outcome {
             TrialOutcome::Failed(reason) => format!("FAILED: {reason}"),
-            TrialOutcome::Measured { outcome, doubts } => {
+            TrialOutcome::Measured { outcome, doubts, .. } => {
                 let seconds = outcome.interval.as_secs_f64();
                 let tally = &outcome.streams[0].transactions;
                 let rate = if seconds > 0.0 { tally.count as f64 / seconds } else { 0.0 };

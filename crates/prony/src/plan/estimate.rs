@@ -71,16 +71,19 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
         plan.treatments.iter().map(|treatment| (treatment.server, treatment.data)).collect();
     pairs.sort_unstable();
     pairs.dedup();
-    let rows: u64 = pairs.iter().map(|&(_, data)| row_count(&plan.data_sets[data])).sum();
+    let nodes = |server: usize| u64::from(plan.servers[server].topology.servers());
+    let rows: u64 =
+        pairs.iter().map(|&(server, data)| row_count(&plan.data_sets[data]) * nodes(server)).sum();
     let own_rows: u64 = pairs
         .iter()
         .filter(|(server, _)| own(server))
-        .map(|&(_, data)| row_count(&plan.data_sets[data]))
+        .map(|&(server, data)| row_count(&plan.data_sets[data]) * nodes(server))
         .sum();
     let servers: Vec<usize> = (0..plan.servers.len()).filter(|server| own(server)).collect();
-    let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
+    let count: u32 = servers.iter().map(|&server| plan.servers[server].topology.servers()).sum();
     let connections_max = (0..plan.treatments.len()).map(connections).max().unwrap_or(0);
-    let pools: u64 = servers.iter().map(|&server| buffer_pool_bytes(&plan.servers[server].settings)).sum();
+    let pools: u64 =
+        servers.iter().map(|&server| buffer_pool_bytes(&plan.servers[server].settings) * nodes(server)).sum();
     Estimate {
         time: trials + SERVER_START * (count + restarts) + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND),
         trials,

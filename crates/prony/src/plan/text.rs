@@ -1,6 +1,9 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
-use super::{DataPlan, Plan, Repetition, ServerPlan, ServerSource, Trial, estimate, estimate_at_most, load};
+use super::{
+    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Trial, WaitPoint, estimate,
+    estimate_at_most, load,
+};
 use std::{fmt::Write, time::Duration};
 
 /// Trials that are listed; of more, the first block.
@@ -128,6 +131,9 @@ fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
             server.name
         )?,
     }
+    if let Some(words) = topology_words(server.topology) {
+        writeln!(text, "      {words}")?;
+    }
     for (name, value) in &server.settings {
         writeln!(text, "      {name} = {value}")?;
     }
@@ -138,6 +144,32 @@ fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
         writeln!(text, "      {}", load::latency(latency))?;
     }
     Ok(())
+}
+
+/// What works together as this server; `None`: it is alone.
+fn topology_words(topology: Topology) -> Option<String> {
+    match topology {
+        Topology::Single => None,
+        Topology::Galera { nodes } => Some(format!("a Galera cluster of {nodes} nodes on this machine")),
+        Topology::Replicas { count, replication } => {
+            let replicas = self::count(count as usize, "replica");
+            let how = match replication {
+                Replication::Asynchronous => "asynchronous: a commit waits for none".to_owned(),
+                Replication::SemiSynchronous { wait_point, acknowledgements, timeout } => {
+                    let wait_point = match wait_point {
+                        None => "where the server does by default",
+                        Some(WaitPoint::AfterSync) => "before it is in the engine",
+                        Some(WaitPoint::AfterCommit) => "after it is in the engine",
+                    };
+                    let seconds = seconds(timeout);
+                    format!(
+                        "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} has it, {seconds} at most"
+                    )
+                }
+            };
+            Some(format!("with {replicas} on this machine, {how}"))
+        }
+    }
 }
 
 fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {

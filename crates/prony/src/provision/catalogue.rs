@@ -268,7 +268,7 @@ struct Catalogue {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GaleraPackages {
-    suite: String,
+    suites: Vec<String>,
     download_mb: u32,
     packages: BTreeMap<String, String>,
 }
@@ -294,10 +294,10 @@ pub fn entries() -> &'static [Entry] {
     &catalogue().server
 }
 
-/// Suite and package of Debian that have Galera's library of a series, `3` or `4`, and its size, MB.
-pub(super) fn galera_package(series: &str) -> (&'static str, &'static str, u32) {
-    let GaleraPackages { suite, download_mb, packages } = &catalogue().galera;
-    (suite, packages.get(series).map_or("galera-4", String::as_str), *download_mb)
+/// Suites of Debian that have Galera's library, the preferred one first; the package of a series, `3` or `4`; its size, MB.
+pub(super) fn galera_package(series: &str) -> (&'static [String], &'static str, u32) {
+    let GaleraPackages { suites, download_mb, packages } = &catalogue().galera;
+    (suites, packages.get(series).map_or("galera-4", String::as_str), *download_mb)
 }
 
 /// The package of Debian that has the shared library `name`.

@@ -225,10 +225,10 @@ fn socket_path(directory: &Path) -> PathBuf {
     std::env::temp_dir().join(format!("prony-{name}.sock"))
 }
 
-/// A random one, with all kinds of characters that a server's policy may ask for.
+/// A random one, with all kinds of characters that a server's policy may ask for. A replica of MySQL takes no more than 32.
 pub(super) fn password() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");
-    let mut bytes = [0_u8; 16];
+    let mut bytes = [0_u8; 14];
     File::open(source)
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(Error::file("read", source))?;

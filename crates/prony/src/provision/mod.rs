@@ -50,7 +50,7 @@ pub use remains::sweep;
 pub use software::Software;
 pub use space::check as check_space;
 pub use standing::{Standing, StandingWish};
-pub use topology::{Between, Cluster, Fault, Group, Health, Part, SemiSync, directly};
+pub use topology::{Between, Cluster, Fault, Group, Health, Part, SemiSync, Watch, directly};
 pub use work::Work;
 
 use serde::{Deserialize, Serialize};

@@ -271,6 +271,7 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         client_cpu: round(point.client_cpu),
         opening: connects(&point.opening),
         reconnecting: connects(&point.reconnecting),
+        following: point.following.as_ref().map(super::following::of),
         outages: point.outages.iter().map(outage).collect(),
         fairness: point.fairness.map(|fairness| Fairness {
             min: fairness.min,

@@ -48,6 +48,21 @@ const CONNECTIONS: Kind = Kind {
     cells: connections,
 };
 
+const FOLLOWING: Kind = Kind {
+    title: "following",
+    heads: &[
+        "lag_p50_ms",
+        "lag_p99_ms",
+        "lag_max_ms",
+        "drain_s",
+        "acknowledgement_ms",
+        "unacknowledged",
+        "held_back",
+    ],
+    has: |point| point.following.is_some(),
+    cells: following,
+};
+
 const OPENING: Kind = Kind {
     title: "opening",
     heads: CONNECTIONS.heads,
@@ -64,7 +79,7 @@ const FAIRNESS: Kind = Kind {
 
 /// What is worth a place below every table of a group.
 pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<Table> {
-    [SCHEDULE, CONNECTIONS].iter().filter_map(|kind| table(kind, document, group, words)).collect()
+    [SCHEDULE, CONNECTIONS, FOLLOWING].iter().filter_map(|kind| table(kind, document, group, words)).collect()
 }
 
 /// How connections were opened before the load began, and how equally they were served: for those who look closer.
@@ -115,6 +130,21 @@ fn schedule(point: &Point) -> Vec<Cell> {
 
 fn connections(point: &Point) -> Vec<Cell> {
     connects(&point.reconnecting)
+}
+
+fn following(point: &Point) -> Vec<Cell> {
+    let Some(following) = &point.following else { return Vec::new() };
+    let all = &following.all;
+    let semi_sync = following.semi_sync.as_ref();
+    vec![
+        milliseconds(all.lag_ms.get("p50").copied()),
+        milliseconds(all.lag_ms.get("p99").copied()),
+        milliseconds(Some(all.lag_max_ms)),
+        all.drain_s.map_or_else(Cell::empty, |drain| Cell::number(number::ratio(drain))),
+        milliseconds(semi_sync.and_then(|waits| waits.wait_mean_ms)),
+        semi_sync.map_or_else(Cell::empty, |waits| Cell::number(number::count(waits.unacknowledged))),
+        following.paused_share.map_or_else(Cell::empty, |share| Cell::number(number::percent(share * 100.0))),
+    ]
 }
 
 fn opening(point: &Point) -> Vec<Cell> {

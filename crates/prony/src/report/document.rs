@@ -263,6 +263,9 @@ pub struct Point {
     pub client_cpu: f64,
     /// How connections were opened before the load began.
     pub opening: Connects,
+    /// How replicas or further nodes followed; missing: one server alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub following: Option<Following>,
     /// How they were opened while it was measured: by the connection mode, or because they were lost.
     pub reconnecting: Connects,
     /// Times without any success.
@@ -301,6 +304,43 @@ pub struct Limit {
     pub reached: u32,
     /// How long that took, s; where it was not reached in all trials, a bound from below.
     pub seconds: Estimate,
+}
+
+/// How replicas, or further nodes of a cluster, followed the server that was written to, all trials together.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Following {
+    /// In the order of the group.
+    pub members: Vec<Member>,
+    /// All members together.
+    pub all: Member,
+    /// Commits of these trials, where they waited for replicas.
+    pub semi_sync: Option<SemiSync>,
+    /// Share of the time for which a cluster held writes back because a node could not follow, 0 to 1.
+    pub paused_share: Option<f64>,
+}
+
+/// How one member followed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Member {
+    /// From when a row was to be written at the primary until it was seen here, ms: `p50`, `p95`, `p99` and so on.
+    pub lag_ms: BTreeMap<String, f64>,
+    /// The longest of them, ms.
+    pub lag_max_ms: f64,
+    /// From the end of the load until it had all of it, the longest of all trials, s; missing: it never had.
+    pub drain_s: Option<f64>,
+}
+
+/// Commits that waited for replicas.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SemiSync {
+    /// A replica acknowledged them.
+    pub acknowledged: u64,
+    /// They went on without.
+    pub unacknowledged: u64,
+    /// Times that waiting was given up.
+    pub given_up: u64,
+    /// Mean wait of one, ms, as the primary counts it.
+    pub wait_mean_ms: Option<f64>,
 }
 
 /// How connections were opened, all trials together. Times in ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.

@@ -7,6 +7,7 @@ mod build;
 mod csv;
 mod detail;
 mod document;
+mod following;
 mod group;
 pub mod history;
 mod html;

@@ -27,7 +27,7 @@ fn trial(record: &RunRecord, trial: &TrialRecord, words: Words) -> Trial {
     let treatment = &record.plan.treatments[trial.trial.treatment];
     let (failure, doubts, outcome) = match &trial.outcome {
         TrialOutcome::Failed(reason) => (Some(reason.clone()), &[][..], None),
-        TrialOutcome::Measured { outcome, doubts } => (None, doubts.as_slice(), Some(&**outcome)),
+        TrialOutcome::Measured { outcome, doubts, .. } => (None, doubts.as_slice(), Some(&**outcome)),
     };
     Trial {
         number: trial.trial.number,

@@ -175,6 +175,31 @@ pub enum What {
         /// The same, 99th percentile, us.
         late_p99_us: f64,
     },
+    /// Commits went on without the replicas that they were to wait for.
+    FellBack {
+        /// Commits that no replica had acknowledged.
+        unacknowledged: u64,
+        /// All commits.
+        commits: u64,
+        /// Times that waiting was given up.
+        given_up: u64,
+        /// Whether replication was asynchronous when the load ended.
+        at_end: bool,
+    },
+    /// A replica, or another node, did not do its work.
+    MemberLost {
+        /// Which; 1 is the first.
+        server: u32,
+        /// Why, in its own words.
+        reason: String,
+    },
+    /// A replica, or another node, did not have all of the load when it was waited for no longer.
+    NotDrained {
+        /// Which; 1 is the first.
+        server: u32,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// In words only: by an older version of Prony.
     Told(String),
 }
@@ -220,6 +245,9 @@ impl Doubt {
             What::Steal { .. } => "steal",
             What::Telemetry { .. } => "telemetry",
             What::Network { .. } => "network",
+            What::FellBack { .. } => "fell_back",
+            What::MemberLost { .. } => "member_lost",
+            What::NotDrained { .. } => "not_drained",
             What::Told(_) => "told",
         }
     }
@@ -252,6 +280,7 @@ impl fmt::Display for What {
             | Self::Steal { .. }
             | Self::Telemetry { .. }
             | Self::Network { .. } => self.of_client(f),
+            Self::FellBack { .. } | Self::MemberLost { .. } | Self::NotDrained { .. } => self.of_members(f),
             Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
                 self.of_schedule(f)
             }
@@ -301,6 +330,29 @@ impl What {
                 f,
                 "telemetry itself took {:.1} % of a processor; sample more seldom ([telemetry] every)",
                 processors * 100.0
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_members(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FellBack { unacknowledged, commits, given_up, at_end } => write!(
+                f,
+                "replication fell back to asynchronous: {unacknowledged} of {commits} commits went on without a replica, waiting was given \
+                 up {}{}; these commits are not safe, and faster than those that waited: raise the time-out, or offer less",
+                if *given_up == 1 { "once".to_owned() } else { format!("{given_up} times") },
+                if *at_end { " and was off when the load ended" } else { "" }
+            ),
+            Self::MemberLost { server, reason } => {
+                write!(
+                    f,
+                    "member {server} did not follow: {reason}; what was measured is not what the study asks for"
+                )
+            }
+            Self::NotDrained { server, seconds } => write!(
+                f,
+                "member {server} did not have all of the load {seconds} s after its end: offer less, or give it more threads to apply"
             ),
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
-use super::Doubt;
+use super::{Doubt, Following};
 use crate::{
     network::Surroundings,
     plan::{Plan, Trial},
@@ -189,6 +189,9 @@ pub enum TrialOutcome {
         outcome: Box<Outcome>,
         /// Reasons to doubt it; empty: none.
         doubts: Vec<Doubt>,
+        /// How members followed, where several servers work together.
+        #[serde(default)]
+        following: Option<Box<Following>>,
     },
     /// It could not be run or broke off; the text says why.
     Failed(String),

@@ -7,6 +7,7 @@ mod check;
 mod clock;
 mod doubt;
 mod event;
+mod lag;
 mod links;
 mod nodes;
 mod pinned;
@@ -18,6 +19,7 @@ pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
+pub use lag::{Following, Member, Waits};
 pub use nodes::node;
 pub use schedule::Earlier;
 pub use trial::wants;
@@ -29,6 +31,7 @@ use crate::{
     telemetry::Machine,
     workload::{self, Effect},
 };
+use lag::Follower;
 use links::Links;
 use load::client;
 use pinned::Pinned;
@@ -38,6 +41,7 @@ use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
+use trial::Scene;
 
 /// What reads the events: stores them, shows them.
 pub type Reader<'a> = dyn FnMut(&Event) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
@@ -198,8 +202,10 @@ impl Run<'_, '_> {
         let treatment = &plan.treatments[trial.treatment];
         self.start(treatment.server, plan.start_of(trial.block))?;
         self.have_data(treatment.server, treatment.data)?;
+        let stop = self.stop;
         let targets = self.reach(treatment.server, &treatment.client)?;
         let up = self.up(treatment.server);
+        let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
         if spoils(treatment) {
             (up.data, up.spoilt) = (None, true);
@@ -211,7 +217,7 @@ impl Run<'_, '_> {
             let died = servers[treatment.server].as_mut().and_then(|up| up.group.check().err());
             (links.doubts(), died.map(|error| error.to_string()))
         };
-        trial::carry_out(plan, trial, targets, &nodes, &mut look, stop, reader)
+        trial::carry_out(plan, trial, Scene { targets, nodes: &nodes, follower }, &mut look, stop, reader)
     }
 
     /// Restarts a server that is in another of its starts.

@@ -68,7 +68,7 @@ impl<'a> Schedule<'a> {
     pub(super) fn ended(&mut self, trial: Trial, outcome: &TrialOutcome) {
         let (faults, logs) = match outcome {
             TrialOutcome::Failed(_) => (BTreeSet::from(["failed"]), Vec::new()),
-            TrialOutcome::Measured { outcome, doubts } => {
+            TrialOutcome::Measured { outcome, doubts, .. } => {
                 (faults(doubts), logs(self.plan, trial.treatment, outcome))
             }
         };

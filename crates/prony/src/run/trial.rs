@@ -1,6 +1,6 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
-use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts};
+use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts, lag::Follower};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
@@ -16,18 +16,33 @@ use load::{
 /// What is seen when the load is over: reasons to doubt it, and how the server died, if it did.
 pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<String>) + 'a;
 
-/// Runs one trial and tells of it. `targets` are the servers that work together, the primary first.
+/// The servers of a trial.
+pub(super) struct Scene<'a> {
+    /// How the load reaches those that work together, the primary first.
+    pub(super) targets: Vec<Target>,
+    /// As telemetry takes them.
+    pub(super) nodes: &'a [Node],
+    /// What watches how members follow; in words: why they do not.
+    pub(super) follower: Result<Option<Follower>, String>,
+}
+
+/// Runs one trial and tells of it.
 pub(super) fn carry_out(
     plan: &Plan,
     trial: &Trial,
-    targets: Vec<Target>,
-    nodes: &[Node],
+    scene: Scene<'_>,
     look: &mut Look<'_>,
     stop: &Stop,
     reader: &mut Reader<'_>,
 ) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
+    let Scene { targets, nodes, follower } = scene;
+    let mut follower = match follower {
+        Ok(follower) => follower,
+        Err(_) if stop.is_stopped() => return Err(Error::Interrupted),
+        Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
+    };
     let spec = spec(plan, trial, targets);
     let options = Options { every: plan.telemetry.every, all: plan.telemetry.all };
     let mut beside = Beside::prepare(nodes, options);
@@ -35,7 +50,13 @@ pub(super) fn carry_out(
     let result = load::run(&spec, stop, &mut |progress| {
         let event = match progress {
             load::Progress::Opening { .. } => return,
-            load::Progress::Started => return beside.begin(),
+            load::Progress::Started => {
+                beside.begin();
+                if let Some(follower) = &mut follower {
+                    follower.load_began();
+                }
+                return;
+            }
             load::Progress::Sample(sample) => Event::TrialSample { trial: number, sample },
         };
         if told.is_ok() {
@@ -50,13 +71,36 @@ pub(super) fn carry_out(
         Ok(outcome) if matches!(outcome.end, End::Interrupted) => return Err(Error::Interrupted),
         result => measured(&spec, result, &readings, seen, died),
     };
+    let outcome = followed(outcome, follower, plan, stop)?;
     for reading in readings {
         let reading = Box::new(reading);
         reader(&Event::TrialReading { trial: number, reading }).map_err(Error::Reader)?;
     }
+    finished(number, outcome, reader)
+}
+
+fn finished(number: u32, outcome: TrialOutcome, reader: &mut Reader<'_>) -> Result<TrialOutcome, Error> {
     reader(&Event::TrialFinished { trial: number, outcome: Box::new(outcome.clone()) })
         .map_err(Error::Reader)?;
     Ok(outcome)
+}
+
+/// Waits until members have all of the load, and adds how they followed.
+fn followed(
+    mut told: TrialOutcome,
+    follower: Option<Follower>,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<TrialOutcome, Error> {
+    if let (TrialOutcome::Measured { outcome, doubts, following }, Some(follower)) = (&mut told, follower) {
+        let (how, found) = follower.end(plan.warm_up, outcome, stop);
+        if stop.is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        doubts.extend(found);
+        *following = Some(Box::new(how));
+    }
+    Ok(told)
 }
 
 /// What came of a load that was not interrupted.
@@ -76,7 +120,7 @@ fn measured(
         Ok(outcome) => {
             let mut doubts = doubts(spec, &outcome, readings, clock_cost());
             doubts.extend(seen);
-            TrialOutcome::Measured { outcome: Box::new(outcome), doubts }
+            TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None }
         }
     }
 }

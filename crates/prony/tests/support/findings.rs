@@ -78,7 +78,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
             TrialOutcome::Failed(reason) => {
                 left_out.push(format!("trial {}: {reason}", trial.trial.number + 1))
             }
-            TrialOutcome::Measured { outcome, doubts: own } => {
+            TrialOutcome::Measured { outcome, doubts: own, .. } => {
                 let main = &outcome.streams[0];
                 histogram.merge(main.transactions.response());
                 rates.push(main.transactions.count as f64 / outcome.interval.as_secs_f64());
@@ -128,6 +128,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         outages: Vec::new(),
         fairness: None,
         starved: 0,
+        following: None,
         throughput_by_trial: rates,
         error_share: if errors.is_empty() { 0.0 } else { 0.001 },
         errors,

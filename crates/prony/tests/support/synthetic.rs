@@ -264,7 +264,7 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     } else {
         Vec::new()
     };
-    let outcome = Box::new(TrialOutcome::Measured { outcome: Box::new(outcome), doubts });
+    let outcome = Box::new(TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None });
     events.push(Event::TrialFinished { trial: number, outcome });
 }
 

@@ -109,7 +109,7 @@ fn provider(
     }
     let series = if software.numbers() >= (10, 4, 0) { "4" } else { "3" };
     let mut work = Work::new(progress, provisioner.stop());
-    fetch::galera(series, provisioner.places(), provisioner.launcher(), &mut work)
+    fetch::galera(series, software, provisioner.places(), provisioner.launcher(), &mut work)
 }
 
 /// The directory with our script; a server is given it in its PATH.

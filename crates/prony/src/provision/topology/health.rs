@@ -1,8 +1,14 @@
 //! What servers say of their working together: whether commits still wait for replicas, whether all are still there.
 
-use super::{Group, galera, replication};
-use crate::plan::{Replication, Topology};
-use load::client::{self, Connection};
+use super::{Group, galera, replication, words::Words};
+use crate::{
+    plan::{Replication, Topology},
+    provision::Server,
+};
+use load::{
+    client::{self, Connection},
+    spec::Target,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -54,47 +60,79 @@ pub struct Fault {
     pub reason: String,
 }
 
-pub(super) fn health(group: &Group) -> Result<Option<Health>, client::Error> {
-    let open = |target| Connection::open(target, super::LOGIN_LIMIT);
-    match group.topology() {
-        Topology::Single => Ok(None),
-        Topology::Replicas { replication, .. } => {
-            let semi_sync = match replication {
-                Replication::Asynchronous => None,
-                Replication::SemiSynchronous { .. } => {
-                    let prefix = replication::words_of(group.primary()).semi_sync_primary();
-                    let mut primary = open(group.primary().target())?;
-                    Some(SemiSync::of(&replication::semi_sync_status(&mut primary, prefix)?))
-                }
-            };
-            let faults = (1..).zip(group.members()).filter_map(|(server, member)| {
-                let reason = match open(member.target()) {
-                    Err(error) => Some(error.to_string()),
-                    Ok(mut connection) => {
-                        let words = replication::words_of(member);
-                        match replication::State::of(&mut connection, member.target(), words) {
-                            Ok(state) => state.failure(),
-                            Err(error) => Some(error.to_string()),
-                        }
+/// Asks the servers of a group, without holding them.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    topology: Topology,
+    /// Of each server; how it says things is known of those that replicate.
+    servers: Vec<(Target, Option<Words>)>,
+}
+
+impl Watch {
+    pub(super) fn of(group: &Group) -> Self {
+        let server = |server: &Server| (server.target().clone(), server.software().map(Words::of));
+        Self { topology: group.topology(), servers: group.servers().map(server).collect() }
+    }
+
+    /// What the servers say of their working together, since each was started. `None` for a single server.
+    ///
+    /// # Errors
+    /// Where the primary does not answer; a member that does not is a [`Fault`].
+    pub fn health(&self) -> Result<Option<Health>, client::Error> {
+        let (Some((primary, words)), members) = (self.servers.first(), &self.servers[1..]) else {
+            return Ok(None);
+        };
+        match self.topology {
+            Topology::Single => Ok(None),
+            Topology::Replicas { replication, .. } => {
+                let semi_sync = match (replication, words) {
+                    (Replication::SemiSynchronous { .. }, Some(words)) => {
+                        let status =
+                            replication::semi_sync_status(&mut open(primary)?, words.semi_sync_primary())?;
+                        Some(SemiSync::of(&status))
                     }
+                    _ => None,
                 };
-                reason.map(|reason| Fault { server, reason })
-            });
-            Ok(Some(Health { semi_sync, cluster: None, faults: faults.collect() }))
+                Ok(Some(Health { semi_sync, cluster: None, faults: faults(members, of_replica) }))
+            }
+            Topology::Galera { .. } => {
+                let cluster = Some(galera::status(&mut open(primary)?)?);
+                Ok(Some(Health { semi_sync: None, cluster, faults: faults(members, of_node) }))
+            }
         }
-        Topology::Galera { .. } => {
-            let mut first = open(group.primary().target())?;
-            let cluster = Some(galera::status(&mut first)?);
-            let faults = (1..).zip(group.members()).filter_map(|(server, member)| {
-                let state = open(member.target()).and_then(|mut connection| galera::status(&mut connection));
-                let reason = match state {
-                    Err(error) => Some(error.to_string()),
-                    Ok(state) => (!state.is_synced).then(|| "it is not synced".to_owned()),
-                };
-                reason.map(|reason| Fault { server, reason })
-            });
-            Ok(Some(Health { semi_sync: None, cluster, faults: faults.collect() }))
-        }
+    }
+}
+
+fn open(target: &Target) -> Result<Connection, client::Error> {
+    let mut connection = Connection::open(target, super::LOGIN_LIMIT)?;
+    connection.set_timeout(Some(super::LOGIN_LIMIT));
+    Ok(connection)
+}
+
+/// What is wrong with each member, as `find` finds it.
+fn faults(
+    members: &[(Target, Option<Words>)],
+    find: fn(&mut Connection, &Target, Option<Words>) -> Option<String>,
+) -> Vec<Fault> {
+    let reason = |(target, words): &(Target, Option<Words>)| match open(target) {
+        Err(error) => Some(error.to_string()),
+        Ok(mut connection) => find(&mut connection, target, *words),
+    };
+    let reasons = (1..).zip(members.iter().map(reason));
+    reasons.filter_map(|(server, reason)| reason.map(|reason| Fault { server, reason })).collect()
+}
+
+fn of_replica(connection: &mut Connection, target: &Target, words: Option<Words>) -> Option<String> {
+    match replication::State::of(connection, target, words?) {
+        Ok(state) => state.failure(),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn of_node(connection: &mut Connection, _: &Target, _: Option<Words>) -> Option<String> {
+    match galera::status(connection) {
+        Err(error) => Some(error.to_string()),
+        Ok(state) => (!state.is_synced).then(|| "it is not synced".to_owned()),
     }
 }
 

@@ -9,13 +9,13 @@ mod health;
 mod replication;
 mod words;
 
-pub use health::{Cluster, Fault, Health, SemiSync};
+pub use health::{Cluster, Fault, Health, SemiSync, Watch};
 
 use super::{Error, Provisioner, Server, Work, instance::STOP_LIMIT};
 use crate::plan::{ServerPlan, Topology};
 use load::{
     Stop,
-    client::{self, Connection},
+    client::Connection,
     spec::{Address, Secret, Target},
 };
 use std::{
@@ -110,12 +110,10 @@ impl Group {
         }
     }
 
-    /// What the servers say of their working together, since each was started. `None` for a single server.
-    ///
-    /// # Errors
-    /// Where the primary does not answer; a member that does not is a [`Fault`].
-    pub fn health(&self) -> Result<Option<Health>, client::Error> {
-        health::health(self)
+    /// Asks the servers how they work together, without holding them.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        Watch::of(self)
     }
 
     /// Stops all, members first, so that none misses its primary. Dropping does the same but cannot tell an error.

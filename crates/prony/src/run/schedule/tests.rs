@@ -29,7 +29,7 @@ fn measured(per_second: f64, doubts: Vec<Doubt>) -> TrialOutcome {
         end: End::Completed,
         server_version: String::new(),
     };
-    TrialOutcome::Measured { outcome: Box::new(outcome), doubts }
+    TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None }
 }
 
 fn busy() -> Vec<Doubt> {
