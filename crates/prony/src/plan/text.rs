@@ -1,6 +1,10 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
-use super::{DataPlan, Plan, Repetition, ServerPlan, ServerSource, Trial, estimate, estimate_at_most, load};
+use super::{
+    DataPlan, Plan, Repetition, ServerPlan, ServerSource, Trial,
+    estimate::{self, estimate, estimate_at_most},
+    load, state,
+};
 use std::{fmt::Write, time::Duration};
 
 /// Trials that are listed; of more, the first block.
@@ -56,6 +60,13 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "\nData")?;
     for data in &plan.data_sets {
         writeln!(text, "  {}", data_words(data))?;
+    }
+    let state = state::lines(plan, &estimate::put_back(plan, &plan.trials), size);
+    if !state.is_empty() {
+        writeln!(text, "\nBefore a trial")?;
+    }
+    for line in state {
+        writeln!(text, "  {line}")?;
     }
     writeln!(text, "\nLoad")?;
     for line in load::lines(plan) {
