@@ -108,6 +108,7 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
         plan,
         machine: Machine::default(),
         servers: BTreeMap::new(),
+        began: BTreeMap::new(),
         trials,
     }
 }

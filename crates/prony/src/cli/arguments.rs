@@ -145,6 +145,22 @@ pub(super) enum ServerCommand {
         #[arg(long)]
         json: bool,
     },
+    /// List loaded data that are kept for later runs, or remove some
+    #[command(
+        after_help = "Runs keep data that take long to load (`reuse` in [measure]), up to 20 GiB, those used last; PRONY_DATA_LIMIT=50G \
+        sets another limit, 0 keeps none."
+    )]
+    Data {
+        /// Remove these
+        #[arg(long, value_name = "NAME", num_args = 1..)]
+        remove: Vec<String>,
+        /// Remove all that no run uses
+        #[arg(long, conflicts_with = "remove")]
+        remove_all: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use crate::{
     network::{LinkRecord, Surroundings},
     plan::{Plan, Trial},
     report::number,
-    run::{Because, Event, TrialOutcome},
+    run::{Because, Event, Origin, TrialOutcome},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -138,12 +138,14 @@ impl RunProgress {
                     loading(progress.rows, progress.rows_total, progress.rows, self.data_begun.elapsed());
                 self.bar.set_message(format!("{}: {words}", self.server(progress.server)));
             }
-            Event::DataReady { server, took, .. } => {
-                self.line(&format!(
-                    "{}: data loaded and verified in {:.1} s",
-                    self.server(*server),
-                    took.as_secs_f64()
-                ));
+            Event::DataReady { server, took, origin, .. } => {
+                let what = if *origin == Origin::Kept {
+                    "data of an earlier run put in place"
+                } else {
+                    "data loaded"
+                };
+                let (name, seconds) = (self.server(*server), took.as_secs_f64());
+                self.line(&format!("{name}: {what} and verified in {seconds:.1} s"));
             }
             Event::TrialAdded { trial, because } => {
                 self.trials_total += 1;
@@ -160,7 +162,7 @@ impl RunProgress {
                 self.trial_begun = Instant::now();
                 self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
             }
-            Event::TrialSample { .. } | Event::TrialReading { .. } => {}
+            Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
             Event::ServerStopped { server, .. } => {
                 self.bar.set_message(format!("{}: stopped", self.server(*server)))

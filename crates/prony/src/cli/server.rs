@@ -1,5 +1,6 @@
 //! `prony server`: which servers can be had, and servers that are started to stay.
 
+mod data;
 pub(super) mod document;
 
 use super::{
@@ -27,6 +28,7 @@ pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
         ServerCommand::Start(options) => start(options),
         ServerCommand::Stop { names, all } => stop(names, *all),
         ServerCommand::Status { json } => status(*json),
+        ServerCommand::Data { remove, remove_all, json } => data::data(remove, *remove_all, *json),
     }
 }
 

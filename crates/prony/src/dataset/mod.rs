@@ -13,10 +13,12 @@ mod loader;
 mod rows;
 mod session;
 mod table;
+mod warm;
 mod work;
 
 pub use check::{Checksum, checksum};
 pub use error::Error;
+pub use warm::warm;
 
 use crate::plan::DataPlan;
 use load::spec::Target;

@@ -1,6 +1,9 @@
 //! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; the constants say from where.
 
-use super::{DataPlan, Plan, ServerSource, Trial};
+use super::{
+    DataPlan, Plan, ServerSource, Trial,
+    state::{self, PutBack},
+};
 use std::{collections::BTreeSet, time::Duration};
 
 /// What a plan will cost.
@@ -25,7 +28,7 @@ const SERVER_START: Duration = Duration::from_secs(5);
 /// Rows per second that loading reaches on two processors.
 const LOAD_ROWS_PER_SECOND: u64 = 200_000;
 /// A row of sysbench's table with its index, as InnoDB stores it.
-const ROW_BYTES: u64 = 240;
+pub(super) const ROW_BYTES: u64 = 240;
 /// A fresh data directory: system tables, undo and redo.
 const SERVER_DISK_BYTES: u64 = 200 << 20;
 /// A server without its buffer pool and connections.
@@ -62,7 +65,7 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
         let servers: BTreeSet<usize> = starts.iter().map(|(_, server)| *server).collect();
         u32::try_from(starts.len() - servers.len()).unwrap_or(u32::MAX)
     };
-    let trials: Duration = trials
+    let trials_time: Duration = trials
         .iter()
         .map(|trial| plan.warm_up + plan.interval + TRIAL_OVERHEAD + CONNECT * connections(trial.treatment))
         .sum();
@@ -84,17 +87,26 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
     let connections_max = (0..plan.treatments.len()).map(connections).max().unwrap_or(0);
     let pools: u64 =
         servers.iter().map(|&server| buffer_pool_bytes(&plan.servers[server].settings) * nodes(server)).sum();
+    let put_back = put_back(plan, trials);
     Estimate {
-        time: trials + SERVER_START * (count + restarts) + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND),
-        trials,
-        disk_bytes: own_rows * ROW_BYTES + SERVER_DISK_BYTES * u64::from(count),
+        time: trials_time
+            + SERVER_START * (count + restarts)
+            + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND)
+            + put_back.time,
+        trials: trials_time,
+        disk_bytes: own_rows * ROW_BYTES + SERVER_DISK_BYTES * u64::from(count) + put_back.disk_bytes,
         memory_bytes: pools
             + SERVER_MEMORY_BYTES * u64::from(count)
             + CONNECTION_MEMORY_BYTES * u64::from(connections_max),
     }
 }
 
-fn row_count(data: &DataPlan) -> u64 {
+/// How often data are put back, and what that takes.
+pub(super) fn put_back(plan: &Plan, trials: &[Trial]) -> PutBack {
+    state::put_back(plan, trials, SERVER_DISK_BYTES, LOAD_ROWS_PER_SECOND)
+}
+
+pub(super) fn row_count(data: &DataPlan) -> u64 {
     if data.generator == "sysbench" { u64::from(data.tables) * data.rows } else { 0 }
 }
 

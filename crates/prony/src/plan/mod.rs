@@ -5,11 +5,12 @@
 mod estimate;
 mod load;
 mod order;
+mod state;
 mod text;
 
 pub use crate::study::{
-    Client, DataSet as DataPlan, Factor, Limits, Repetition, Server as ServerPlan, ServerSource, Telemetry,
-    Transport,
+    Client, DataSet as DataPlan, Factor, Fresh, Limits, Repetition, Reuse, Server as ServerPlan,
+    ServerSource, State, Telemetry, Transport, Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
@@ -18,7 +19,13 @@ pub use text::render;
 use crate::study::Study;
 use ::load::spec::Stream;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// Rows of a data set from which on copying files and restarting the server, some two seconds, takes less time than loading.
+const SNAPSHOT_FROM_ROWS: u64 = 500_000;
 
 /// Version of the stored form of [`Plan`].
 pub const PLAN_FORMAT: u32 = 1;
@@ -60,6 +67,9 @@ pub struct Plan {
     /// What is sampled beside the load.
     #[serde(default)]
     pub telemetry: Telemetry,
+    /// In which state trials begin.
+    #[serde(default)]
+    pub state: State,
 }
 
 /// One combination of levels: what a trial of it consists of.
@@ -79,6 +89,12 @@ pub struct Treatment {
 }
 
 impl Treatment {
+    /// Whether it changes data, so that whoever comes after it finds others.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        crate::study::writes(&self.streams)
+    }
+
     /// Whether nothing but the server may be different.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
@@ -103,6 +119,46 @@ pub struct Trial {
 }
 
 impl Plan {
+    /// Server and data set of every snapshot that the run takes: data that a trial changes, or that make room for others, and
+    /// that another trial is to find as they were loaded.
+    #[must_use]
+    pub fn snapshots(&self) -> BTreeSet<(usize, usize)> {
+        if matches!(self.state.fresh, Fresh::Reload | Fresh::Never) {
+            return BTreeSet::new();
+        }
+        let all = self.trials_at_most();
+        let trials = |server: usize, data: usize| {
+            let of = |trial: &&Trial| {
+                let treatment = &self.treatments[trial.treatment];
+                (treatment.server, treatment.data) == (server, data)
+            };
+            all.iter().filter(of).take(2).count()
+        };
+        let has_others = |one: &Treatment| {
+            self.treatments.iter().any(|other| other.server == one.server && other.data != one.data)
+        };
+        let changes = |treatment: &&Treatment| {
+            self.state.fresh == Fresh::Always || treatment.writes() || has_others(treatment)
+        };
+        let own = |treatment: &&Treatment| {
+            let server = &self.servers[treatment.server];
+            !matches!(server.source, ServerSource::Url(_)) && server.topology == Topology::Single
+        };
+        let is_faster = |treatment: &&Treatment| {
+            let data = &self.data_sets[treatment.data];
+            self.state.fresh != Fresh::Auto || u64::from(data.tables) * data.rows >= SNAPSHOT_FROM_ROWS
+        };
+        self.treatments
+            .iter()
+            .filter(own)
+            .filter(is_faster)
+            .filter(|treatment| self.data_sets[treatment.data].tables > 0)
+            .filter(changes)
+            .map(|treatment| (treatment.server, treatment.data))
+            .filter(|&(server, data)| trials(server, data) > 1)
+            .collect()
+    }
+
     /// Expands a study: every different server and data set once, and all trials in their order.
     #[must_use]
     pub fn from_study(study: &Study) -> Self {
@@ -137,6 +193,7 @@ impl Plan {
             repeats: study.repeats,
             repetition: study.repetition,
             telemetry: study.telemetry,
+            state: study.state,
         }
     }
 

@@ -1,8 +1,9 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
 use super::{
-    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Trial, WaitPoint, estimate,
-    estimate_at_most, load,
+    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Trial, WaitPoint,
+    estimate::{self, estimate, estimate_at_most},
+    load, state,
 };
 use std::{fmt::Write, time::Duration};
 
@@ -59,6 +60,13 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "\nData")?;
     for data in &plan.data_sets {
         writeln!(text, "  {}", data_words(data))?;
+    }
+    let state = state::lines(plan, &estimate::put_back(plan, &plan.trials), size);
+    if !state.is_empty() {
+        writeln!(text, "\nBefore a trial")?;
+    }
+    for line in state {
+        writeln!(text, "  {line}")?;
     }
     writeln!(text, "\nLoad")?;
     for line in load::lines(plan) {

@@ -55,6 +55,16 @@ pub enum Error {
         limit_bytes >> 20
     )]
     OutOfMemory { server: String, limit_bytes: u64 },
+    #[error("not enough space for the servers with their data and a snapshot of these in {directory}: {needed_mb} MB are needed, {snapshots_mb} MB of them for snapshots, {available_mb} MB are free. Free some, use a smaller data set, put fresh = \"reload\" into [measure] to load data anew in place of snapshots, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
+    NoSpaceForSnapshots { directory: PathBuf, needed_mb: u64, snapshots_mb: u64, available_mb: u64 },
+    #[error("{variable} is {value}: a size belongs there, such as 50G")]
+    DataLimit { variable: &'static str, value: String },
+    #[error("no data of the name {name} are kept; `prony server data` lists those that are")]
+    NotKept { name: String },
+    #[error("{path} leads out of the data directory, so that a snapshot would not have all data: put fresh = \"reload\" into [measure]", path = path.display())]
+    Elsewhere { path: PathBuf },
+    #[error("{server} has not shut down in order within {} s, as it must before its data are copied; its last words:\n{log}", after.as_secs())]
+    NotStopped { server: String, after: Duration, log: String },
     #[error("cannot start {program}: {source}", program = program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("{server} cannot make its system tables ({reason}); its last words:\n{log}")]

@@ -1,9 +1,10 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Part, Places,
+    Error, Part, Places, Snapshot,
     confines::{Confinement, Confines, Usage},
     initialise,
+    kept::Found,
     launch::{self, Launch, Launched},
     log, remains,
     software::Software,
@@ -45,6 +46,7 @@ pub struct Instance {
     child: Child,
     target: Target,
     port: u16,
+    keep_pages: bool,
     socket: PathBuf,
     log: PathBuf,
     stopped: bool,
@@ -78,17 +80,37 @@ impl Instance {
         launcher: &Path,
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
-        let mut directory = remains::InstanceDirectory::create(&places.instances())?;
         let password = match &wish.part.password {
             Some(password) => Ok(password.reveal().to_owned()),
             None => launch::password(),
         };
-        let started = password.and_then(|password| {
-            let confines = confine(wish.limits, &mut directory)?;
-            let mut launched =
-                Self::start_in(wish, &directory, &confines, &password, places, launcher, work)?;
+        Self::start_with(wish, (password?, None), places, launcher, work)
+    }
+
+    /// The same on the data of `kept`, which is copied.
+    pub(super) fn start_on(
+        wish: &Wish<'_>,
+        kept: &mut Found,
+        places: &Places,
+        launcher: &Path,
+        work: &mut Work<'_>,
+    ) -> Result<Self, Error> {
+        Self::start_with(wish, (kept.password.clone(), Some(&mut kept.snapshot)), places, launcher, work)
+    }
+
+    fn start_with(
+        wish: &Wish<'_>,
+        (password, snapshot): (String, Option<&mut Snapshot>),
+        places: &Places,
+        launcher: &Path,
+        work: &mut Work<'_>,
+    ) -> Result<Self, Error> {
+        let mut directory = remains::InstanceDirectory::create(&places.instances())?;
+        let started = confine(wish.limits, &mut directory).and_then(|confines| {
+            let account = (password.as_str(), snapshot);
+            let mut launched = Self::start_in(wish, &directory, &confines, account, places, launcher, work)?;
             match confines.confirm(launched.child.id()) {
-                Ok(confinement) => Ok((launched, confines, confinement, password)),
+                Ok(confinement) => Ok((launched, confines, confinement)),
                 Err(error) => {
                     // it has not run with what was asked for, and holds nothing yet
                     let _ = launched.child.kill();
@@ -98,7 +120,7 @@ impl Instance {
             }
         });
         match started {
-            Ok((launched, confines, confinement, password)) => Ok(Self {
+            Ok((launched, confines, confinement)) => Ok(Self {
                 confines,
                 confinement,
                 software: wish.software.clone(),
@@ -108,6 +130,7 @@ impl Instance {
                 child: launched.child,
                 target: launch::target(launched.port, &password),
                 port: launched.port,
+                keep_pages: false,
                 socket: launched.socket,
                 log: launched.log,
                 directory,
@@ -125,14 +148,18 @@ impl Instance {
         wish: &Wish<'_>,
         directory: &remains::InstanceDirectory,
         confines: &Confines,
-        password: &str,
+        (password, snapshot): (&str, Option<&mut Snapshot>),
         places: &Places,
         launcher: &Path,
         work: &mut Work<'_>,
     ) -> Result<Launched, Error> {
         space::check(directory.path(), wish.data_bytes)?;
         let data = directory.path().join("data");
-        initialise::fill(wish.software, wish.settings, &data, places, launcher, work)?;
+        let has_account = snapshot.is_some() || wish.part.password.is_some();
+        match snapshot {
+            Some(snapshot) => drop(snapshot.put_back(&data, work)?),
+            None => initialise::fill(wish.software, wish.settings, &data, places, launcher, work)?,
+        }
         work.say(&format!("starting {} {}", wish.software.product, wish.software.version));
         let launch = Launch {
             software: wish.software,
@@ -140,7 +167,7 @@ impl Instance {
             directory: directory.path(),
             port: None,
             password,
-            has_account: wish.part.password.is_some(),
+            has_account,
             programs: wish.part.programs.as_deref(),
             confines,
             bond: Bond::Owner,
@@ -227,6 +254,14 @@ impl Instance {
     /// Starts it on the data that are there now, at its port.
     pub(super) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
         let began = Instant::now();
+        let says_itself = |name: &String| name.replace('-', "_").contains("innodb_buffer_pool_load");
+        if !self.keep_pages && !self.settings.keys().any(says_itself) {
+            self.forget_buffer_pool()?;
+        }
+        // Of the old process; with its number in use again, a server would take it for its neighbour's.
+        for left in [self.socket.clone(), lock_of(&self.socket)] {
+            let _ = std::fs::remove_file(left);
+        }
         loop {
             let launch = Launch {
                 software: &self.software,
@@ -251,6 +286,39 @@ impl Instance {
                 }
             }
         }
+    }
+
+    /// Shuts it down in order.
+    pub(super) fn shut_down(&mut self, limit: Duration, work: &Work<'_>) -> Result<(), Error> {
+        work.heed()?;
+        if self.end_process(limit) {
+            return Ok(());
+        }
+        let (server, log) = (self.software.to_string(), log::last_lines(&self.log));
+        Err(Error::NotStopped { server, after: limit, log })
+    }
+
+    /// Ends it at once.
+    pub(super) fn kill(&mut self) {
+        // It may have ended by itself; waiting for it is what counts.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Whether it starts with the pages in its buffer pool that it noted last, if it notes any; otherwise with none.
+    pub(super) fn keep_pages(&mut self, keep: bool) {
+        self.keep_pages = keep;
+    }
+
+    /// Its settings as its option file has them.
+    pub(super) fn settings(&self) -> &BTreeMap<String, String> {
+        &self.settings
+    }
+
+    /// A path beside its data directory that is not taken yet, removed with it.
+    pub(super) fn new_directory(&self, name: &str) -> PathBuf {
+        let numbered = (1_u32..).map(|number| self.directory.path().join(format!("{name}-{number}")));
+        numbered.into_iter().find(|path| !path.exists()).expect("there are more numbers than directories")
     }
 
     fn stop_and_remove(&mut self) -> Result<(), Error> {
@@ -280,8 +348,7 @@ impl Instance {
                 ended => return ended.is_ok_and(|status| status.is_some_and(|status| status.success())),
             }
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
         false
     }
 }
@@ -293,6 +360,13 @@ fn confine(limits: &Limits, directory: &mut remains::InstanceDirectory) -> Resul
     directory.record_groups(confines.directories())?;
     confines.make(directory.path())?;
     Ok(confines)
+}
+
+/// The file in which MySQL writes down whose a socket is.
+fn lock_of(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
 }
 
 impl Drop for Instance {

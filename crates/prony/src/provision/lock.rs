@@ -29,7 +29,21 @@ impl Lock {
 
     /// Takes the lock if nobody holds it.
     pub(super) fn try_take(&self) -> Result<bool, Error> {
-        match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+        self.attempt(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Holds the lock along with others that share it, in place of alone.
+    pub(super) fn downgrade(&self) -> Result<(), Error> {
+        self.attempt(FlockOperation::LockShared).map(drop)
+    }
+
+    /// Holds the lock along with others that share it, waiting while `holder` has it alone.
+    pub(super) fn share(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+        self.wait(FlockOperation::NonBlockingLockShared, work, holder)
+    }
+
+    fn attempt(&self, operation: FlockOperation) -> Result<bool, Error> {
+        match flock(&self.file, operation) {
             Ok(()) => Ok(true),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
             Err(error) => Err(Error::file("lock", &self.path)(error.into())),
@@ -38,12 +52,16 @@ impl Lock {
 
     /// Takes the lock, waiting for it as long as the user does; `holder` is who may have it.
     pub(super) fn take(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+        self.wait(FlockOperation::NonBlockingLockExclusive, work, holder)
+    }
+
+    fn wait(&self, operation: FlockOperation, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
         const POLL: Duration = Duration::from_millis(50);
-        if self.try_take()? {
+        if self.attempt(operation)? {
             return Ok(());
         }
         work.say(&format!("waiting for {holder}"));
-        while !self.try_take()? {
+        while !self.attempt(operation)? {
             work.heed()?;
             thread::sleep(POLL);
         }

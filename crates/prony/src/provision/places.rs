@@ -52,6 +52,12 @@ impl Places {
         self.cache.join("templates")
     }
 
+    /// Loaded data directories that are kept for later runs.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.cache.join("data")
+    }
+
     /// Data directories of servers that run.
     #[must_use]
     pub fn instances(&self) -> PathBuf {

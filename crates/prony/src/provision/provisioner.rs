@@ -1,12 +1,12 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Part, Places, Running, ServerDescription, Software, Standing, StandingWish, Usage, Wish,
-    Work,
+    Error, Instance, Part, Places, Running, ServerDescription, Snapshot, Software, Standing, StandingWish,
+    Usage, Wish, Work,
     catalogue::{self, Entry},
-    describe, fetch, installed, remains, target,
+    describe, fetch, installed, kept, remains, state, target,
 };
-use crate::plan::{ServerPlan, ServerSource};
+use crate::plan::{DataPlan, ServerPlan, ServerSource};
 use load::{
     Stop,
     client::{self, Connection},
@@ -61,6 +61,7 @@ impl Provisioner {
     /// # Errors
     /// [`Error::File`].
     pub fn sweep(&self) -> Result<Vec<PathBuf>, Error> {
+        kept::sweep(&self.places)?;
         remains::sweep(&self.places.instances())
     }
 
@@ -83,6 +84,38 @@ impl Provisioner {
             return Ok(Server::Running(Running::attach(target)?));
         }
         self.bring_up_node(plan, &Part::default(), data_bytes, progress)
+    }
+
+    /// The same, but on a copy of the data directory that an earlier run has kept with this data set loaded, where there is one. Then
+    /// it comes with the server, to be put back from.
+    ///
+    /// # Errors
+    /// As [`Provisioner::bring_up`].
+    pub fn bring_up_on(
+        &self,
+        plan: &ServerPlan,
+        data_bytes: u64,
+        data: &DataPlan,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(Server, Option<Snapshot>), Error> {
+        if matches!(plan.source, ServerSource::Url(_)) {
+            return Ok((self.bring_up(plan, data_bytes, progress)?, None));
+        }
+        let software = self.software_of(&plan.source, progress)?;
+        let mut work = Work::new(progress, &self.stop);
+        let part = Part::default();
+        let wish = Wish {
+            software: &software,
+            settings: &plan.settings,
+            limits: &plan.limits,
+            data_bytes,
+            part: &part,
+        };
+        let Some(mut kept) = state::kept_for(&wish, data, &self.places, &mut work)? else {
+            return Ok((self.bring_up(plan, data_bytes, progress)?, None));
+        };
+        let instance = Instance::start_on(&wish, &mut kept, &self.places, &self.launcher, &mut work)?;
+        Ok((Server::Own(Box::new(instance)), Some(kept.snapshot)))
     }
 
     /// The same for one of several servers that work together; `part` is what that needs.
@@ -169,13 +202,39 @@ impl Provisioner {
     /// # Errors
     /// Those of [`Instance::restart`].
     pub fn restart(&self, server: &mut Server, progress: &mut dyn FnMut(&str)) -> Result<bool, Error> {
-        match server {
-            Server::Own(instance) => {
-                instance.restart(&mut Work::new(progress, &self.stop))?;
-                Ok(true)
-            }
-            Server::Running(_) => Ok(false),
-        }
+        let Server::Own(instance) = server else { return Ok(false) };
+        instance.restart(&mut Work::new(progress, &self.stop))?;
+        Ok(true)
+    }
+
+    /// Takes a snapshot of a server of Prony's own: in the cache for later runs with the data set `keep`, else, where one is
+    /// `needed`, for this run alone. The server is restarted. `None`: none was taken.
+    ///
+    /// # Errors
+    /// Those of [`Instance::snapshot`].
+    pub fn snapshot(
+        &self,
+        server: &mut Server,
+        keep: Option<&DataPlan>,
+        needed: bool,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Option<Snapshot>, Error> {
+        let Server::Own(instance) = server else { return Ok(None) };
+        instance.snapshot(keep.map(|data| (&self.places, data)), needed, &mut Work::new(progress, &self.stop))
+    }
+
+    /// Makes the data of a server of Prony's own what they were when `snapshot` was taken, and restarts it.
+    ///
+    /// # Errors
+    /// Those of [`Instance::put_back`].
+    pub fn put_back(
+        &self,
+        server: &mut Server,
+        snapshot: &mut Snapshot,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let Server::Own(instance) = server else { return Ok(()) };
+        instance.put_back(snapshot, &mut Work::new(progress, &self.stop)).map(drop)
     }
 
     /// Starts a server that stays when this process ends; `progress` as in [`Provisioner::bring_up`].
@@ -318,6 +377,14 @@ impl Server {
                 ServerDescription { origin, ..said }
             }
         })
+    }
+
+    /// Whether one of Prony's own, restarted, starts with the pages in its buffer pool that it noted last
+    /// (`innodb_buffer_pool_dump_now`); otherwise with none.
+    pub fn keep_pages(&mut self, keep: bool) {
+        if let Self::Own(instance) = self {
+            instance.keep_pages(keep);
+        }
     }
 
     /// Stops it if it is Prony's own and removes what was made for it. Dropping does the same but cannot tell an error.

@@ -4,22 +4,49 @@ use super::Error;
 use std::path::Path;
 
 /// System tables, redo logs and temporary files of a server with default settings, bytes (MySQL 8.0: 200 MB).
-const SERVER_BYTES: u64 = 300_000_000;
+pub const SERVER_BYTES: u64 = 300_000_000;
 
 /// Whether the disk of `directory` has room for a server with `data_bytes` of data.
 ///
 /// # Errors
 /// [`Error::NoSpace`] with both numbers.
 pub fn check(directory: &Path, data_bytes: u64) -> Result<(), Error> {
-    let disk =
-        rustix::fs::statvfs(directory).map_err(|error| Error::file("read", directory)(error.into()))?;
-    let available = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let available = available(directory)?;
     let needed = data_bytes.saturating_add(SERVER_BYTES);
     if needed <= available {
         return Ok(());
     }
     let (needed_mb, available_mb) = (needed.div_ceil(1_000_000), available / 1_000_000);
     Err(Error::NoSpace { directory: directory.to_owned(), needed_mb, available_mb })
+}
+
+/// Whether the disk of `directory` has room for several servers at the same time: bytes of the data of each, and of the
+/// snapshots that are taken of it.
+///
+/// # Errors
+/// [`Error::NoSpaceForSnapshots`] where it is these that do not fit, else [`Error::NoSpace`].
+pub fn check_snapshots(directory: &Path, servers: &[(u64, u64)]) -> Result<(), Error> {
+    let data: u64 = servers.iter().map(|(data, _)| data + SERVER_BYTES).sum();
+    let snapshots: u64 = servers.iter().map(|(_, snapshots)| snapshots).sum();
+    let existing = directory.ancestors().find(|path| path.is_dir()).unwrap_or(directory);
+    let available = available(existing)?;
+    if data + snapshots <= available {
+        return Ok(());
+    }
+    let directory = directory.to_owned();
+    let (needed, available_mb) = ((data + snapshots).div_ceil(1_000_000), available / 1_000_000);
+    if data > available || snapshots == 0 {
+        return Err(Error::NoSpace { directory, needed_mb: data.div_ceil(1_000_000), available_mb });
+    }
+    let snapshots_mb = snapshots.div_ceil(1_000_000);
+    Err(Error::NoSpaceForSnapshots { directory, needed_mb: needed, snapshots_mb, available_mb })
+}
+
+/// Bytes that are free for the user on the disk of `directory`.
+pub(super) fn available(directory: &Path) -> Result<u64, Error> {
+    let disk =
+        rustix::fs::statvfs(directory).map_err(|error| Error::file("read", directory)(error.into()))?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 #[cfg(test)]

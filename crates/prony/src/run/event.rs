@@ -1,6 +1,6 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
-use super::{Doubt, Following};
+use super::{Began, Doubt, Following, Origin};
 use crate::{
     network::Surroundings,
     plan::{Plan, Trial},
@@ -60,6 +60,16 @@ pub enum Event {
         data: usize,
         /// How long loading took.
         took: Duration,
+        /// Whether it was loaded now or by an earlier run.
+        #[serde(default)]
+        origin: Origin,
+    },
+    /// A server is in the state in which a trial is to begin.
+    TrialPrepared {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// How the trial finds it.
+        began: Box<Began>,
     },
     /// The plan did not hold this trial: it is told before it begins.
     TrialAdded {

@@ -12,7 +12,9 @@ mod links;
 mod nodes;
 mod pinned;
 mod schedule;
+mod settle;
 mod site;
+mod state;
 mod trial;
 
 pub use check::{Fairness, doubts};
@@ -22,14 +24,15 @@ pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
 pub use lag::{Following, Member, Waits};
 pub use nodes::node;
 pub use schedule::Earlier;
+pub use settle::Settled;
+pub use state::{Began, Origin};
 pub use trial::wants;
 
 use crate::{
     dataset,
-    plan::{Client, Plan, TRIAL_OVERHEAD, Transport, Treatment, Trial},
+    plan::{Client, Plan, TRIAL_OVERHEAD, Transport, Trial},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
-    workload::{self, Effect},
 };
 use lag::Follower;
 use links::Links;
@@ -74,6 +77,9 @@ pub enum Error {
         /// Why.
         source: client::Error,
     },
+    /// The disk is too small.
+    #[error("{0}")]
+    Space(provision::Error),
     /// A limit of server or machine is too low for the plan.
     #[error("server {name}: {source}")]
     Limit {
@@ -186,6 +192,7 @@ impl Run<'_, '_> {
             todo = plan.trials.iter().collect();
         }
         let treatments: BTreeSet<usize> = todo.iter().map(|trial| trial.treatment).collect();
+        self.check_space()?;
         for index in 0..plan.servers.len() {
             let of_server: Vec<_> =
                 treatments.iter().copied().filter(|&each| plan.treatments[each].server == index).collect();
@@ -201,15 +208,12 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         self.start(treatment.server, plan.start_of(trial.block))?;
-        self.have_data(treatment.server, treatment.data)?;
+        self.prepare(trial)?;
         let stop = self.stop;
         let targets = self.reach(treatment.server, &treatment.client)?;
         let up = self.up(treatment.server);
         let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
-        if spoils(treatment) {
-            (up.data, up.spoilt) = (None, true);
-        }
         let _pinned = Pinned::to(&treatment.client.pin)?;
         let Self { links, servers, stop, reader, .. } = self;
         links.begin();
@@ -242,12 +246,4 @@ fn target_of(server: &Server, client: &Client) -> load::spec::Target {
     target.tls.mode = client.tls.unwrap_or(target.tls.mode);
     target.compress = client.compress.unwrap_or(target.compress);
     target
-}
-
-/// Whether a treatment adds or removes rows, so that what comes after it needs its data loaded anew.
-fn spoils(treatment: &Treatment) -> bool {
-    treatment.streams.iter().any(|stream| {
-        let builtin = workload::find(&stream.workload.name);
-        builtin.is_ok_and(|builtin| matches!(builtin.effect, Effect::Adds | Effect::Removes))
-    })
 }

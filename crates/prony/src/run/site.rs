@@ -1,6 +1,6 @@
 //! What a run keeps up: its servers, each with the data set that it holds.
 
-use super::{Error, Event, Run, event::DataProgress, target_of};
+use super::{Error, Event, Origin, Run, event::DataProgress, state::State, target_of};
 use crate::{
     dataset,
     network::Surroundings,
@@ -15,7 +15,7 @@ fn loaders() -> u32 {
 }
 
 /// How long control connections wait for an answer.
-const CONTROL_WAIT: Duration = Duration::from_secs(60);
+pub(super) const CONTROL_WAIT: Duration = Duration::from_secs(60);
 
 /// How long members may take to have all of the data that was loaded.
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(3600);
@@ -23,10 +23,8 @@ const CATCH_UP_LIMIT: Duration = Duration::from_secs(3600);
 /// A server that is up, with those that work together with it.
 pub(super) struct Up {
     pub(super) group: Group,
-    /// The data set that it holds, as it was loaded.
-    pub(super) data: Option<usize>,
-    /// Rows of its data were added or removed since.
-    pub(super) spoilt: bool,
+    /// What its data are.
+    pub(super) state: State,
 }
 
 impl Run<'_, '_> {
@@ -39,22 +37,34 @@ impl Run<'_, '_> {
         let first = plan.treatments[treatments[0]].data;
         let largest = treatments.iter().map(|&each| plan.treatments[each].data);
         let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
+        let kept = self.may_reuse(index, first).then(|| &plan.data_sets[first]);
         let mut told = Ok(());
-        let group =
-            self.provisioner.bring_up_group(server_plan, bytes, &mut provision::directly, &mut |step| {
-                let event = Event::ServerStarting { server: index, step: step.to_owned() };
-                if told.is_ok() {
-                    told = (self.reader)(&event);
-                }
-            });
+        let mut tell = |step: &str| {
+            let event = Event::ServerStarting { server: index, step: step.to_owned() };
+            if told.is_ok() {
+                told = (self.reader)(&event);
+            }
+        };
+        let group = match kept {
+            Some(data) => {
+                let up = self.provisioner.bring_up_on(server_plan, bytes, data, &mut tell);
+                up.map(|(server, snapshot)| (Group::from(server), snapshot))
+            }
+            None => {
+                let up =
+                    self.provisioner.bring_up_group(server_plan, bytes, &mut provision::directly, &mut tell);
+                up.map(|group| (group, None))
+            }
+        };
         told.map_err(Error::Reader)?;
         self.heed_stop()?;
-        let group = group.map_err(|source| Error::Provision { name: name(), source })?;
+        let (group, snapshot) = group.map_err(|source| Error::Provision { name: name(), source })?;
         let target = group.primary().target().clone();
         let control = |source| Error::Control { name: name(), source };
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
-        self.servers[index] = Some(Up { group, data: None, spoilt: false });
+        let state = snapshot.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
+        self.servers[index] = Some(Up { group, state });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
@@ -69,52 +79,32 @@ impl Run<'_, '_> {
         for text in remarks {
             self.tell(&Event::Remark { server: index, text })?;
         }
-        self.have_data(index, first)
+        self.first_data(index, first)
     }
 
-    /// Restarts a server: a level of repetition above the trial, since what a start leaves to chance (addresses, placement of
-    /// memory) moves results more than what trials leave. One that Prony did not start is left alone.
-    pub(super) fn restart(&mut self, server: usize) -> Result<(), Error> {
-        self.heed_stop()?;
-        let up = self.servers[server].as_mut().expect("every server that is needed is up");
-        let mut told = Ok(());
-        let restarted = self.provisioner.restart_group(&mut up.group, &mut |step| {
-            let event = Event::ServerStarting { server, step: step.to_owned() };
-            if told.is_ok() {
-                told = (self.reader)(&event);
-            }
-        });
-        told.map_err(Error::Reader)?;
-        let name = || self.plan.servers[server].name.clone();
-        restarted.map(drop).map_err(|source| Error::Provision { name: name(), source })
+    /// Sees to it that a server that has just been started holds its first data set.
+    fn first_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
+        if self.have_data(server, data)?.is_none() && self.plan.data_sets[data].tables > 0 {
+            let begun = std::time::Instant::now();
+            // Those that an earlier run has kept: they are counted.
+            self.load_data(server, data)?;
+            self.tell(&Event::DataReady { server, data, took: begun.elapsed(), origin: Origin::Kept })?;
+        }
+        Ok(())
     }
 
     pub(super) fn up(&mut self, server: usize) -> &mut Up {
         self.servers[server].as_mut().expect("every server that is needed is up")
     }
 
-    /// Sees to it that a server holds a data set as it was loaded.
-    pub(super) fn have_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
-        if self.up(server).data == Some(data) || self.plan.data_sets[data].tables == 0 {
-            return Ok(());
-        }
-        let up = self.up(server);
-        let target = up.group.primary().target().clone();
-        if std::mem::take(&mut up.spoilt) {
-            let name = || self.plan.servers[server].name.clone();
-            dataset::cleanup(&target, None).map_err(|source| Error::Data { name: name(), source })?;
-        }
-        self.load_data(server, data, &target)?;
-        self.up(server).data = Some(data);
-        Ok(())
-    }
-
-    fn load_data(&mut self, server: usize, data: usize, target: &load::spec::Target) -> Result<(), Error> {
+    /// Makes a data set, or sees that it is there, whole.
+    pub(super) fn load_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
         let plan = self.plan;
+        let target = self.up(server).group.primary().target().clone();
         let begun = std::time::Instant::now();
         let mut told = Ok(());
         let result = dataset::prepare(
-            target,
+            &target,
             &plan.data_sets[data],
             loaders(),
             &mut |progress: dataset::Progress| {
@@ -136,8 +126,7 @@ impl Run<'_, '_> {
         result.map_err(|source| Error::Data { name: name(), source })?;
         let stop = self.stop;
         let equal = self.up(server).group.wait_until_equal(CATCH_UP_LIMIT, stop);
-        equal.map_err(|source| Error::Provision { name: name(), source })?;
-        self.tell(&Event::DataReady { server, data, took: begun.elapsed() })
+        equal.map_err(|source| Error::Provision { name: name(), source })
     }
 
     pub(super) fn stop_servers(&mut self) -> Result<(), Error> {

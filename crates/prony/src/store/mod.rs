@@ -212,9 +212,12 @@ impl Store {
             Event::ServerStopped { server, status_after } => {
                 self.put(id, Kind::Status, *server as i64, 0, codec::pack(status_after))
             }
-            Event::DataReady { server, data, took } => {
+            Event::DataReady { server, data, took, .. } => {
                 let took = Took { took_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) };
                 self.put(id, Kind::DataSet, *server as i64, *data as i64, codec::pack(&took))
+            }
+            Event::TrialPrepared { trial, began } => {
+                self.put(id, Kind::Began, i64::from(*trial), 0, codec::pack(began))
             }
             Event::TrialStarted { trial } => {
                 self.running.insert(id, Running::begin(*trial));

@@ -25,6 +25,8 @@ pub(super) enum Kind {
     DataSet,
     /// What a run noted, as JSON; numbers are in the order of the telling.
     Note,
+    /// In which state a trial found its server, as JSON.
+    Began,
     /// Which trial began when, as JSON; the place is 1 where it failed.
     Trial,
     /// What came of a trial, as JSON.
@@ -46,6 +48,7 @@ impl Kind {
             Self::Surroundings => "surroundings",
             Self::DataSet => "data set",
             Self::Note => "note",
+            Self::Began => "began",
             Self::Trial => "trial",
             Self::Outcome => "outcome",
             Self::Samples => "samples",

@@ -8,7 +8,10 @@ use super::{
     record::{Begun, RunRecord, RunSummary, ServerRecord, Took, TrialRecord},
     seconds,
 };
-use crate::{plan::Plan, run::Note};
+use crate::{
+    plan::Plan,
+    run::{Began, Note},
+};
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -46,6 +49,7 @@ impl Store {
             plan,
             servers: self.servers(id)?,
             notes: self.notes(id)?,
+            began: self.began(id)?,
             trials,
         })
     }
@@ -164,6 +168,15 @@ impl Store {
         let parts = parts::read(&self.connection, &self.path, id, Kind::Note)?;
         let note = |part: Part| self.understood(id, "note", codec::unpack(&part.bytes));
         parts.into_iter().map(note).collect()
+    }
+
+    fn began(&self, id: i64) -> Result<BTreeMap<u32, Began>, Error> {
+        let parts = parts::read(&self.connection, &self.path, id, Kind::Began)?;
+        let began = |part: Part| {
+            let began = self.understood(id, "began", codec::unpack(&part.bytes))?;
+            Ok((u32::try_from(part.number).unwrap_or(u32::MAX), began))
+        };
+        parts.into_iter().map(began).collect()
     }
 
     fn trials(&self, id: i64) -> Result<Vec<TrialRecord>, Error> {

@@ -4,7 +4,7 @@ use crate::{
     network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
-    run::{Note, TrialOutcome},
+    run::{Began, Note, TrialOutcome},
     telemetry::{Machine, Reading},
 };
 use load::Sample;
@@ -48,6 +48,9 @@ pub struct RunRecord {
     /// What was noted, in that order.
     #[serde(default)]
     pub notes: Vec<Note>,
+    /// In which state trials found their servers, by [`Trial::number`].
+    #[serde(default)]
+    pub began: BTreeMap<u32, Began>,
     /// Trials that have an outcome, in the order of execution.
     pub trials: Vec<TrialRecord>,
 }

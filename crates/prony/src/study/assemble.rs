@@ -10,7 +10,7 @@ use super::{
     paths::{Purpose, factor_names, resolve, server_names, set_value},
     read::check,
     select::{self, Selection},
-    streams, telemetry, topology,
+    state, streams, telemetry, topology,
     tree::{Entry, Node, Table, Value},
     vary, written,
 };
@@ -140,6 +140,7 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),
         repetition: parts::repetition(&measure, mistakes),
         telemetry: telemetry::telemetry(root.get("telemetry"), mistakes),
+        state: state::read(&measure),
     }
 }
 

@@ -570,4 +570,37 @@ pub(super) const MEASURE: &[Key] = &[
         "How often a trial that failed or is invalid is repeated, at the end of its block, unless what is wrong is wrong in \
          every trial of its combination.",
     ),
+    key(
+        "fresh",
+        Kind::Word(&["auto", "snapshot", "always", "reload", "never"]),
+        Some(r#""auto""#),
+        "",
+        "When data are put back as they were loaded: \"snapshot\", after each trial that wrote, from a copy of the data directory, with \
+         a restart, where Prony started the server; \"reload\", after each trial that wrote, by loading anew; \"auto\", the faster of \
+         these; \"always\", before each trial, from a copy; or \"never\".",
+    ),
+    key(
+        "reuse",
+        Kind::Word(&["auto", "always", "never"]),
+        Some(r#""auto""#),
+        "",
+        "Whether loaded data are kept in the user's cache for later runs: \"auto\", what takes long to load; `prony server data` \
+         lists and removes them.",
+    ),
+    key(
+        "settle",
+        Kind::Duration(0, DAY_US),
+        Some(r#""60s""#),
+        "",
+        "How long a server may take before each trial to write its dirty pages and to purge old versions of rows; \"0s\" does \
+         not wait for that.",
+    ),
+    key(
+        "warm",
+        Kind::Word(&["tables", "pages", "none"]),
+        Some(r#""tables""#),
+        "",
+        "What is in the buffer pool after a start or a change of data: \"tables\", all tables and indexes, read once from end to \
+         end; \"pages\", those that were there before the server was stopped; or \"none\".",
+    ),
 ];

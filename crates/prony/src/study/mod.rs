@@ -17,6 +17,7 @@ mod paths;
 mod read;
 mod schema;
 mod select;
+mod state;
 mod streams;
 mod telemetry;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod written;
 pub use builtin::{Builtin, Error, builtin, open};
 pub use mistake::Mistakes;
 pub use schema::{reference, schema};
+pub use state::{Fresh, Reuse, State, Warm, writes};
 pub use topology::{Replication, Topology, WaitPoint};
 
 use load::spec::{Distribution, Stream, TlsMode};
@@ -63,6 +65,8 @@ pub struct Study {
     pub repetition: Repetition,
     /// What is sampled beside the load.
     pub telemetry: Telemetry,
+    /// In which state they begin.
+    pub state: State,
 }
 
 /// How trials are repeated beyond the number that is asked for.

@@ -2,11 +2,13 @@
 //! those that a user writes in a study. Both are [`load::spec::Workload`]s, which the engine interprets; nothing here
 //! talks to a server or knows when and by whom a workload is run.
 
+mod effect;
 mod options;
 mod sql;
 mod sysbench;
 mod written;
 
+pub use effect::effect;
 pub use options::{OptionInfo, OptionKind, Options, Random};
 pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
 
@@ -25,8 +27,9 @@ pub struct Builtin {
     pub effect: Effect,
 }
 
-/// What a workload does to the rows that it finds; tells whether a second trial has the same data before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What a workload does to the rows that it finds; tells whether a second trial has the same data before it. The later, the
+/// more it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// It only reads.

@@ -110,6 +110,7 @@ pub fn plan() -> Plan {
         repeats: REPEATS,
         repetition: prony::plan::Repetition::default(),
         telemetry: prony::plan::Telemetry::default(),
+        state: prony::plan::State::default(),
     }
 }
 
@@ -212,7 +213,12 @@ pub fn events() -> Vec<Event> {
     for server in 0..2 {
         events.push(Event::ServerStarting { server, step: "starting".to_owned() });
         events.push(Event::ServerReady { server, description: Box::new(description(server)) });
-        events.push(Event::DataReady { server, data: 0, took: Duration::from_millis(812) });
+        events.push(Event::DataReady {
+            server,
+            data: 0,
+            took: Duration::from_millis(812),
+            origin: prony::run::Origin::Loaded,
+        });
     }
     for trial in &plan.trials {
         trial_events(&plan, *trial, &mut events);

@@ -70,6 +70,11 @@ impl Group {
         &self.primary
     }
 
+    /// The same, to be stopped and started.
+    pub fn primary_mut(&mut self) -> &mut Server {
+        &mut self.primary
+    }
+
     /// The others: replicas, or further nodes of a cluster.
     #[must_use]
     pub fn members(&self) -> &[Server] {

@@ -1,0 +1,60 @@
+//! `prony server data`: loaded data that are kept for later runs.
+
+use super::{failure, print, print_json, provisioner};
+use crate::{
+    cli::{failure::Failure, list},
+    plan::DataPlan,
+    provision::{KeptData, kept_data, remove_kept},
+    report::number,
+};
+use comfy_table::Cell;
+
+pub(super) fn data(remove: &[String], remove_all: bool, json: bool) -> Result<(), Failure> {
+    let provisioner = provisioner()?;
+    let places = provisioner.places();
+    let kept = kept_data(places).map_err(|error| failure(&error))?;
+    if remove.is_empty() && !remove_all {
+        return if json { print_json(&kept) } else { show(&kept) };
+    }
+    let names: Vec<String> =
+        if remove_all { kept.into_iter().map(|each| each.name).collect() } else { remove.to_vec() };
+    for name in names {
+        let removed = remove_kept(places, &name).map_err(|error| failure(&error))?;
+        print(&format!("{name}: {}\n", if removed { "removed" } else { "in use by a run, and left" }))?;
+    }
+    Ok(())
+}
+
+fn show(kept: &[KeptData]) -> Result<(), Failure> {
+    if kept.is_empty() {
+        return print("no data are kept\n");
+    }
+    let rows = kept.iter().map(|each| {
+        let used = if each.in_use { "now".to_owned() } else { each.used.clone() };
+        let settings: Vec<String> =
+            each.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let cells = [
+            each.name.clone(),
+            contents(&each.data),
+            megabytes(each.bytes),
+            each.made.clone(),
+            used,
+            settings.join(" "),
+        ];
+        cells.map(Cell::new).to_vec()
+    });
+    let rows = rows.collect();
+    let header = vec!["NAME", "DATA", "SIZE", "MADE", "USED", "SETTINGS"];
+    list::show((header, rows, serde_json::Value::Null), false)?;
+    print(&format!("\n{} in all\n", megabytes(kept.iter().map(|each| each.bytes).sum())))
+}
+
+/// `2 x 1,000,000 rows, InnoDB`.
+fn contents(data: &DataPlan) -> String {
+    let rows = number::count(data.rows);
+    format!("{} x {rows} rows, {}", data.tables, data.engine.as_deref().unwrap_or("default engine"))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", number::count(bytes.div_ceil(1_000_000)))
+}

@@ -1,0 +1,431 @@
+//! Brings a server into the state in which a trial is to begin: its data as they were loaded, nothing left to be written or
+//! purged, its buffer pool warm, as the study says.
+//!
+//! Data are put back from a snapshot where Prony started the server and it works alone, else loaded anew. A server that runs
+//! elsewhere is neither restarted nor configured.
+
+use super::{
+    Error, Event, Run,
+    settle::{self, Settled},
+    site::{CONTROL_WAIT, Up},
+};
+use crate::{
+    dataset,
+    plan::{Fresh, Reuse, ServerPlan, ServerSource, Topology, Trial, Warm},
+    provision::{self, Provisioner, Server, Snapshot},
+};
+use load::{
+    client::{self, Connection},
+    spec::Target,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Loading that takes longer is not done again where it can be helped: putting back takes a few seconds for a server's own
+/// files, whatever the data.
+const KEEP_FROM: Duration = Duration::from_secs(10);
+/// How long a server may take to note the pages of its buffer pool, or to read them.
+const PAGES_LIMIT: Duration = Duration::from_secs(300);
+
+/// How a trial found its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// What its data were.
+    pub data: Origin,
+    /// How long putting them back or loading them took, restart included, where that was done for this trial.
+    pub put_back: Option<Duration>,
+    /// Whether the server was started since the trial before.
+    pub restarted: bool,
+    /// What was waited for; `None`: nothing.
+    pub settled: Option<Settled>,
+    /// How long filling the buffer pool took, where that was done for this trial.
+    pub warmed: Option<Duration>,
+}
+
+/// What the data of a trial were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// There are none.
+    #[default]
+    None,
+    /// As this run loaded them.
+    Loaded,
+    /// As an earlier run loaded them.
+    Kept,
+    /// As they were loaded, put back from a snapshot.
+    Snapshot,
+    /// As trials before have left them.
+    Left,
+}
+
+/// What is known of the data of a server that is up.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// The data set that it holds.
+    data: Option<usize>,
+    origin: Origin,
+    /// Trials have begun on these data.
+    used: bool,
+    /// Data were loaded into it that are not there any more.
+    had_other: bool,
+    /// The server was started since the last trial.
+    restarted: bool,
+    /// Whether its buffer pool holds what it should.
+    warm: bool,
+    /// Whether it noted the pages of its buffer pool before it was stopped.
+    noted: bool,
+    /// That a limit was reached has been told.
+    told: bool,
+    /// By data set.
+    snapshots: BTreeMap<usize, Snapshot>,
+}
+
+impl State {
+    /// Of a server that was started on what an earlier run has kept.
+    pub(super) fn kept(data: usize, snapshot: Snapshot) -> Self {
+        Self {
+            data: Some(data),
+            origin: Origin::Kept,
+            snapshots: BTreeMap::from([(data, snapshot)]),
+            ..Self::default()
+        }
+    }
+
+    /// There are the rows of `data`, and no trial has seen them.
+    fn holds(&mut self, data: usize, origin: Origin) {
+        self.had_other |= self.data.is_some_and(|other| other != data);
+        (self.data, self.origin, self.used, self.warm) = (Some(data), origin, false, false);
+    }
+}
+
+impl Run<'_, '_> {
+    /// Brings the server of a trial into the state in which it is to begin, and tells which that is.
+    pub(super) fn prepare(&mut self, trial: &Trial) -> Result<(), Error> {
+        let treatment = &self.plan.treatments[trial.treatment];
+        let (server, data) = (treatment.server, treatment.data);
+        let put_back = self.have_data(server, data)?;
+        let settled = self.settle(server)?;
+        let warmed = self.warm(server, data)?;
+        let state = &mut self.up(server).state;
+        let restarted = std::mem::take(&mut state.restarted);
+        let began = Began { data: state.origin, put_back, restarted, settled, warmed };
+        state.used = true;
+        if treatment.writes() && state.origin != Origin::None {
+            state.origin = Origin::Left;
+        }
+        self.tell(&Event::TrialPrepared { trial: trial.number, began: Box::new(began) })
+    }
+
+    /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was something to do.
+    pub(super) fn have_data(&mut self, server: usize, data: usize) -> Result<Option<Duration>, Error> {
+        if self.plan.data_sets[data].tables == 0 {
+            return Ok(None);
+        }
+        let fresh = self.plan.state.fresh;
+        let up = self.up(server);
+        let state = &up.state;
+        let is_stale = match fresh {
+            Fresh::Never => false,
+            Fresh::Auto | Fresh::Snapshot | Fresh::Reload => state.origin == Origin::Left,
+            Fresh::Always => state.used,
+        };
+        if state.data == Some(data) && !is_stale {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        // What an earlier run has kept can be put back as well.
+        if state.snapshots.contains_key(&data) && fresh != Fresh::Reload {
+            self.put_back(server, data)?;
+        } else {
+            if state.data.is_some() {
+                let target = up.group.primary().target().clone();
+                let name = || self.plan.servers[server].name.clone();
+                dataset::cleanup(&target, None).map_err(|source| Error::Data { name: name(), source })?;
+            }
+            self.load(server, data)?;
+        }
+        Ok(Some(begun.elapsed()))
+    }
+
+    /// Loads a data set, and keeps a copy of it where that pays or is needed.
+    fn load(&mut self, server: usize, data: usize) -> Result<(), Error> {
+        let begun = Instant::now();
+        self.load_data(server, data)?;
+        let took = begun.elapsed();
+        let plan = self.plan;
+        let origin = Origin::Loaded;
+        self.tell(&Event::DataReady { server, data, took, origin })?;
+        let state = &mut self.up(server).state;
+        state.holds(data, origin);
+        let is_first = !state.had_other && state.snapshots.is_empty();
+        let pays = match plan.state.reuse {
+            Reuse::Never => false,
+            Reuse::Auto => took >= KEEP_FROM,
+            Reuse::Always => true,
+        };
+        let keep = (pays && is_first && self.may_reuse(server, data)).then(|| &plan.data_sets[data]);
+        let needed = self.needs_snapshot(server, data);
+        if keep.is_none() && !needed || (keep.is_none() && !needed) {
+            return Ok(());
+        }
+        // What is written back while the server runs need not be waited for in its shutdown.
+        self.settle(server)?;
+        let taken = self.with_steps(server, |provisioner, up, tell| {
+            provisioner.snapshot(up.group.primary_mut(), keep, needed, tell)
+        })?;
+        let state = &mut self.up(server).state;
+        (state.restarted, state.warm, state.noted) = (true, false, false);
+        if let Some(snapshot) = taken {
+            state.snapshots.insert(data, snapshot);
+        }
+        Ok(())
+    }
+
+    fn put_back(&mut self, server: usize, data: usize) -> Result<(), Error> {
+        self.note_pages(server)?;
+        self.with_steps(server, |provisioner, up, tell| {
+            let snapshot = up.state.snapshots.get_mut(&data).expect("looked up by the caller");
+            provisioner.put_back(up.group.primary_mut(), snapshot, tell)
+        })?;
+        let state = &mut self.up(server).state;
+        state.holds(data, Origin::Snapshot);
+        state.restarted = true;
+        // Counts rows; tables that live in memory alone are loaded again.
+        self.load_data(server, data)
+    }
+
+    /// Restarts a server: a level of repetition above the trial, since what a start leaves to chance (addresses, placement of
+    /// memory) moves results more than what trials leave. One that Prony did not start is left alone.
+    pub(super) fn restart(&mut self, server: usize) -> Result<(), Error> {
+        self.heed_stop()?;
+        self.note_pages(server)?;
+        let restarted =
+            self.with_steps(server, |provisioner, up, tell| provisioner.restart_group(&mut up.group, tell))?;
+        let in_memory = self.up(server).state.data.filter(|&data| self.lives_in_memory(data));
+        let state = &mut self.up(server).state;
+        if restarted {
+            (state.restarted, state.warm) = (true, false);
+            if in_memory.is_some() {
+                state.data = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a server has done what was left to do.
+    fn settle(&mut self, server: usize) -> Result<Option<Settled>, Error> {
+        let limit = self.plan.state.settle;
+        if limit.is_zero() {
+            return Ok(None);
+        }
+        let stop = self.stop;
+        let all: Vec<(Target, bool)> = self
+            .up(server)
+            .group
+            .servers()
+            .map(|each| (each.target().clone(), matches!(each, Server::Own(_))))
+            .collect();
+        let mut settled: Option<Settled> = None;
+        for (target, own) in all {
+            let one = self.with_connection(server, &target, |connection, tell| {
+                settle::settle(connection, own, limit, stop, tell)
+            })?;
+            settled = match (settled, one) {
+                (Some(settled), Some(one)) => Some(settled.and(one)),
+                (settled, one) => settled.or(one),
+            };
+        }
+        self.heed_stop()?;
+        if let Some(Settled { limit_reached: true, dirty_pages, history, .. }) = settled
+            && !std::mem::replace(&mut self.up(server).state.told, true)
+        {
+            let text = format!(
+                "after {} s there are still {dirty_pages} dirty pages and {history} transactions to purge: the next trial pays \
+                 for them. Raise settle in [measure], or set it to \"0s\" if trials are to find them",
+                limit.as_secs()
+            );
+            self.tell(&Event::Remark { server, text })?;
+        }
+        Ok(settled)
+    }
+
+    /// Fills the buffer pool as the study says, unless it is warm.
+    fn warm(&mut self, server: usize, data: usize) -> Result<Option<Duration>, Error> {
+        let plan = self.plan;
+        let state = &mut self.up(server).state;
+        let noted = std::mem::take(&mut state.noted);
+        if std::mem::replace(&mut state.warm, true)
+            || plan.state.warm == Warm::None
+            || state.data != Some(data)
+        {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        if !(noted && self.read_pages(server)?) {
+            let all: Vec<Target> =
+                self.up(server).group.servers().map(|each| each.target().clone()).collect();
+            for target in all {
+                self.read_tables(server, data, &target)?;
+            }
+        }
+        Ok(Some(begun.elapsed()))
+    }
+
+    /// Reads all of a data set once.
+    fn read_tables(&mut self, server: usize, data: usize, target: &Target) -> Result<(), Error> {
+        let (plan, stop) = (self.plan, self.stop);
+        let warmed = self.with_steps(server, |_, _, tell| {
+            let mut told = 0;
+            let mut progress = |progress: dataset::Progress| {
+                let percent = progress.rows * 100 / progress.rows_total.max(1);
+                if percent != told {
+                    told = percent;
+                    tell(&format!("reading tables and indexes into memory: {percent} %"));
+                }
+            };
+            Ok(dataset::warm(target, &plan.data_sets[data], &mut progress, stop.flag()))
+        })?;
+        let name = || plan.servers[server].name.clone();
+        warmed.map_err(|source| Error::Data { name: name(), source })
+    }
+
+    /// Lets a server read the pages that it has noted. False: it cannot.
+    fn read_pages(&mut self, server: usize) -> Result<bool, Error> {
+        let target = self.up(server).group.primary().target().clone();
+        self.with_connection(server, &target, |connection, tell| {
+            tell("reading the pages that were in memory before");
+            pages(connection, "load")
+        })
+    }
+
+    /// Lets a server note the pages of its buffer pool before it is stopped, where the study wants them back.
+    fn note_pages(&mut self, server: usize) -> Result<(), Error> {
+        let group = &self.up(server).group;
+        let (is_single, target) = (group.members().is_empty(), group.primary().target().clone());
+        let wanted = is_single && self.plan.state.warm == Warm::Pages;
+        self.up(server).group.primary_mut().keep_pages(wanted);
+        if wanted {
+            let noted = self.with_connection(server, &target, |connection, tell| {
+                tell("noting the pages that are in memory");
+                pages(connection, "dump")
+            })?;
+            self.up(server).state.noted = noted;
+        }
+        Ok(())
+    }
+
+    /// Whether a data set outlives a restart, so that keeping its files is of use.
+    fn lives_in_memory(&self, data: usize) -> bool {
+        let engine = self.plan.data_sets[data].engine.as_deref().unwrap_or_default();
+        engine.eq_ignore_ascii_case("MEMORY") || engine.eq_ignore_ascii_case("HEAP")
+    }
+
+    /// Whether a data set may come from an earlier run, and go to later ones.
+    pub(super) fn may_reuse(&self, server: usize, data: usize) -> bool {
+        let server = &self.plan.servers[server];
+        !matches!(server.source, ServerSource::Url(_))
+            && server.topology == Topology::Single
+            && self.plan.state.reuse != Reuse::Never
+            && self.plan.data_sets[data].tables > 0
+            && !self.lives_in_memory(data)
+    }
+
+    /// Whether data of a server will have to be put back from a snapshot.
+    fn needs_snapshot(&self, server: usize, data: usize) -> bool {
+        self.plan.snapshots().contains(&(server, data)) && !self.lives_in_memory(data)
+    }
+
+    /// Whether the disk has room for all servers, their data and the snapshots, before any of them is started.
+    pub(super) fn check_space(&self) -> Result<(), Error> {
+        let plan = self.plan;
+        let kept = provision::kept_data(self.provisioner.places()).map_err(Error::Space)?;
+        let is_kept = |server: &ServerPlan, data: usize| {
+            let ServerSource::Product { product, version } = &server.source else { return false };
+            let version = version.as_deref().unwrap_or_default();
+            kept.iter().any(|kept| {
+                kept.product == *product
+                    && kept.version.starts_with(version)
+                    && kept.data == plan.data_sets[data]
+            })
+        };
+        let sizes = plan
+            .servers
+            .iter()
+            .enumerate()
+            .filter(|(_, server)| !matches!(server.source, ServerSource::Url(_)));
+        let sizes: Vec<(u64, u64)> = sizes
+            .map(|(index, server)| {
+                let of_server = plan.treatments.iter().filter(|treatment| treatment.server == index);
+                let data: BTreeSet<usize> = of_server.map(|treatment| treatment.data).collect();
+                let size = |data: &usize| dataset::size_bytes(&plan.data_sets[*data]);
+                let snapshots = plan.snapshots();
+                let copied = data.iter().filter(|&&data| {
+                    snapshots.contains(&(index, data))
+                        && !is_kept(server, data)
+                        && !self.lives_in_memory(data)
+                });
+                let copied = copied.map(|data| size(data) + provision::SERVER_BYTES).sum();
+                (data.iter().map(size).max().unwrap_or(0), copied)
+            })
+            .collect();
+        provision::check_snapshots(&self.provisioner.places().instances(), &sizes).map_err(Error::Space)
+    }
+
+    /// Does something with a server that may take long, and tells its steps.
+    fn with_steps<T>(
+        &mut self,
+        server: usize,
+        job: impl FnOnce(&Provisioner, &mut Up, &mut dyn FnMut(&str)) -> Result<T, provision::Error>,
+    ) -> Result<T, Error> {
+        let up = self.servers[server].as_mut().expect("every server that is needed is up");
+        let mut told = Ok(());
+        let result = job(self.provisioner, up, &mut |step| {
+            let event = Event::ServerStarting { server, step: step.to_owned() };
+            if told.is_ok() {
+                told = (self.reader)(&event);
+            }
+        });
+        told.map_err(Error::Reader)?;
+        self.heed_stop()?;
+        result.map_err(|source| Error::Provision { name: self.plan.servers[server].name.clone(), source })
+    }
+
+    /// The same over a control connection of its own.
+    fn with_connection<T>(
+        &mut self,
+        server: usize,
+        target: &Target,
+        job: impl FnOnce(&mut Connection, &mut dyn FnMut(&str)) -> Result<T, client::Error>,
+    ) -> Result<T, Error> {
+        let done = self.with_steps(server, |_, _, tell| {
+            let opened = Connection::open(target, CONTROL_WAIT);
+            Ok(opened.and_then(|mut connection| job(&mut connection, tell)))
+        })?;
+        done.map_err(|source| Error::Control { name: self.plan.servers[server].name.clone(), source })
+    }
+}
+
+/// Lets a server note (`dump`) or read (`load`) the pages of its buffer pool, and waits for it. False: it cannot (5.5).
+fn pages(connection: &mut Connection, what: &str) -> Result<bool, client::Error> {
+    const POLL: Duration = Duration::from_millis(50);
+    match connection.query(&format!("SET GLOBAL innodb_buffer_pool_{what}_now = ON")) {
+        Err(client::Error::Server { .. }) => return Ok(false),
+        answer => drop(answer?),
+    }
+    let begun = Instant::now();
+    loop {
+        let status =
+            connection.query(&format!("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_{what}_status'"))?;
+        let text =
+            status.rows().first().and_then(|row| row.get(1)?.as_deref()).unwrap_or_default().to_lowercase();
+        if text.contains("completed") || begun.elapsed() > PAGES_LIMIT {
+            return Ok(text.contains("completed"));
+        }
+        thread::sleep(POLL);
+    }
+}
