@@ -5,6 +5,7 @@
 
 mod arguments;
 mod calibrate;
+mod compare;
 mod doctor;
 mod failure;
 mod flags;
@@ -55,6 +56,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Prepare(options) => prepare::prepare(&options),
         Command::Cleanup(options) => prepare::cleanup(&options),
         Command::Report(options) => report::report(&options),
+        Command::Compare(options) => compare::compare(&options),
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),

@@ -72,7 +72,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         sections => sections,
         remarks => remarks.0,
         percentiles => PERCENTILES,
-        notes => notes(document).iter().map(|note| words.get("text", note)).collect::<Vec<_>>(),
+        notes => notes(document, words),
         summary => summary(document, words),
         style => Value::from_safe_string(STYLE.to_owned()),
         third_party => THIRD_PARTY,

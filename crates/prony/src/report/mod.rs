@@ -12,6 +12,7 @@ mod html;
 mod markdown;
 mod merge;
 pub(crate) mod number;
+mod runs;
 mod table;
 mod terminal;
 mod trials;
@@ -19,6 +20,9 @@ mod words;
 
 pub use build::build;
 pub use document::{Document, schema};
+pub use runs::{
+    ComparedPoint, ComparedRun, RunDifference, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema,
+};
 pub use words::{Language, Sentence, Words};
 
 use crate::{analyse::Findings, store::RunRecord};

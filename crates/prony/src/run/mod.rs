@@ -12,6 +12,7 @@ mod nodes;
 mod pinned;
 mod schedule;
 mod site;
+mod steady;
 mod trial;
 
 pub use check::{Fairness, doubts};

@@ -1,13 +1,13 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
-use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts};
+use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts, steady::Watch};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
     telemetry::{Node, Options, Reading, Sampler},
 };
 use load::{
-    Outcome, Spec, Stop,
+    Outcome, Spec, Stop, WarmUp,
     sample::End,
     spec::{Address, Stream, Target},
     statements_prepared,
@@ -35,22 +35,27 @@ pub(super) fn carry_out(
         Some(Sampler::prepare(nodes, Options { every: plan.telemetry.every, all: plan.telemetry.all }));
     let mut running = None;
     let mut told = Ok(());
-    let result = load::run(&spec, stop, &mut |progress| {
+    let mut watch = Watch::new(&spec, plan.warm_up_auto);
+    let result = load::run_until_warm(&spec, stop, &mut |progress| {
         let event = match progress {
-            load::Progress::Opening { .. } => return,
+            load::Progress::Opening { .. } => return WarmUp::Goes,
             load::Progress::Started => {
                 let sender = sender.clone();
                 // a machine that cannot start one more thread will say so in the load itself
                 let on_reading = move |reading| drop(sender.send(reading));
                 let zero = Instant::now();
                 running = prepared.take().and_then(|sampler| sampler.start(zero, on_reading).ok());
-                return;
+                return WarmUp::Goes;
             }
-            load::Progress::Sample(sample) => Event::TrialSample { trial: number, sample },
+            load::Progress::Sample(sample) => {
+                watch.add(&sample);
+                Event::TrialSample { trial: number, sample }
+            }
         };
         if told.is_ok() {
             told = reader(&event);
         }
+        watch.warm_up()
     });
     drop((running, sender));
     let readings: Vec<Reading> = receiver.iter().collect();
@@ -59,7 +64,7 @@ pub(super) fn carry_out(
     let outcome = match result {
         Err(load::Error::Interrupted) => return Err(Error::Interrupted),
         Ok(outcome) if matches!(outcome.end, End::Interrupted) => return Err(Error::Interrupted),
-        result => measured(&spec, result, &readings, seen, died),
+        result => measured(&spec, result, &readings, [watch.doubts(), seen].concat(), died),
     };
     for reading in readings {
         let reading = Box::new(reading);
