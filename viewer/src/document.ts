@@ -67,6 +67,8 @@ export interface Report {
   axis: { kind: "rate" | "connections" | "number" | "names"; title: string };
   groups: Group[];
   points: Point[];
+  /** The law of growth with connections, where one could be fitted. */
+  scalings: { group: number; series: string; points: { connections: number; expected: number }[] }[];
   trials: Trial[];
 }
 

@@ -209,6 +209,26 @@ function ladder(context: Context, group: Group, pick: (point: Point) => Point["t
   });
 }
 
+/** What the law of growth with connections expects: a dashed line beside that of each series. */
+function laws(context: Context, group: Group): Option[] {
+  const place = context.report.groups.indexOf(group);
+  return context.report.scalings
+    .filter((law) => law.group === place)
+    .map((law) => {
+      const { colour } = look(context, law.series);
+      return {
+        name: law.series,
+        type: "line",
+        data: law.points.map((point) => [point.connections, point.expected, null, null, 1]),
+        encode: { x: 0, y: 1 },
+        symbol: "none",
+        itemStyle: { color: colour },
+        lineStyle: { color: colour, width: 1.5, type: "dotted" },
+        z: 1,
+      };
+    });
+}
+
 /** What was offered, where starts have times fixed beforehand: one faint line, since all series are offered the same. */
 function offered(context: Context, group: Group): Option[] {
   const data = group.rungs.map((_, place) => {
@@ -263,7 +283,8 @@ function ladderTooltip(context: Context, group: Group, unit: string): (hovered: 
     const rows = lines.map((item) => {
       const [, value, low, high] = item.value;
       const interval = low != null && high != null ? ` (${number(low)} – ${number(high)})` : "";
-      return { colour: item.color, name: item.seriesName, value: `${number(value ?? NaN)}${interval} ${unit}${remark(item.seriesName)}` };
+      const name = item.value[4] ? `${item.seriesName}, ${word(context, "html", "law")}` : item.seriesName;
+      return { colour: item.color, name, value: `${number(value ?? NaN)}${interval} ${unit}${item.value[4] ? "" : remark(item.seriesName)}` };
     });
     return tooltip(`${context.report.axis.title}: ${group.rungs[place]?.label ?? ""}`, rows);
   };
@@ -292,7 +313,7 @@ export function throughput(context: Context, group: Group): Option {
       min: 0,
       axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
     }),
-    series: [...ladder(context, group, (point) => point.throughput), ...schedule],
+    series: [...ladder(context, group, (point) => point.throughput), ...laws(context, group), ...schedule],
   };
 }
 

@@ -59,6 +59,7 @@ const report: Report = {
       ],
     },
   ],
+  scalings: [],
   trials: [trial(0, "a", null), trial(1, "<b>", null), trial(2, "a", "it fell over")],
 };
 const group = report.groups[0]!;

@@ -132,6 +132,11 @@ impl<'a> Bench<'a> {
         self.tally.cut(end_ns);
     }
 
+    /// The measurement begins at `at_ns`, since the load began: earlier than was said.
+    pub(crate) fn measure_from(&mut self, at_ns: u64) {
+        self.tally.measure_from(at_ns);
+    }
+
     /// Looks after connection `index` again at `at_ns`.
     pub(crate) fn wake_at(&mut self, at_ns: u64, index: u32) {
         self.timers.push(Reverse((at_ns, index)));
@@ -211,6 +216,13 @@ impl Timeline {
     /// End of the load, since the engine began.
     pub(crate) fn load_end_ns(&self) -> u64 {
         self.start_ns() + self.seconds.end_ns(self.seconds.count().saturating_sub(1))
+    }
+
+    /// Ends the warm-up at `at_ns`, since the load began. The running second ends where it did: both fall on whole seconds.
+    fn measure_from(&mut self, at_ns: u64) {
+        self.seconds.measure_from(at_ns);
+        self.phase = self.seconds.phase(self.batch.second);
+        self.end_ns = self.start_ns() + self.seconds.end_ns(self.batch.second);
     }
 
     /// Ends the load at `end_ns`, since the engine began; a second that has begun later is the last one and is not counted.

@@ -139,6 +139,8 @@ pub(crate) struct Control {
     start_ns: AtomicU64,
     /// Where the load ends before its interval is over; 0: not yet.
     pub(crate) end_ns: AtomicU64,
+    /// Where the measurement begins before the warm-up is over, since the load began; 0: not yet.
+    pub(crate) measure_ns: AtomicU64,
     /// When each stream begins; far away: not yet known.
     pub(crate) begins_ns: Vec<AtomicU64>,
 }
@@ -149,12 +151,17 @@ impl Control {
             stopped: AtomicBool::new(false),
             start_ns: AtomicU64::new(0),
             end_ns: AtomicU64::new(0),
+            measure_ns: AtomicU64::new(0),
             begins_ns: (0..streams).map(|_| AtomicU64::new(u64::MAX)).collect(),
         }
     }
 
     pub(crate) fn end_ns(&self) -> Option<u64> {
         Some(self.end_ns.load(Ordering::Acquire)).filter(|&end| end != 0)
+    }
+
+    pub(crate) fn measure_ns(&self) -> Option<u64> {
+        Some(self.measure_ns.load(Ordering::Acquire)).filter(|&at| at != 0)
     }
 
     pub(crate) fn begin_ns(&self, stream: usize) -> u64 {
@@ -208,6 +215,31 @@ pub(crate) enum Message {
 /// # Errors
 /// Where it could not begin. Everything that goes wrong once it has begun is in the [`Outcome`].
 pub fn run(spec: &Spec, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<Outcome, Error> {
+    run_until_warm(spec, stop, &mut |progress| {
+        tell(progress);
+        WarmUp::Goes
+    })
+}
+
+/// What whoever is told of a load answers: whether the warm-up, whose length is then the longest, may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmUp {
+    /// It goes on.
+    Goes,
+    /// It has done its work: the measurement begins with one of the next seconds, of all workers at the same time. What is
+    /// answered later is of no matter.
+    Done,
+}
+
+/// As [`run`], with a warm-up that ends as soon as `tell` says so.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until_warm(
+    spec: &Spec,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Progress) -> WarmUp,
+) -> Result<Outcome, Error> {
     check(spec)?;
     let programs = spec.streams.iter().map(Program::of).collect::<Result<Vec<_>, _>>()?;
     let logins = logins(spec)?;
@@ -362,7 +394,7 @@ impl Coordinator<'_> {
         crew: Crew<'_>,
         seconds: Seconds,
         inbox: &Receiver<Message>,
-        tell: &mut dyn FnMut(Progress),
+        tell: &mut dyn FnMut(Progress) -> WarmUp,
     ) -> Result<Outcome, Error> {
         let opened = self.wait_until_open(inbox, tell);
         let version = match opened {
@@ -377,7 +409,7 @@ impl Coordinator<'_> {
             }
         };
         let start_ns = (self.epoch.elapsed() + START_AHEAD).as_nanos() as u64;
-        self.set_begins(start_ns);
+        self.set_begins(start_ns, self.spec.warm_up);
         self.control.start_ns.store(start_ns, Ordering::Release);
         Control::wake(&crew.wakes);
         tell(Progress::Started);
@@ -391,9 +423,9 @@ impl Coordinator<'_> {
         Ok(gatherer.outcome(reports, end, version))
     }
 
-    /// Says when the streams begin, as far as that is known before they run.
-    fn set_begins(&self, start_ns: u64) {
-        let measured_ns = start_ns + self.spec.warm_up.as_nanos() as u64;
+    /// Says when the streams begin, as far as that is known before they run; again when the warm-up ends earlier.
+    pub(crate) fn set_begins(&self, start_ns: u64, warm_up: Duration) {
+        let measured_ns = start_ns + warm_up.as_nanos() as u64;
         for (stream, begin) in self.spec.streams.iter().zip(&self.control.begins_ns) {
             let begin_ns = match &stream.begin {
                 Begin::Together if stream.limit.is_none() => start_ns,
@@ -414,7 +446,7 @@ impl Coordinator<'_> {
     fn wait_until_open(
         &self,
         inbox: &Receiver<Message>,
-        tell: &mut dyn FnMut(Progress),
+        tell: &mut dyn FnMut(Progress) -> WarmUp,
     ) -> Result<String, Error> {
         let wanted: u32 = self.spec.streams.iter().map(|stream| stream.connections + stream.idle).sum();
         let mut opened = 0;

@@ -2,7 +2,7 @@
 //! the outcome.
 
 use crate::{
-    engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, START_AHEAD},
+    engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, START_AHEAD, WarmUp},
     io,
     outage::outages,
     record::{Batch, ErrorBook, Seconds, StreamBatch},
@@ -30,6 +30,8 @@ pub(crate) struct Gatherer<'a> {
     /// How many workers have reached the limit of each stream, and when the last transaction of it ended.
     done: Vec<(usize, u64)>,
     measured: Duration,
+    /// Whether the warm-up was told to end.
+    is_warm: bool,
     usage_at_start: io::Usage,
     usage_at_end: io::Usage,
 }
@@ -49,6 +51,7 @@ impl<'a> Gatherer<'a> {
             totals: coordinator.programs.iter().map(StreamBatch::new).collect(),
             done: vec![(0, 0); coordinator.programs.len()],
             measured: Duration::ZERO,
+            is_warm: false,
             usage_at_start: io::process_usage(),
             usage_at_end: io::process_usage(),
         }
@@ -58,7 +61,7 @@ impl<'a> Gatherer<'a> {
         &mut self,
         crew: &Crew<'_>,
         inbox: &Receiver<Message>,
-        tell: &mut dyn FnMut(Progress),
+        tell: &mut dyn FnMut(Progress) -> WarmUp,
     ) -> End {
         let mut complete = 0;
         while complete < self.seconds.count() {
@@ -102,7 +105,12 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Adds one worker's second. Returns whether that second is complete.
-    fn add(&mut self, mut batch: Box<Batch>, crew: &Crew<'_>, tell: &mut dyn FnMut(Progress)) -> bool {
+    fn add(
+        &mut self,
+        mut batch: Box<Batch>,
+        crew: &Crew<'_>,
+        tell: &mut dyn FnMut(Progress) -> WarmUp,
+    ) -> bool {
         let (worker, second) = (batch.worker, batch.second);
         if second >= self.seconds.count() {
             return false; // begun after the end had been moved
@@ -124,13 +132,30 @@ impl<'a> Gatherer<'a> {
             return false;
         }
         let (_, mut whole) = self.partial.swap_remove(place);
-        self.finish_second(&whole, tell);
+        let is_warm = self.finish_second(&whole, tell);
+        if is_warm && !self.is_warm {
+            self.end_warm_up(crew);
+        }
         whole.clear();
         let _ = crew.empties[whole.worker].send(whole);
         true
     }
 
-    fn finish_second(&mut self, whole: &Batch, tell: &mut dyn FnMut(Progress)) {
+    /// Lets the measurement begin with the next second that all workers can hear of before it comes.
+    fn end_warm_up(&mut self, crew: &Crew<'_>) {
+        self.is_warm = true;
+        let Coordinator { control, epoch, .. } = self.coordinator;
+        let now_ns = (epoch.elapsed().as_nanos() as u64).saturating_sub(self.start_ns);
+        let Some(at_ns) = self.seconds.measure_soon(now_ns) else { return };
+        self.seconds.measure_from(at_ns);
+        self.coordinator.set_begins(self.start_ns, self.seconds.warm_up());
+        control.measure_ns.store(at_ns, Ordering::Release);
+        Control::wake(&crew.wakes);
+    }
+
+    /// Whether the warm-up may end.
+    fn finish_second(&mut self, whole: &Batch, tell: &mut dyn FnMut(Progress) -> WarmUp) -> bool {
+        let mut is_warm = false;
         let seconds = &self.seconds;
         let phase = seconds.phase(whole.second);
         let last_of_warm_up = phase == Phase::WarmUp && seconds.phase(whole.second + 1) == Phase::Measure;
@@ -146,7 +171,7 @@ impl<'a> Gatherer<'a> {
             if phase == Phase::Measure {
                 self.totals[index].add(stream, is_first);
             }
-            tell(Progress::Sample(Box::new(Sample {
+            let answer = tell(Progress::Sample(Box::new(Sample {
                 stream: index as u16,
                 second: whole.second,
                 phase,
@@ -156,7 +181,9 @@ impl<'a> Gatherer<'a> {
                 errors: stream.errors,
                 schedule: stream.schedule.clone(),
             })));
+            is_warm |= phase == Phase::WarmUp && answer == WarmUp::Done;
         }
+        is_warm
     }
 
     pub(crate) fn outcome(mut self, reports: Vec<Report>, end: End, server_version: String) -> Outcome {
@@ -177,7 +204,8 @@ impl<'a> Gatherer<'a> {
             client.send_delay.merge(&report.send_delay);
             client.queueing.merge(&report.queueing);
         }
-        Outcome { streams, client, interval: self.measured, end, server_version }
+        let warm_up = Some(self.seconds.warm_up());
+        Outcome { streams, client, warm_up, interval: self.measured, end, server_version }
     }
 
     fn stream(&self, index: usize, total: StreamBatch, reports: &[Report]) -> StreamOutcome {
@@ -226,7 +254,7 @@ impl<'a> Gatherer<'a> {
 
     /// When a stream was active within the interval, since the load began.
     fn active(&self, index: usize, reports: &[Report]) -> (Duration, Duration) {
-        let warm_up = self.coordinator.spec.warm_up;
+        let warm_up = self.seconds.warm_up();
         let end = warm_up + self.measured;
         let since_start = |ns: u64| Duration::from_nanos(ns.saturating_sub(self.start_ns));
         let begin_ns = reports.iter().map(|report| report.streams[index].begin_ns).min().unwrap_or(0);

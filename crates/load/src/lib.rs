@@ -31,7 +31,7 @@ pub mod tls;
 mod transport;
 mod worker;
 
-pub use engine::{Error, Progress, Stop, run};
+pub use engine::{Error, Progress, Stop, WarmUp, run, run_until_warm};
 pub use histogram::Histogram;
 pub use program::{Error as ProgramError, statements_prepared};
 pub use sample::{Outcome, Sample};

@@ -179,6 +179,25 @@ impl Seconds {
         Self { warm_up_ns, end_ns: warm_up_ns + interval.as_nanos() as u64 }
     }
 
+    /// Length of the warm-up.
+    pub(crate) fn warm_up(&self) -> Duration {
+        Duration::from_nanos(self.warm_up_ns)
+    }
+
+    /// Whole seconds after which the measurement begins, ns since the load began, if it is told at `now_ns`: the first that is
+    /// far enough away that all workers hear of it before. `None` where the warm-up is over by then.
+    pub(crate) fn measure_soon(&self, now_ns: u64) -> Option<u64> {
+        let at_ns = (now_ns + TOLD_AHEAD_NS).div_ceil(SECOND_NS) * SECOND_NS;
+        (at_ns < self.warm_up_ns).then_some(at_ns)
+    }
+
+    /// Ends the warm-up at `at_ns` since the load began, a whole second before its own end; the interval keeps its length.
+    pub(crate) fn measure_from(&mut self, at_ns: u64) {
+        let earlier_ns = self.warm_up_ns.saturating_sub(at_ns);
+        self.warm_up_ns -= earlier_ns;
+        self.end_ns -= earlier_ns;
+    }
+
     fn warm_up_seconds(&self) -> u32 {
         self.warm_up_ns.div_ceil(SECOND_NS) as u32
     }
@@ -217,6 +236,8 @@ impl Seconds {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// How long before the end of a warm-up workers are told of it: they look up every tenth of a second.
+const TOLD_AHEAD_NS: u64 = 250_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -241,6 +262,19 @@ mod tests {
             assert_eq!(end, (warm_up_ms + interval_ms) * 1_000_000);
             assert_eq!(measured, Duration::from_millis(interval_ms));
         }
+    }
+
+    #[test]
+    fn a_warm_up_that_ends_earlier_leaves_the_interval_as_long_and_no_second_in_both() {
+        let mut seconds = Seconds::new(Duration::from_millis(20_500), Duration::from_millis(3_500));
+        let at_ns = seconds.measure_soon(4_800_000_000).unwrap();
+        assert_eq!(at_ns, 6_000_000_000, "5 s is too near");
+        seconds.measure_from(at_ns);
+        assert_eq!(seconds.warm_up(), Duration::from_secs(6));
+        assert_eq!((seconds.phase(5), seconds.phase(6)), (Phase::WarmUp, Phase::Measure));
+        assert_eq!((seconds.begin_ns(6), seconds.end_ns(9)), (6_000_000_000, 9_500_000_000));
+        assert_eq!(seconds.count(), 10);
+        assert_eq!(seconds.measure_soon(5_900_000_000), None, "it is over by then");
     }
 
     #[test]

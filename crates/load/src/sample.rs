@@ -158,6 +158,9 @@ pub struct Outcome {
     pub streams: Vec<StreamOutcome>,
     /// What the engine itself used.
     pub client: ClientUsage,
+    /// How long the warm-up really was; `None` in records of the first versions: as long as was asked for.
+    #[serde(default)]
+    pub warm_up: Option<Duration>,
     /// How long the interval really was.
     pub interval: Duration,
     /// Why it ended.

@@ -105,6 +105,8 @@ pub(crate) struct Worker<'a> {
     told_done: Vec<bool>,
     /// Whether the end was moved to an earlier time.
     is_cut: bool,
+    /// Whether the end of the warm-up was.
+    is_warm: bool,
     /// Whether something other than a reply is waited for.
     keeps_times: bool,
     usage_at_start: Option<Usage>,
@@ -134,6 +136,7 @@ impl<'a> Worker<'a> {
             swept_ns: 0,
             told_done: vec![false; programs.len()],
             is_cut: false,
+            is_warm: false,
             keeps_times: true,
             usage_at_start: None,
         }
@@ -187,6 +190,12 @@ impl<'a> Worker<'a> {
             && !self.bench.tally.started()
         {
             self.bench.tally.start(start_ns);
+        }
+        if let Some(at_ns) = self.control.measure_ns()
+            && !self.is_warm
+        {
+            self.is_warm = true;
+            self.bench.measure_from(at_ns);
         }
         for (index, share) in self.bench.shares.iter_mut().enumerate() {
             if !share.begun {

@@ -196,7 +196,13 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
     record.servers.clear();
     record.complete = false;
     let axis = Axis::of(&record.plan);
-    let nothing = Findings { axis, points: Vec::new(), comparisons: Vec::new(), findings: Vec::new() };
+    let nothing = Findings {
+        axis,
+        points: Vec::new(),
+        comparisons: Vec::new(),
+        scalings: Vec::new(),
+        findings: Vec::new(),
+    };
     for (_, format) in Format::ALL {
         let text = render(&record, &nothing, format, &Options::default()).unwrap();
         assert!(

@@ -27,4 +27,4 @@ pub use ratio::{Call, Difference, Judged, Rule, judge, repeats_for};
 pub use scalability::Scalability;
 pub use series::batches;
 pub use spread::{Spread, moderate};
-pub use steady::{Trend, steady_from, trend};
+pub use steady::{Trend, steady_from, transient, trend};

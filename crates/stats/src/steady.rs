@@ -15,6 +15,9 @@ const MSER_BATCH: usize = 5;
 const MSER_BATCHES_MIN: usize = 10;
 /// Fewest values that can be called steady.
 const LENGTH_MIN: usize = 10;
+/// How far a beginning's mean lies from the rest's to be told from chance, in standard errors of independent values. Many, for
+/// MSER has chosen the beginning, and seconds are not independent.
+const APART: f64 = 6.0;
 /// Level of the trend's interval.
 const LEVEL: f64 = 0.95;
 
@@ -61,6 +64,20 @@ pub fn steady_from(series: &[f64], tolerance: f64) -> Option<usize> {
     let rest = Some(&series[from..]).filter(|rest| rest.len() >= LENGTH_MIN)?;
     // significance is not asked for: a trend that cannot be told from noise yet may be one
     (trend(rest)?.change.value.abs() <= tolerance).then_some(from)
+}
+
+/// The beginning that spoils a series of which the rest is steady: how many values, and the change from their mean to that of
+/// the rest, as a share. `None` where there is none, or leaving it in would move the mean by no more than a fifth of
+/// `tolerance`.
+#[must_use]
+pub fn transient(series: &[f64], tolerance: f64) -> Option<(usize, f64)> {
+    let from = steady_from(series, tolerance).filter(|from| *from > 0)?;
+    let (head, rest) = series.split_at(from);
+    let (cold, level) = (mean(head), mean(rest));
+    let deviation = Spread::of(rest)?.variance.sqrt();
+    let is_apart = (level - cold).abs() > APART * deviation / (from as f64).sqrt();
+    let spoils = (mean(series) / level - 1.0).abs() > tolerance / 5.0;
+    (is_apart && spoils && cold > 0.0).then(|| (from, level / cold - 1.0))
 }
 
 /// What MSER drops; `None` where it is half of the series.
@@ -118,6 +135,9 @@ mod tests {
         assert_eq!(steady_from(&cold(9), 0.05), None, "too short to tell");
         let rising: Vec<f64> = (0..40).map(|at| 100.0 + f64::from(at)).collect();
         assert_eq!(steady_from(&rising, 0.05), None, "it rises to the end");
+        let (spoilt, change) = transient(&cold(30), 0.05).expect("it spoils the mean");
+        assert!(spoilt == from && change > 0.2, "{spoilt} {change}");
+        assert_eq!(transient(&[5.0; 20], 0.05), None);
         assert_eq!(steady_from(&[5.0; 20], 0.05), Some(0));
         assert_eq!(steady_from(&[0.0; 20], 0.05), None, "nothing happens");
     }

@@ -1,6 +1,6 @@
 //! Coverage and error rates by simulation: what the intervals promise is what they keep.
 
-use crate::{Estimate, Spread, batches, change_points, holm, moderate, steady_from, trend};
+use crate::{Estimate, Spread, batches, change_points, holm, moderate, steady_from, transient, trend};
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{Rng, SeedableRng},
@@ -262,7 +262,9 @@ fn drift_is_told_from_autocorrelation() {
             let series: Vec<f64> =
                 random.series(correlation, length).iter().map(|noise| 100.0 + 5.0 * noise).collect();
             let drifts = |series: &[f64]| {
-                trend(series).is_some_and(|trend| trend.p_value < 0.01 && trend.change.value.abs() > 0.05)
+                transient(series, 0.05).is_some()
+                    || trend(series)
+                        .is_some_and(|trend| trend.p_value < 0.01 && trend.change.value.abs() > 0.05)
             };
             false_alarms += usize::from(drifts(&series));
             let sloped: Vec<f64> = series

@@ -2,7 +2,7 @@
 
 use crate::support::{self, run, select, statement, workload};
 use load::{
-    Progress, Spec, Stop,
+    Progress, Spec, Stop, WarmUp,
     null::{self, Answer, Asked, NullServer},
     sample::{End, Phase},
     spec::{Draw, Expect, Operand, Piece, Protocol, Statement, Step, Stream, Workload},
@@ -266,4 +266,36 @@ fn thousands_of_connections_fit_into_little_memory() {
     assert_eq!(outcome.streams[0].connections_opened, u64::from(connections));
     // client and server together, tests in parallel: generous, yet far from a thread's stack for each
     assert!(used < 100 << 20, "{} MB", used >> 20);
+}
+
+#[test]
+fn a_warm_up_that_is_told_to_end_gives_way_to_a_whole_interval_on_all_workers_at_once() {
+    let server = NullServer::start(0).expect("a port");
+    let mut spec = spec(&server, select(), 8, Duration::from_millis(1500));
+    spec.warm_up = Duration::from_secs(30);
+    spec.workers = Some(2);
+    let (mut seconds, mut measured) = (Vec::new(), 0);
+    let outcome = load::run_until_warm(&spec, &Stop::default(), &mut |progress| {
+        if let Progress::Sample(sample) = progress {
+            seconds.push((sample.second, sample.phase, sample.length));
+            if sample.phase == Phase::Measure {
+                measured += sample.transactions.count;
+            }
+        }
+        WarmUp::Done
+    })
+    .expect("a load");
+    assert_eq!(outcome.end, End::Completed);
+    assert_eq!(outcome.interval, spec.interval);
+    let warm_up = outcome.warm_up.expect("known");
+    assert!(warm_up < spec.warm_up && warm_up.subsec_nanos() == 0, "{warm_up:?}");
+    let (warm, whole) = (warm_up.as_secs() as usize, Duration::from_secs(1));
+    assert_eq!(seconds.len(), warm + 2);
+    for (number, (second, phase, length)) in seconds.iter().enumerate() {
+        assert_eq!(*second as usize, number);
+        assert_eq!(*phase == Phase::Measure, number >= warm, "second {number}");
+        assert_eq!(*length, if number == warm + 1 { whole / 2 } else { whole });
+    }
+    assert_eq!(outcome.streams[0].transactions.count, measured);
+    assert_eq!(outcome.streams[0].active, (warm_up, warm_up + spec.interval));
 }

@@ -1,55 +1,62 @@
 //! Servers held against the study's first one, where everything else is equal; with one server, levels held against the
 //! first ones.
 
-use super::{
-    Axis, Comparison, EQUAL_WITHIN, LEVEL, STREAM, Verdict,
-    point::{Measured, Metric},
-};
+use super::{Axis, Comparison, Measurement, Metric, STREAM, Verdict, measurement::METRICS, point::Measured};
 use crate::store::RunRecord;
-use stats::{Estimate, Spread};
+use stats::{Call, Judged};
 use std::collections::BTreeMap;
 
-/// What servers are compared by.
-const METRICS: [Metric; 3] = [Metric::Throughput, Metric::Quantile(950), Metric::Quantile(990)];
-/// How surely the smallest difference that is called detectable is detected.
-const POWER: f64 = 0.9;
-
-/// A comparison, with what findings need beside it.
-#[derive(Debug)]
-pub(super) struct Compared {
-    /// The comparison.
-    pub(super) comparison: Comparison,
-    /// Smallest difference, as a share, that would have been called one in nine of ten runs; `None`: unknown.
-    pub(super) detectable: Option<f64>,
-}
-
-/// A pair of points of one metric before its verdict.
-struct Pair {
-    point: usize,
-    base: usize,
-    /// Logarithm of the ratio.
-    log: f64,
-    /// The same in each block that has both.
-    by_block: Vec<f64>,
-}
-
-/// Every server against the first, metric by metric.
-pub(super) fn compare(record: &RunRecord, axis: &Axis, measured: &[Measured]) -> Vec<Compared> {
+/// Every server against the first, metric by metric. The comparisons of one metric and stream are one family.
+pub(super) fn compare(record: &RunRecord, axis: &Axis, measurement: &Measurement) -> Vec<Comparison> {
+    let measured = &measurement.measured;
     let pairs = pairs(record, axis, measured);
+    let name = |pair: &(usize, usize)| measured[pair.0].point.stream.as_str();
+    let mut streams: Vec<&str> = pairs.iter().map(name).collect();
+    streams.sort_unstable();
+    streams.dedup();
     let mut compared = Vec::new();
-    for metric in METRICS {
-        let name = |pair: &(usize, usize)| measured[pair.0].point.stream.as_str();
-        let mut streams: Vec<&str> = pairs.iter().map(name).collect();
-        streams.sort_unstable();
-        streams.dedup();
-        for stream in streams {
-            let pairs = pairs.iter().filter(|pair| name(pair) == stream);
-            let pairs: Vec<Pair> =
-                pairs.filter_map(|&(point, base)| pair(metric, measured, point, base)).collect();
-            compared.extend(judge(record, axis, metric, measured, &pairs));
+    for (metric, stream) in METRICS.iter().flat_map(|metric| streams.iter().map(move |one| (*metric, *one))) {
+        let pairs: Vec<(usize, usize)> = pairs.iter().copied().filter(|pair| name(pair) == stream).collect();
+        for (pair, judged) in pairs.iter().zip(measurement.ratios(&pairs, metric)) {
+            compared.extend(judged.map(|judged| comparison(record, axis, measured, *pair, metric, judged)));
         }
     }
     compared
+}
+
+fn comparison(
+    record: &RunRecord,
+    axis: &Axis,
+    measured: &[Measured],
+    (point, base): (usize, usize),
+    metric: Metric,
+    judged: Judged,
+) -> Comparison {
+    let overloaded = [point, base].iter().any(|&one| measured[one].point.overloaded > 0);
+    Comparison {
+        levels: shared(&measured[point], &measured[base], axis, record),
+        point,
+        base,
+        metric: metric.name(),
+        ratio: judged.ratio,
+        verdict: if overloaded { Verdict::Overloaded } else { Verdict::of(judged.call, metric) },
+        p_value: judged.p_value,
+        detectable: judged.detectable,
+        repeats_needed: judged.repeats_needed.filter(|_| !overloaded),
+    }
+}
+
+impl Verdict {
+    /// What it means that a metric is higher or lower.
+    #[must_use]
+    pub fn of(call: Call, metric: Metric) -> Self {
+        match (call, metric.more_is_better()) {
+            (Call::Higher, true) | (Call::Lower, false) => Self::Better,
+            (Call::Higher, false) | (Call::Lower, true) => Self::Worse,
+            (Call::Same, _) => Self::Same,
+            (Call::Undecided, _) => Self::Undecided,
+        }
+    }
 }
 
 /// Points of one stream that differ in what is compared alone: each with the first one's.
@@ -75,72 +82,6 @@ fn pairs(record: &RunRecord, axis: &Axis, measured: &[Measured]) -> Vec<(usize, 
         );
     }
     pairs
-}
-
-fn pair(metric: Metric, measured: &[Measured], point: usize, base: usize) -> Option<Pair> {
-    let log = measured[point].logs.get(&metric)? - measured[base].logs.get(&metric)?;
-    let of_base = measured[base].logs_by_block.get(&metric)?;
-    let of_point = measured[point].logs_by_block.get(&metric)?;
-    let by_block = of_point.iter().filter_map(|(block, log)| Some(log - of_base.get(block)?)).collect();
-    Some(Pair { point, base, log, by_block })
-}
-
-/// Verdicts on all comparisons of one metric, corrected for being many.
-fn judge(
-    record: &RunRecord,
-    axis: &Axis,
-    metric: Metric,
-    measured: &[Measured],
-    pairs: &[Pair],
-) -> Vec<Compared> {
-    let groups: Vec<Vec<f64>> = pairs.iter().map(|pair| pair.by_block.clone()).collect();
-    let spreads = stats::moderate(&groups);
-    let blocks = |pair: &Pair| u32::try_from(pair.by_block.len()).unwrap_or(u32::MAX).max(1);
-    let p_values: Vec<f64> = pairs
-        .iter()
-        .zip(&spreads)
-        .map(|(pair, spread)| spread.map_or(1.0, |spread: Spread| spread.p_value(pair.log, blocks(pair))))
-        .collect();
-    let corrected = stats::holm(&p_values);
-    let many = pairs.len().max(1) as f64;
-    pairs
-        .iter()
-        .zip(spreads)
-        .zip(corrected)
-        .map(|((pair, spread), p_value)| {
-            let ratio = match spread {
-                Some(spread) => spread.interval_of_exp(pair.log, blocks(pair), LEVEL),
-                None => Estimate::bare(pair.log.exp(), LEVEL, blocks(pair)),
-            };
-            let overloaded = [pair.point, pair.base].iter().any(|&one| measured[one].point.overloaded > 0);
-            let verdict = if overloaded { Verdict::Overloaded } else { verdict(metric, &ratio, p_value) };
-            let comparison = Comparison {
-                levels: shared(&measured[pair.point], &measured[pair.base], axis, record),
-                point: pair.point,
-                base: pair.base,
-                metric: metric.name(),
-                ratio,
-                verdict,
-            };
-            let level = 1.0 - (1.0 - LEVEL) / many;
-            let detectable = spread.map(|spread| spread.detectable(blocks(pair), level, POWER).exp() - 1.0);
-            Compared { comparison, detectable }
-        })
-        .collect()
-}
-
-fn verdict(metric: Metric, ratio: &Estimate, p_value: f64) -> Verdict {
-    let Some((low, high)) = ratio.interval() else { return Verdict::Undecided };
-    if low >= 1.0 - EQUAL_WITHIN && high <= 1.0 + EQUAL_WITHIN {
-        return Verdict::Same;
-    }
-    let different = p_value < 1.0 - LEVEL && (low > 1.0 || high < 1.0);
-    let more_is_better = metric == Metric::Throughput;
-    match (different, (ratio.value > 1.0) == more_is_better) {
-        (false, _) => Verdict::Undecided,
-        (true, true) => Verdict::Better,
-        (true, false) => Verdict::Worse,
-    }
 }
 
 /// Levels that both points have, in factors that do not tell apart what is compared.

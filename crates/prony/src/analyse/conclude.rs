@@ -1,10 +1,6 @@
 //! What is worth saying of a run, most important first. Nothing is said that the intervals do not carry.
 
-use super::{
-    Axis, AxisKind, EQUAL_WITHIN, Finding, LEVEL, Verdict,
-    compare::Compared,
-    point::{Measured, Metric},
-};
+use super::{Axis, AxisKind, Comparison, Finding, LEVEL, Measurement, Metric, Verdict, point::Measured};
 use crate::run::{Doubt, What};
 use stats::Spread;
 use std::collections::BTreeMap;
@@ -22,20 +18,22 @@ struct Ladder<'a> {
 
 struct Rung<'a> {
     at: f64,
-    compared: &'a Compared,
+    comparison: &'a Comparison,
 }
 
 /// Everything worth saying.
-pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]) -> Vec<Finding> {
+pub(super) fn findings(axis: &Axis, measurement: &Measurement, compared: &[Comparison]) -> Vec<Finding> {
+    let measured = &measurement.measured;
+    let relevant = measurement.rule().relevant;
     let ladders = ladders(measured, compared, axis);
     let mut advantages: Vec<(f64, Finding)> = Vec::new();
     let mut equal: Vec<Finding> = Vec::new();
     for ladder in &ladders {
         let found = advantages_of(ladder);
         // What follows a schedule does what is offered: its response time tells servers apart.
-        let first = ladder.rungs.first().map(|rung| &measured[rung.compared.comparison.point].point);
+        let first = ladder.rungs.first().map(|rung| &measured[rung.comparison.point].point);
         let is_scheduled = first.is_some_and(|point| point.schedule.is_some());
-        let telling = if is_scheduled { Metric::Quantile(950) } else { Metric::Throughput };
+        let telling = if is_scheduled { Metric::Quantile(95_000) } else { Metric::Throughput };
         let is_telling = ladder.metric == telling.name();
         let differs = |other: &&Ladder<'_>| {
             other.levels == ladder.levels && (&other.server, &other.base) == (&ladder.server, &ladder.base)
@@ -51,7 +49,7 @@ pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]
             .filter(differs)
             .any(|other| other.metric == "throughput" && !advantages_of(other).is_empty());
         if found.is_empty() && (is_telling || (ladder.metric == "p95" && throughput_differs)) {
-            equal.push(no_difference(ladder));
+            equal.push(no_difference(ladder, relevant));
         }
         if !said_by_p95 {
             advantages.extend(found);
@@ -76,8 +74,9 @@ pub(super) fn findings(axis: &Axis, measured: &[Measured], compared: &[Compared]
         along(axis, measured).into_iter().filter_map(|(levels, rungs)| overloaded(axis, levels, &rungs)),
     );
     findings.extend(equal);
-    findings
-        .extend(along(axis, measured).into_iter().filter_map(|(levels, rungs)| peak(axis, levels, rungs)));
+    findings.extend(
+        along(axis, measured).into_iter().filter_map(|(levels, rungs)| peak(axis, relevant, levels, rungs)),
+    );
     findings.extend(doubtful(measured));
     findings
 }
@@ -89,10 +88,9 @@ fn without(levels: &BTreeMap<String, String>, axis: &Axis) -> BTreeMap<String, S
     levels
 }
 
-fn ladders<'a>(measured: &'a [Measured], compared: &'a [Compared], axis: &Axis) -> Vec<Ladder<'a>> {
+fn ladders<'a>(measured: &'a [Measured], compared: &'a [Comparison], axis: &Axis) -> Vec<Ladder<'a>> {
     let mut ladders: Vec<Ladder<'a>> = Vec::new();
-    for one in compared {
-        let comparison = &one.comparison;
+    for comparison in compared {
         let (point, base) = (&measured[comparison.point].point, &measured[comparison.base].point);
         let levels = without(&comparison.levels, axis);
         let (server, of_base) = (axis.side(point), axis.side(base));
@@ -100,7 +98,7 @@ fn ladders<'a>(measured: &'a [Measured], compared: &'a [Compared], axis: &Axis) 
             ladder.levels == levels
                 && (&ladder.server, &ladder.base, ladder.metric) == (&server, &of_base, &*comparison.metric)
         };
-        let rung = Rung { at: axis.value(point), compared: one };
+        let rung = Rung { at: axis.value(point), comparison };
         match ladders.iter_mut().find(alike) {
             Some(ladder) => ladder.rungs.push(rung),
             None => ladders.push(Ladder {
@@ -123,16 +121,16 @@ fn advantages_of(ladder: &Ladder<'_>) -> Vec<(f64, Finding)> {
     let better = |verdict| [Verdict::Better, Verdict::Worse].contains(&verdict);
     ladder
         .rungs
-        .chunk_by(|a, b| a.compared.comparison.verdict == b.compared.comparison.verdict)
-        .filter(|stretch| better(stretch[0].compared.comparison.verdict))
+        .chunk_by(|a, b| a.comparison.verdict == b.comparison.verdict)
+        .filter(|stretch| better(stretch[0].comparison.verdict))
         .filter_map(|stretch| advantage(ladder, stretch))
         .collect()
 }
 
 fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)> {
-    let size = |rung: &&Rung<'_>| rung.compared.comparison.ratio.value.ln().abs();
+    let size = |rung: &&Rung<'_>| rung.comparison.ratio.value.ln().abs();
     let greatest = stretch.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let comparison = &greatest.compared.comparison;
+    let comparison = greatest.comparison;
     let (server, base, ratio) = match comparison.verdict {
         Verdict::Worse => (&ladder.base, &ladder.server, comparison.ratio.inverse()?),
         _ => (&ladder.server, &ladder.base, comparison.ratio),
@@ -149,9 +147,9 @@ fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)
     Some((size(&greatest), finding))
 }
 
-fn no_difference(ladder: &Ladder<'_>) -> Finding {
-    let detectable: Option<Vec<f64>> = ladder.rungs.iter().map(|rung| rung.compared.detectable).collect();
-    let resolution = detectable.map_or(1.0, |detectable| detectable.into_iter().fold(EQUAL_WITHIN, f64::max));
+fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Finding {
+    let detectable: Option<Vec<f64>> = ladder.rungs.iter().map(|rung| rung.comparison.detectable).collect();
+    let resolution = detectable.map_or(1.0, |detectable| detectable.into_iter().fold(relevant, f64::max));
     Finding::NoDifference {
         levels: ladder.levels.clone(),
         servers: (ladder.server.clone(), ladder.base.clone()),
@@ -161,7 +159,10 @@ fn no_difference(ladder: &Ladder<'_>) -> Finding {
 }
 
 /// The points of each server and stream along the axis.
-fn along<'a>(axis: &Axis, measured: &'a [Measured]) -> Vec<(BTreeMap<String, String>, Vec<&'a Measured>)> {
+pub(super) fn along<'a>(
+    axis: &Axis,
+    measured: &'a [Measured],
+) -> Vec<(BTreeMap<String, String>, Vec<&'a Measured>)> {
     let mut ladders: Vec<(BTreeMap<String, String>, Vec<&Measured>)> = Vec::new();
     for one in measured.iter().filter(|one| one.logs.contains_key(&Metric::Throughput)) {
         let levels = without(&one.point.levels, axis);
@@ -195,7 +196,12 @@ fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]
 }
 
 /// Where a server's throughput bends, or that it does not. What follows a schedule gives what was offered, no peak.
-fn peak(axis: &Axis, levels: BTreeMap<String, String>, rungs: Vec<&Measured>) -> Option<Finding> {
+fn peak(
+    axis: &Axis,
+    relevant: f64,
+    levels: BTreeMap<String, String>,
+    rungs: Vec<&Measured>,
+) -> Option<Finding> {
     if rungs.iter().any(|one| one.point.schedule.is_some()) {
         return None;
     }
@@ -205,7 +211,7 @@ fn peak(axis: &Axis, levels: BTreeMap<String, String>, rungs: Vec<&Measured>) ->
     let lower = if std::ptr::eq(top, last) { *rungs.iter().rev().nth(1)? } else { last };
     // The top is the highest of several: without a correction chance alone would make one.
     let chances = rungs.len().saturating_sub(1).max(1) as f64;
-    if log(top) - log(lower) < EQUAL_WITHIN || p_value(top, lower)? * chances >= 1.0 - LEVEL {
+    if log(top) - log(lower) < relevant || p_value(top, lower)? * chances >= 1.0 - LEVEL {
         return None;
     }
     Some(Finding::Peak {
@@ -222,7 +228,7 @@ fn peak(axis: &Axis, levels: BTreeMap<String, String>, rungs: Vec<&Measured>) ->
 fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     let error = |measured: &Measured| {
         let spread = measured.spreads.get(&Metric::Throughput)?;
-        Some(Spread { variance: spread.variance / f64::from(measured.point.trials), ..*spread })
+        Some(Spread { variance: spread.variance / measured.works.len().max(1) as f64, ..*spread })
     };
     let (first, second) = (error(one)?, error(other)?);
     let spread =

@@ -15,14 +15,22 @@ mod compare;
 mod conclude;
 mod following;
 mod history;
+mod measurement;
+mod metric;
 mod point;
 mod resources;
+mod runs;
+mod scale;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
 pub use following::as_one;
 pub use history::{Change, History, Place, Series, Value};
+pub use measurement::Measurement;
+pub use metric::{Metric, UnknownMetric};
 pub use resources::{Grown, Limiting, Resources, grown, resources};
+pub use runs::{RunComparison, Runs, compare_runs};
+pub use scale::{Fitted, Scaling};
 
 use crate::{
     run::{Doubt, Fairness, Following},
@@ -35,23 +43,20 @@ use std::collections::BTreeMap;
 
 /// Confidence level of all intervals.
 const LEVEL: f64 = 0.95;
-/// Ratios that differ from 1 by no more than this count as equal: restarting a server alone moves its throughput as
-/// much (Percona 2014).
-const EQUAL_WITHIN: f64 = 0.03;
+/// How surely the smallest difference that is called detectable is detected.
+const POWER: f64 = 0.9;
 
 /// Draws everything from a record that it carries.
 #[must_use]
 pub fn analyse(record: &RunRecord) -> Findings {
-    let measured = point::measure(record);
+    let mut measurement = Measurement::of(record);
     let axis = Axis::of(&record.plan);
-    let compared = compare::compare(record, &axis, &measured);
-    let findings = conclude::findings(&axis, &measured, &compared);
-    Findings {
-        axis,
-        points: measured.into_iter().map(|measured| measured.point).collect(),
-        comparisons: compared.into_iter().map(|compared| compared.comparison).collect(),
-        findings,
-    }
+    scale::utilise(&axis, &mut measurement.measured);
+    let comparisons = compare::compare(record, &axis, &measurement);
+    let findings = conclude::findings(&axis, &measurement, &comparisons);
+    let scalings = scale::scalings(&record.plan, &axis, &measurement.measured);
+    let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
+    Findings { axis, points, comparisons, scalings, findings }
 }
 
 /// Everything that a report says, as values.
@@ -63,6 +68,8 @@ pub struct Findings {
     pub points: Vec<Point>,
     /// Pairs of servers at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
+    /// How throughput grows along a ladder of connections, where it is long enough to tell.
+    pub scalings: Vec<Scaling>,
     /// What is worth saying, most important first.
     pub findings: Vec<Finding>,
 }
@@ -108,6 +115,8 @@ pub struct Point {
     pub schedule: Option<Schedule>,
     /// How long it was active in the intervals of all trials, s.
     pub active_s: f64,
+    /// What was offered as a share of what the server can do, 0 and more; `None`: no schedule, or no rung was too much.
+    pub utilisation: Option<f64>,
     /// Trials that could not keep up with their schedule: their response times tell how long the load lasted.
     pub overloaded: u32,
     /// What became of its limit; `None`: it has none.
@@ -162,15 +171,22 @@ pub struct Comparison {
     pub ratio: Estimate,
     /// What it means.
     pub verdict: Verdict,
+    /// Probability of a difference as great if there were none, corrected for the number of comparisons.
+    pub p_value: f64,
+    /// The smallest difference, as a share, that would have been called one in nine of ten such runs: by the run's own
+    /// variance, and no smaller than what matters; `None`: unknown.
+    pub detectable: Option<f64>,
+    /// Where it is undecided: repeats of all after which it probably would not be; `None`: no number that is reasonable.
+    pub repeats_needed: Option<u32>,
 }
 
 /// What a comparison means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The interval of the ratio lies on the good side.
+    /// It is better: significantly, and by more than what matters.
     Better,
-    /// It lies on the bad side.
+    /// It is worse.
     Worse,
     /// It lies within the limit that counts as equal.
     Same,

@@ -1,101 +1,37 @@
 //! Trials of one treatment become a point.
 
-use super::{LEVEL, Limited, Point, STREAM, following, validity};
+use super::{
+    LEVEL, Limited, Point, STREAM, following,
+    metric::{Metric, Work},
+    validity,
+};
 use crate::{
-    run::{Doubt, Fairness, Following, TrialOutcome},
+    plan::Plan,
+    run::{Doubt, Fairness, Following, TrialOutcome, What},
     store::{RunRecord, TrialRecord},
     telemetry::Reading,
 };
 use load::{
     Histogram, Outcome,
     sample::{Connects, End, Phase, Schedule, StreamOutcome, Tally},
+    spec::Arrival,
 };
 use stats::{Estimate, Spread};
 use std::{collections::BTreeMap, time::Duration};
-
-/// What is estimated of each treatment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Metric {
-    /// Transactions per second.
-    Throughput,
-    /// Statements per second.
-    Statements,
-    /// Mean response time.
-    Mean,
-    /// A quantile of response time, in thousandths.
-    Quantile(u16),
-    /// How long the stream was active: what a limit took.
-    Active,
-}
-
-impl Metric {
-    /// Everything that a point has.
-    pub(super) const ALL: [Self; 8] = [
-        Self::Throughput,
-        Self::Statements,
-        Self::Mean,
-        Self::Quantile(500),
-        Self::Quantile(950),
-        Self::Quantile(990),
-        Self::Quantile(999),
-        Self::Active,
-    ];
-
-    /// As it is called in findings.
-    pub(super) fn name(self) -> String {
-        match self {
-            Self::Throughput => "throughput".to_owned(),
-            Self::Statements => "statements".to_owned(),
-            Self::Mean => "mean".to_owned(),
-            Self::Active => "active".to_owned(),
-            Self::Quantile(thousandths) if thousandths.is_multiple_of(10) => format!("p{}", thousandths / 10),
-            Self::Quantile(thousandths) => format!("p{}", f64::from(thousandths) / 10.0),
-        }
-    }
-
-    /// Reads it from tallies over a time; `None` where there is nothing to read, or it is 0 and has no logarithm.
-    fn read(self, work: &Work) -> Option<f64> {
-        let seconds = work.time.as_secs_f64();
-        let value = match self {
-            Self::Throughput => work.transactions.count as f64 / seconds,
-            Self::Statements => work.statements as f64 / seconds,
-            Self::Mean => work.transactions.response().mean_ns() / 1e6,
-            Self::Quantile(thousandths) => {
-                work.transactions.response().quantile_ns(f64::from(thousandths) / 1000.0) as f64 / 1e6
-            }
-            // all trials together take the mean of them
-            Self::Active => seconds / f64::from(work.trials.max(1)),
-        };
-        (value > 0.0 && value.is_finite()).then_some(value)
-    }
-}
-
-/// Work done in some time.
-#[derive(Debug, Clone, Default)]
-struct Work {
-    transactions: Tally,
-    statements: u64,
-    time: Duration,
-    trials: u32,
-}
-
-impl Work {
-    fn add(&mut self, transactions: &Tally, statements: &[Tally], time: Duration) {
-        self.transactions.merge(transactions);
-        self.statements += statements.iter().map(|tally| tally.count).sum::<u64>();
-        self.time += time;
-        self.trials += 1;
-    }
-}
 
 /// A point, with what comparisons need beside its estimates.
 #[derive(Debug)]
 pub(super) struct Measured {
     /// The point.
     pub(super) point: Point,
+    /// What the trials that count did, by unit: the block, or, where servers are started several times, the start. Units are what
+    /// is independent of each other.
+    pub(super) works: Vec<(u32, Work)>,
+    /// All of it together.
+    pub(super) all: Work,
     /// For each metric that could be read of every trial: logarithm of the value of all trials together.
     pub(super) logs: BTreeMap<Metric, f64>,
-    /// The same for each trial, by block.
+    /// The same for each unit.
     pub(super) logs_by_block: BTreeMap<Metric, BTreeMap<u32, f64>>,
     /// How the logarithms differ between trials; missing where nothing is known.
     pub(super) spreads: BTreeMap<Metric, Spread>,
@@ -146,7 +82,7 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
         .collect();
     let works: Vec<Vec<(u32, Work)>> = sorted.iter().map(work_by_block).collect();
     let mut measured: Vec<Measured> =
-        sorted.iter().zip(&works).map(|(sorted, works)| bare(record, sorted, works)).collect();
+        sorted.iter().zip(works).map(|(sorted, works)| bare(record, sorted, works)).collect();
     let mut names: Vec<String> = measured.iter().map(|one| one.point.stream.clone()).collect();
     names.sort_unstable();
     names.dedup();
@@ -213,33 +149,62 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
 }
 
 fn work_by_block(sorted: &Sorted<'_>) -> Vec<(u32, Work)> {
-    let work = |used: &Used<'_>| {
-        let mut work = Work::default();
+    sorted.used.iter().map(|used| (used.trial.trial.block, work(used, sorted.stream))).collect()
+}
+
+/// What a trial did; of one that was not steady at first, only what it did once it was.
+fn work(used: &Used<'_>, stream: usize) -> Work {
+    let mut work = Work::default();
+    let left_out = used.doubts.iter().find_map(|doubt| match doubt.what {
+        What::Drift { left_out_s, .. } => Some(left_out_s as usize).filter(|seconds| *seconds > 0),
+        _ => None,
+    });
+    let own = |sample: &&load::Sample| usize::from(sample.stream) == stream && sample.phase == Phase::Measure;
+    if let Some(left_out) = left_out {
+        for sample in used.trial.samples.iter().filter(own).skip(left_out) {
+            work.add(&sample.transactions, &sample.statements, sample.length);
+        }
+        work.trials = 1;
+    }
+    if work.time.is_zero() {
         work.add(&used.stream.transactions, &used.stream.statements, used.time());
-        work
-    };
-    sorted.used.iter().map(|used| (used.trial.trial.block, work(used))).collect()
+    }
+    work
 }
 
 /// The point without intervals.
-fn bare(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)]) -> Measured {
+fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Measured {
     let mut all = Work::default();
-    for (_, work) in works {
-        all.transactions.merge(&work.transactions);
-        all.statements += work.statements;
-        all.time += work.time;
-        all.trials += work.trials;
-    }
+    let works = units(record, &trials);
+    works.iter().for_each(|(_, work)| all.merge(work));
     let mut logs = BTreeMap::new();
     let mut logs_by_block = BTreeMap::new();
     for metric in Metric::ALL {
-        let readable = works.iter().filter(|(_, work)| metric.read(work).is_some()).count();
-        let Some(value) = metric.read(&all).filter(|_| readable == works.len()) else { continue };
-        logs.insert(metric, value.ln());
-        let by_block = works.iter().filter_map(|(block, work)| Some((*block, metric.read(work)?.ln())));
-        logs_by_block.insert(metric, by_block.collect());
+        if let Some((log, by_block)) = read(metric, &works, &all) {
+            logs.insert(metric, log);
+            logs_by_block.insert(metric, by_block);
+        }
     }
-    Measured { point: point(record, sorted, works, &all), logs, logs_by_block, spreads: BTreeMap::new() }
+    let point = point(record, sorted, &trials, &all);
+    Measured { point, works, all, logs, logs_by_block, spreads: BTreeMap::new() }
+}
+
+/// Trials of one unit together: what one start of a server, or one block, says.
+fn units(record: &RunRecord, trials: &[(u32, Work)]) -> Vec<(u32, Work)> {
+    let mut units: BTreeMap<u32, Work> = BTreeMap::new();
+    for (block, work) in trials {
+        let is_restarted = record.plan.repetition.restarts > 1;
+        let unit = if is_restarted { record.plan.start_of(*block) } else { *block };
+        units.entry(unit).or_default().merge(work);
+    }
+    units.into_iter().collect()
+}
+
+/// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every trial.
+pub(super) fn read(metric: Metric, works: &[(u32, Work)], all: &Work) -> Option<(f64, BTreeMap<u32, f64>)> {
+    let value = metric.read(all)?;
+    let of_block = |(block, work): &(u32, Work)| Some((*block, metric.read(work)?.ln()));
+    Some((value.ln(), works.iter().map(of_block).collect::<Option<_>>()?))
 }
 
 fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &Work) -> Point {
@@ -281,6 +246,7 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
             .unwrap_or_default(),
         schedule: schedule(used),
         active_s: seconds,
+        utilisation: None,
         overloaded: used.iter().filter(|used| used.is_overloaded()).count() as u32,
         limit: stream.limit.map(|_| Limited {
             reached: used.iter().filter(|used| used.stream.limit_reached == Some(true)).count() as u32,
@@ -295,11 +261,18 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
         starved: used.iter().map(|used| starved(used.stream)).max().unwrap_or(0),
         error_share: failed as f64 / (failed + all.transactions.count).max(1) as f64,
         errors,
-        server_cpu: mean(used.iter().flat_map(|used| server_cpu(record, used.trial))),
+        server_cpu: mean(used.iter().flat_map(|used| server_cpu(record, used))),
         client_cpu: mean(used.iter().map(|used| client_cpu(used.outcome))).unwrap_or(0.0),
         doubts: used.iter().flat_map(|used| used.doubts.iter().copied().cloned()).collect(),
         histogram,
     }
+}
+
+/// Whether the point's stream is a closed loop without pauses and without a limit.
+pub(super) fn is_closed(plan: &Plan, point: &Point) -> bool {
+    let streams = &plan.treatments[point.treatment].streams;
+    let stream = streams.iter().find(|stream| stream.name == point.stream);
+    stream.is_some_and(|stream| stream.arrival == Arrival::Closed && stream.limit.is_none())
 }
 
 /// Quantiles of service time by the names of [`Metric`].
@@ -310,9 +283,9 @@ fn service(transactions: &Tally) -> BTreeMap<String, f64> {
     }
     let quantiles = Metric::ALL.into_iter().filter_map(|metric| match metric {
         Metric::Mean => Some((metric.name(), histogram.mean_ns() / 1e6)),
-        Metric::Quantile(999) if histogram.count() < TAIL_MIN => None,
-        Metric::Quantile(thousandths) => {
-            Some((metric.name(), histogram.quantile_ns(f64::from(thousandths) / 1000.0) as f64 / 1e6))
+        Metric::Quantile(99_900) if histogram.count() < TAIL_MIN => None,
+        Metric::Quantile(parts) => {
+            Some((metric.name(), histogram.quantile_ns(Metric::share(parts)) as f64 / 1e6))
         }
         _ => None,
     });
@@ -356,16 +329,16 @@ const TAIL_MIN: u64 = 10_000;
 
 /// Fills the estimates in: between trials, or, where there is only one in the whole run, within it.
 fn estimate(measured: &mut Measured, sorted: &Sorted<'_>) {
-    let trials = measured.point.trials;
+    let units = u32::try_from(measured.works.len()).unwrap_or(u32::MAX);
     for (&metric, &log) in &measured.logs {
         let estimate = match measured.spreads.get(&metric) {
-            Some(spread) => spread.interval_of_exp(log, trials, LEVEL),
+            Some(spread) => spread.interval_of_exp(log, units, LEVEL),
             None => within(metric, log, sorted),
         };
         match metric {
             Metric::Throughput => measured.point.throughput = estimate,
             Metric::Statements => measured.point.statements_per_second = estimate,
-            Metric::Quantile(999) if measured.point.histogram.count() < TAIL_MIN => {}
+            Metric::Quantile(99_900) if measured.point.histogram.count() < TAIL_MIN => {}
             Metric::Mean | Metric::Quantile(_) => {
                 measured.point.latency_ms.insert(metric.name(), estimate);
             }
@@ -414,8 +387,9 @@ fn errors(used: &[Used<'_>]) -> BTreeMap<u16, u64> {
     errors
 }
 
-fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Vec<f64> {
-    let measured = trial.readings.iter().filter(|reading| reading.at > record.plan.warm_up);
+fn server_cpu(record: &RunRecord, used: &Used<'_>) -> Vec<f64> {
+    let warm_up = used.outcome.warm_up.unwrap_or(record.plan.warm_up);
+    let measured = used.trial.readings.iter().filter(|reading| reading.at > warm_up);
     measured.filter_map(Reading::server_cpu).collect()
 }
 

@@ -58,6 +58,7 @@ fn outcome(connections: u32, per_second: f64) -> Outcome {
     Outcome {
         streams: vec![stream],
         client: ClientUsage { cpu_user: Duration::from_millis(300), ..ClientUsage::default() },
+        warm_up: None,
         interval: Duration::from_secs(1),
         end: End::Completed,
         server_version: "10.11".to_owned(),
@@ -284,4 +285,84 @@ fn a_run_that_measured_nothing_says_nothing() {
     assert!(serde_json::from_str::<Findings>(&text).is_ok());
     record.trials.clear();
     assert!(analyse(&record).points.is_empty());
+}
+
+/// Throughput by the universal scalability law, with its top near 100 connections.
+fn by_the_law(treatment: &Treatment) -> f64 {
+    let connections = f64::from(treatment.streams[0].connections);
+    1000.0 * connections / (1.0 + 0.02 * (connections - 1.0) + 0.0001 * connections * (connections - 1.0))
+}
+
+#[test]
+fn a_ladder_has_its_law_from_valid_points_alone() {
+    let ladder = ["connections=[1, 4, 16, 64, 256, 1024]"];
+    let mut noise = noise(6);
+    let mut record =
+        record(plan(&ladder), |treatment, _| by_the_law(treatment) * (0.01 * noise.normal()).exp());
+    // the client was the limit at the last rung of one server: its figures there are not the server's
+    for trial in &mut record.trials {
+        let treatment = &record.plan.treatments[trial.trial.treatment];
+        if treatment.levels["server"] == "pool" && treatment.streams[0].connections == 1024 {
+            let TrialOutcome::Measured { doubts, outcome } = &mut trial.outcome else { panic!("measured") };
+            outcome.streams[0].transactions.count /= 2;
+            doubts
+                .push(Doubt::new(crate::run::Level::Suspicious, crate::run::What::WorkerBusy { busy: 0.99 }));
+        }
+    }
+    let findings = analyse(&record);
+    assert_eq!(findings.scalings.len(), 4, "two servers, two workloads");
+    for scaling in &findings.scalings {
+        let is_pool = scaling.side == "pool";
+        assert_eq!((scaling.points.len(), scaling.left_out.len()), if is_pool { (5, 1) } else { (6, 0) });
+        let peak = scaling.peak.expect("it falls");
+        let (low, high) = peak.interval().expect("known");
+        assert!(low < 98.99 && 98.99 < high && high / low < 1.5, "{peak:?}");
+        assert!((25..60).contains(&scaling.enough), "{}", scaling.enough);
+        assert!(scaling.points.iter().all(|point| point.residual.abs() < 0.05), "{:?}", scaling.points);
+    }
+    // too few rungs, no law
+    assert!(
+        analyse(&self::record(plan(&["connections=[1, 4, 16]"]), |of, _| by_the_law(of))).scalings.is_empty()
+    );
+}
+
+#[test]
+fn runs_are_compared_by_treatment_and_what_one_lacks_is_named() {
+    let mut noise = noise(8);
+    let mut made = |set: &[&str], gain: f64| {
+        let mut first = true;
+        record(plan(set), |treatment, _| {
+            let gain = if treatment.levels["server"] == "pool" { gain } else { 1.0 };
+            // one that stands apart, to be lent no weight
+            let apart = if std::mem::take(&mut first) { 0.995 } else { 1.0 };
+            bent(treatment) * gain * apart * (0.005 * noise.normal()).exp()
+        })
+    };
+    let base = made(&[], 1.0);
+    let runs = compare_runs(&base, &made(&["connections=[8, 64, 256, 1024, 2048]"], 1.2));
+    // two workloads, two servers, four rungs, three metrics
+    assert_eq!(runs.comparisons.len(), 2 * 2 * 4 * 3);
+    assert!(runs.only_base.is_empty());
+    assert_eq!(runs.only_second.len(), 4, "{:?}", runs.only_second);
+    for one in runs.comparisons.iter().filter(|one| one.metric == "throughput") {
+        assert_eq!(one.servers.0, one.servers.1);
+        let wanted = if one.servers.0 == "pool" { Verdict::Better } else { Verdict::Same };
+        assert_eq!(one.verdict, wanted, "{one:?}");
+    }
+    let itself = compare_runs(&base, &base);
+    assert!(itself.comparisons.iter().all(|one| one.ratio.value == 1.0 && one.verdict != Verdict::Worse));
+}
+
+#[test]
+fn starts_of_a_server_are_what_is_independent_where_it_is_started_several_times() {
+    // trials of one start agree to a hair, and starts differ: six trials are three observations
+    let truth = |_: &Treatment, block: u32| 10_000.0 * (1.0 + 0.02 * f64::from(block / 2));
+    let mut plan = plan(&["repeats=6"]);
+    let by_trial = analyse(&record(plan.clone(), truth));
+    plan.repetition.restarts = 3;
+    let by_start = analyse(&record(plan, truth));
+    let width = |findings: &Findings| findings.points[0].throughput.relative_half_width().expect("known");
+    assert_eq!(by_start.points[0].throughput.observations, 3);
+    assert_eq!(by_start.points[0].trials, 6);
+    assert!(width(&by_start) > 1.3 * width(&by_trial), "{} {}", width(&by_start), width(&by_trial));
 }

@@ -5,7 +5,7 @@ use super::{
     keep::{DeleteOptions, ExportOptions, HistoryOptions, ImportOptions, LabelOptions, NoteOptions},
     load::LoadOptions,
 };
-use crate::report::{Format, Language};
+use crate::report::{Format, Language, RunsFormat};
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -58,6 +58,8 @@ pub(super) enum Command {
     Export(ExportOptions),
     /// Take runs out of files or other stores
     Import(ImportOptions),
+    /// Hold one run against another: ratios with intervals, verdicts, and what differs between them
+    Compare(CompareOptions),
     /// List runs, studies, workloads or servers
     List(ListOptions),
     /// Get servers of any version, start and stop them
@@ -338,6 +340,35 @@ pub(super) struct ReportOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    prony compare 11 12\n  \
+    prony compare 11 12 --format markdown --write change.md\n  \
+    prony compare 11 12 --check\n\n\
+    Exit codes:  0 compared · 1 with --check: something is worse · 2 no such run, or nothing in common")]
+pub(super) struct CompareOptions {
+    /// Number of the run that is held against (`prony list runs`)
+    #[arg(value_name = "BASE")]
+    pub(super) base: i64,
+    /// Number of the run that is judged
+    #[arg(value_name = "RUN")]
+    pub(super) run: i64,
+    /// What to make
+    #[arg(long, default_value = "terminal", value_parser = runs_formats())]
+    pub(super) format: RunsFormat,
+    /// Language: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    pub(super) language: Language,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub(super) write: Option<PathBuf>,
+    /// End with exit code 1 if the run is worse in any comparison
+    #[arg(long)]
+    pub(super) check: bool,
+    #[command(flatten)]
+    pub(super) store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony list studies\n  prony list workloads\n  prony list runs --json")]
 pub(super) struct ListOptions {
     /// What to list
@@ -387,6 +418,12 @@ pub(super) enum Listed {
 /// The formats of a report by name, for completion and messages.
 fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Format>())
+}
+
+/// The formats of a comparison.
+fn runs_formats() -> impl TypedValueParser<Value = RunsFormat> {
+    PossibleValuesParser::new(RunsFormat::ALL.map(|(name, _)| name))
+        .try_map(|name| name.parse::<RunsFormat>())
 }
 
 /// A length of measurement: below a tenth of a second there is nothing to see.

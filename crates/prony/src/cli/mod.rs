@@ -5,6 +5,7 @@
 
 mod arguments;
 mod calibrate;
+mod compare;
 mod doctor;
 mod failure;
 mod flags;
@@ -62,6 +63,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Export(options) => keep::export(&options),
         Command::Import(options) => keep::import(&options),
         Command::History(options) => keep::history(&options),
+        Command::Compare(options) => compare::compare(&options),
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),

@@ -16,7 +16,7 @@ pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use text::render;
 
-use crate::study::Study;
+use crate::study::{RELEVANT, Study};
 use ::load::spec::Stream;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -55,8 +55,11 @@ pub struct Plan {
     pub treatments: Vec<Treatment>,
     /// In the order of execution.
     pub trials: Vec<Trial>,
-    /// Warm-up of each trial.
+    /// Warm-up of each trial; where [`Plan::warm_up_auto`] is set, the longest.
     pub warm_up: Duration,
+    /// Whether it ends as soon as throughput is steady.
+    #[serde(default)]
+    pub warm_up_auto: bool,
     /// Measurement interval of each trial.
     pub interval: Duration,
     /// Trials of each treatment; where a precision is asked for, the fewest.
@@ -70,6 +73,14 @@ pub struct Plan {
     /// In which state trials begin.
     #[serde(default)]
     pub state: State,
+    /// Differences up to this share (0.03: 3 %) do not matter.
+    #[serde(default = "relevant")]
+    pub relevant: f64,
+}
+
+/// Default of [`Plan::relevant`], also of plans that were made before there was a choice.
+fn relevant() -> f64 {
+    RELEVANT
 }
 
 /// One combination of levels: what a trial of it consists of.
@@ -189,11 +200,13 @@ impl Plan {
             treatments,
             trials,
             warm_up: study.warm_up,
+            warm_up_auto: study.warm_up_auto,
             interval: study.interval,
             repeats: study.repeats,
             repetition: study.repetition,
             telemetry: study.telemetry,
             state: study.state,
+            relevant: study.relevant,
         }
     }
 

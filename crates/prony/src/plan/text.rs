@@ -25,10 +25,11 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
     writeln!(
         text,
-        "{} trials: {} x {}, each {} of warm-up and {}{} of measurement",
+        "{} trials: {} x {}, each {}{} of warm-up and {}{} of measurement",
         plan.trials.len(),
         count(plan.treatments.len(), "combination"),
         count(plan.repeats as usize, "repeat"),
+        if plan.warm_up_auto { "at most " } else { "" },
         seconds(plan.warm_up),
         if has_limit(plan) { "at most " } else { "" },
         seconds(plan.interval),

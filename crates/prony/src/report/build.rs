@@ -2,8 +2,8 @@
 
 use super::{
     document::{
-        Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding, Limit,
-        Machine, Outage, Point, Run, Schedule, Server,
+        Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding,
+        FittedPoint, Group, LeftOut, Limit, Machine, Outage, Point, Run, Scaling, Schedule, Server,
     },
     group::groups,
     number::round,
@@ -20,7 +20,7 @@ use load::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables that name the process or the moment, not the configuration.
-const NOT_SETTINGS: &[&str] = &[
+pub(super) const NOT_SETTINGS: &[&str] = &[
     "basedir",
     "character_sets_dir",
     "datadir",
@@ -81,6 +81,7 @@ const CURVE: &[f64] = &[
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
     let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
     let (resources, waits_that_grew) = resources::build(record, &findings.axis, words);
+    let groups = groups(record, findings);
     Document {
         format: FORMAT,
         prony_version: record.prony_version.clone(),
@@ -91,7 +92,8 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         settings_that_differ: differences(record),
         findings: sentences(record, findings, words),
         axis: axis(&findings.axis, words),
-        groups: groups(record, findings),
+        scalings: scalings(findings, &groups),
+        groups,
         comparisons: findings.comparisons.iter().map(comparison).collect(),
         trials: trials(record, words),
         points,
@@ -120,6 +122,8 @@ fn run(record: &RunRecord) -> Run {
         finished: record.finished.map(second_of),
         complete: record.complete,
         warm_up_s: plan.warm_up.as_secs_f64(),
+        warm_up_auto: plan.warm_up_auto,
+        relevant: plan.relevant,
         interval_s: plan.interval.as_secs_f64(),
         repeats: plan.repeats,
         trials_planned: plan.trials.len() as u32,
@@ -224,7 +228,7 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
 }
 
 /// The name of an enum's value in files.
-fn name_of(value: impl serde::Serialize) -> String {
+pub(super) fn name_of(value: impl serde::Serialize) -> String {
     let name = serde_json::to_value(value).ok();
     name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
@@ -254,6 +258,7 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         statements_per_second: (&point.statements_per_second).into(),
         rows_per_second: round(point.rows_per_second),
         schedule: point.schedule.as_ref().map(|schedule| self::schedule(schedule, point.active_s)),
+        utilisation: point.utilisation.map(round),
         overloaded: point.overloaded,
         limit: point
             .limit
@@ -343,7 +348,40 @@ fn comparison(comparison: &analyse::Comparison) -> Comparison {
         metric: comparison.metric.clone(),
         ratio: (&comparison.ratio).into(),
         verdict: name_of(comparison.verdict),
+        p_value: round(comparison.p_value),
+        detectable: comparison.detectable.map(round),
+        repeats_needed: comparison.repeats_needed,
     }
+}
+
+/// Each with the group and the series that its points stand in.
+fn scalings(findings: &Findings, groups: &[Group]) -> Vec<Scaling> {
+    let scaling = |of: &analyse::Scaling| {
+        let first = of.points.first()?.point;
+        let (group, series) = groups.iter().enumerate().find_map(|(place, group)| {
+            let series = group.series.iter().find(|series| series.points.contains(&Some(first)))?;
+            Some((place, series.name.clone()))
+        })?;
+        let point = |fitted: &analyse::Fitted| FittedPoint {
+            point: fitted.point,
+            connections: fitted.connections,
+            expected: round(fitted.expected),
+            residual: round(fitted.residual),
+        };
+        let left_out = |(point, doubt): &(usize, String)| LeftOut { point: *point, doubt: doubt.clone() };
+        Some(Scaling {
+            group,
+            series,
+            single: (&of.single).into(),
+            contention: (&of.contention).into(),
+            coherency: (&of.coherency).into(),
+            peak: of.peak.as_ref().map(Estimate::from),
+            enough: of.enough,
+            points: of.points.iter().map(point).collect(),
+            left_out: of.left_out.iter().map(left_out).collect(),
+        })
+    };
+    findings.scalings.iter().filter_map(scaling).collect()
 }
 
 /// Mean and percentiles, ms; empty where nothing was recorded.

@@ -2,7 +2,7 @@
 //! opened, how equally they were served.
 
 use super::{
-    document::{Connects, Document, Group, Point},
+    document::{Connects, Document, Estimate, Group, Point, Scaling},
     number,
     table::{Cell, Table, has_series, members, rung_cell, series_head},
     words::Words,
@@ -77,9 +77,68 @@ const FAIRNESS: Kind = Kind {
     cells: fairness,
 };
 
+const UTILISATION: Kind = Kind {
+    title: "utilisation",
+    heads: &["utilisation", "p50_ms", "p95_ms", "p99_ms"],
+    has: |point| point.utilisation.is_some(),
+    cells: utilisation,
+};
+
 /// What is worth a place below every table of a group.
 pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<Table> {
-    [SCHEDULE, CONNECTIONS, FOLLOWING].iter().filter_map(|kind| table(kind, document, group, words)).collect()
+    let kinds = [SCHEDULE, UTILISATION, CONNECTIONS, FOLLOWING];
+    let mut tables: Vec<Table> =
+        kinds.iter().filter_map(|kind| table(kind, document, group, words)).collect();
+    tables.extend(scaling(document, group, words));
+    tables
+}
+
+/// The law of each series of a group, where one could be fitted.
+fn scaling(document: &Document, group: &Group, words: Words) -> Option<Table> {
+    let place = document.groups.iter().position(|one| std::ptr::eq(one, group))?;
+    let worst = |scaling: &Scaling| {
+        scaling.points.iter().map(|point| point.residual).max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    };
+    let share = |estimate: &Estimate| {
+        let [value, low, high] = [Some(estimate.value), estimate.low, estimate.high]
+            .map(|end| end.map(|end| number::percent(end * 100.0)));
+        let interval = low.zip(high).map_or_else(String::new, |(low, high)| format!(" ({low}–{high})"));
+        format!("{}{interval}", value.unwrap_or_default())
+    };
+    let row = |scaling: &Scaling| {
+        let peak = scaling.peak.as_ref().map_or_else(Cell::empty, |peak| {
+            let interval = peak.low.zip(peak.high).map_or_else(String::new, |(low, high)| {
+                format!(" ({}–{})", number::count(low.round() as u64), number::count(high.round() as u64))
+            });
+            Cell::number(format!("{}{interval}", number::count(peak.value.round() as u64)))
+        });
+        let worst = worst(scaling).map_or_else(Cell::empty, |worst| {
+            let sign = if worst > 0.0 { "+" } else { "" };
+            Cell::number(format!("{sign}{}", number::percent(worst * 100.0)))
+        });
+        vec![
+            Cell::name(&scaling.series),
+            Cell::number(super::table::estimate(&scaling.single)),
+            Cell::number(share(&scaling.contention)),
+            peak,
+            Cell::number(number::count(u64::from(scaling.enough))),
+            worst,
+            Cell::number(scaling.left_out.len().to_string()),
+        ]
+    };
+    let of_group = document.scalings.iter().filter(|scaling| scaling.group == place);
+    let rows: Vec<Vec<Cell>> = of_group.map(row).collect();
+    let heads = ["usl_single", "usl_contention", "usl_peak", "usl_enough", "usl_residual", "usl_left_out"];
+    let mut titles = vec![series_head(group, words)];
+    titles.extend(heads.map(|head| words.get("head", head).to_owned()));
+    (!rows.is_empty()).then(|| Table { title: words.get("text", "scaling").to_owned(), heads: titles, rows })
+}
+
+fn utilisation(point: &Point) -> Vec<Cell> {
+    let latency = |name: &str| milliseconds(point.latency_ms.get(name).map(|estimate| estimate.value));
+    let share =
+        point.utilisation.map_or_else(Cell::empty, |share| Cell::number(number::percent(share * 100.0)));
+    vec![share, latency("p50"), latency("p95"), latency("p99")]
 }
 
 /// How connections were opened before the load began, and how equally they were served: for those who look closer.

@@ -39,6 +39,8 @@ pub struct Document {
     pub points: Vec<Point>,
     /// Pairs of servers, or of levels that are compared, at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
+    /// How throughput grows along a ladder of connections, by the universal scalability law.
+    pub scalings: Vec<Scaling>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
     /// What each treatment took of machine and servers.
@@ -66,8 +68,12 @@ pub struct Run {
     pub finished: Option<String>,
     /// Whether every trial of the plan has an outcome.
     pub complete: bool,
-    /// Warm-up of each trial, s.
+    /// Warm-up of each trial, s; the longest, where `warm_up_auto` is true.
     pub warm_up_s: f64,
+    /// Whether it ended as soon as throughput was steady.
+    pub warm_up_auto: bool,
+    /// Differences up to this share do not matter: 0.03 is 3 %.
+    pub relevant: f64,
     /// Measurement interval of each trial, s.
     pub interval_s: f64,
     /// Trials of each treatment.
@@ -237,6 +243,9 @@ pub struct Point {
     pub rows_per_second: f64,
     /// What became of the starts that were due; null: the arrival has no schedule.
     pub schedule: Option<Schedule>,
+    /// What was offered as a share of what the server can do, the most that it completed at any rung; null: no schedule, or no
+    /// rung was too much for it.
+    pub utilisation: Option<f64>,
     /// Trials that could not keep up with what was offered: their response times tell how long the load lasted.
     pub overloaded: u32,
     /// What became of the stream's limit; null: it has none.
@@ -414,6 +423,58 @@ pub struct Comparison {
     pub ratio: Estimate,
     /// `better`, `worse`, `same`, `undecided`, `overloaded` (not compared: one could not keep up with what was offered).
     pub verdict: String,
+    /// Probability of a difference as great if there were none, corrected for the number of comparisons.
+    pub p_value: f64,
+    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null: unknown.
+    pub detectable: Option<f64>,
+    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is reasonable.
+    pub repeats_needed: Option<u32>,
+}
+
+/// The universal scalability law, `X(N) = single N / (1 + contention (N - 1) + coherency N (N - 1))`, fitted to the closed loops
+/// of one server on N connections.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Scaling {
+    /// Index in `groups` of the one that its points belong to.
+    pub group: usize,
+    /// Name of the series there.
+    pub series: String,
+    /// Throughput of one connection, transactions per second.
+    pub single: Estimate,
+    /// Share that queues for something serial.
+    pub contention: Estimate,
+    /// What each connection costs each other.
+    pub coherency: Estimate,
+    /// Connections of the highest throughput; null: it rises without end.
+    pub peak: Option<Estimate>,
+    /// Fewest connections with 95 % of the law's highest throughput within the ladder.
+    pub enough: u32,
+    /// Points that it was fitted to.
+    pub points: Vec<FittedPoint>,
+    /// Points that were left out since their throughput is not the server's own.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A point beside what the law expects.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FittedPoint {
+    /// Index in `points`.
+    pub point: usize,
+    /// Connections.
+    pub connections: u32,
+    /// What the law expects, transactions per second.
+    pub expected: f64,
+    /// Measured by expected less 1.
+    pub residual: f64,
+}
+
+/// A point that the law was not fitted to.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// Index in `points`.
+    pub point: usize,
+    /// Id of the doubt that excludes it.
+    pub doubt: String,
 }
 
 /// One execution of a treatment.

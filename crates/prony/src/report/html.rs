@@ -73,7 +73,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         sections => sections,
         remarks => remarks.0,
         percentiles => PERCENTILES,
-        notes => notes(document).iter().map(|note| words.get("text", note)).collect::<Vec<_>>(),
+        notes => notes(document, words),
         summary => summary(document, words),
         cost => cost_table(document, false, words),
         evidence => evidence(document, words),

@@ -49,8 +49,8 @@ pub(super) fn render(document: &Document, words: Words) -> String {
             let _ = writeln!(text, "- **{}**: {}", escaped(&about), escaped(&sentence));
         }
     }
-    for note in notes(document) {
-        let _ = writeln!(text, "\n{}", words.get("text", note));
+    for note in notes(document, words) {
+        let _ = writeln!(text, "\n{note}");
     }
     let _ = writeln!(text, "\n## {}\n", words.get("text", "compared"));
     for line in summary(document, words) {
@@ -59,7 +59,7 @@ pub(super) fn render(document: &Document, words: Words) -> String {
     text
 }
 
-fn put_table(text: &mut String, table: &Table) {
+pub(super) fn put_table(text: &mut String, table: &Table) {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     text.push('\n');
     text.push_str(&line(table.heads.iter().map(|head| escaped(head)).collect()));
@@ -74,7 +74,7 @@ fn put_table(text: &mut String, table: &Table) {
 }
 
 /// What is a name or a message stays one: no table is broken, no markup begins.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -15,6 +15,7 @@ mod markdown;
 mod merge;
 pub(crate) mod number;
 mod resources;
+mod runs;
 mod table;
 mod terminal;
 mod trials;
@@ -22,6 +23,9 @@ mod words;
 
 pub use build::build;
 pub use document::{Document, schema};
+pub use runs::{
+    ComparedPoint, ComparedRun, RunDifference, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema,
+};
 pub use words::{Language, Sentence, Words};
 
 use crate::{analyse::Findings, store::RunRecord};

@@ -39,7 +39,7 @@ impl Cell {
         Self { text: text.to_owned(), tone: Tone::Plain, numeric: false }
     }
 
-    fn toned(text: String, tone: Tone) -> Self {
+    pub(super) fn toned(text: String, tone: Tone) -> Self {
         Self { text, tone, numeric: true }
     }
 

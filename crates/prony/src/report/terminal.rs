@@ -13,7 +13,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 use std::fmt::Write as _;
 
 /// Narrower terminals get this width: below it nothing can be read anyway.
-const WIDTH_MIN: usize = 40;
+pub(super) const WIDTH_MIN: usize = 40;
 
 /// Where no line may break inside a cell: with spaces that do not break, until the table is drawn.
 const PLUS_MINUS: &str = "\u{a0}±\u{a0}";
@@ -54,8 +54,8 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
         put_wrapped(&mut text, &format!("[{}] {remark}", number + 1), "    ", width);
     }
     if !document.points.is_empty() {
-        for note in notes(document) {
-            put_wrapped(&mut text, words.get("text", note), "", width);
+        for note in notes(document, words) {
+            put_wrapped(&mut text, &note, "", width);
         }
     }
     if !document.findings.is_empty() {
@@ -68,12 +68,24 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
     text
 }
 
-/// What is to be said below the tables: whether there are intervals at all, what overloaded means.
-pub(super) fn notes(document: &Document) -> Vec<&'static str> {
+/// What is to be said below the tables: whether there are intervals at all, what unclear and overloaded mean.
+pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
     let is_known = document.points.iter().any(|point| point.throughput.low.is_some());
-    let mut notes = vec![if is_known { "plus_minus" } else { "plus_minus_none" }];
+    let mut notes =
+        vec![words.get("text", if is_known { "plus_minus" } else { "plus_minus_none" }).to_owned()];
+    let repeats: Vec<u32> = document
+        .comparisons
+        .iter()
+        .filter(|one| one.metric == "throughput" && one.verdict == "undecided")
+        .filter_map(|one| one.repeats_needed)
+        .collect();
+    if let (Some(fewest), Some(most)) = (repeats.iter().min(), repeats.iter().max()) {
+        let both = [("fewest", &*fewest.to_string()), ("most", &most.to_string())];
+        let key = if fewest == most { "undecided_note_one" } else { "undecided_note" };
+        notes.push(words.fill("text", key, &both));
+    }
     if document.points.iter().any(|point| point.overloaded > 0) {
-        notes.push("overloaded_note");
+        notes.push(words.get("text", "overloaded_note").to_owned());
     }
     notes
 }
@@ -102,7 +114,7 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
             ("planned", &run.trials_planned.to_string()),
             ("repeats", &run.repeats.to_string()),
             ("interval", &run.interval_s.to_string()),
-            ("warm_up", &run.warm_up_s.to_string()),
+            ("warm_up", &format!("{}{}", if run.warm_up_auto { "≤ " } else { "" }, run.warm_up_s)),
             ("seed", &run.seed.to_string()),
         ],
     ));
@@ -119,7 +131,7 @@ fn server(server: &Server) -> String {
 }
 
 /// The first drawing that is not too wide: servers side by side, else below each other, else with broken lines.
-fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -> String {
+pub(super) fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -> String {
     let fits = |drawn: &String| drawn.lines().all(|line| width_of(line) <= width);
     [(beside, 3), (beside, 2), (stacked, 3), (stacked, 2), (stacked, 1)]
         .into_iter()
@@ -164,12 +176,12 @@ fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
     lines.join("\n").replace('\u{a0}', " ")
 }
 
-fn bold(text: &str, options: &Options) -> String {
+pub(super) fn bold(text: &str, options: &Options) -> String {
     if options.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// Adds text in lines of at most `width`; lines after the first begin with `indent`.
-fn put_wrapped(into: &mut String, text: &str, indent: &str, width: usize) {
+pub(super) fn put_wrapped(into: &mut String, text: &str, indent: &str, width: usize) {
     // Where a line must not break, as between a number and its sign, stands a space that does not break.
     let text = text.replace(" %", PER_CENT).replace('\n', " ");
     let (mut line, mut is_empty) = (String::new(), true);

@@ -78,10 +78,15 @@ fn stream(
 
 /// Mean over the measurement interval.
 fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
+    let really = match &trial.outcome {
+        TrialOutcome::Measured { outcome, .. } => outcome.warm_up,
+        TrialOutcome::Failed(_) => None,
+    };
+    let warm_up = really.unwrap_or(record.plan.warm_up);
     let used: Vec<f64> = trial
         .readings
         .iter()
-        .filter(|reading| reading.at > record.plan.warm_up)
+        .filter(|reading| reading.at > warm_up)
         .filter_map(crate::telemetry::Reading::server_cpu)
         .collect();
     (!used.is_empty()).then(|| round(used.iter().sum::<f64>() / used.len() as f64))

@@ -256,6 +256,9 @@ impl Words {
         if let What::Outage { recovered: false, .. } = doubt.what {
             key = "outage_open";
         }
+        if let What::Drift { left_out_s: 0, .. } = doubt.what {
+            key = "drift_open";
+        }
         let template = self.get("doubt", key);
         let mut text = if template.is_empty() { doubt.what.to_string() } else { template.to_owned() };
         for (name, value) in figures(&doubt.what) {
@@ -357,7 +360,8 @@ pub(super) fn spoken(factor: &str) -> String {
 fn figures(what: &What) -> Vec<(String, String)> {
     let value = serde_json::to_value(what).unwrap_or_default();
     let fields = value.as_object().and_then(|one| one.values().next()?.as_object().cloned());
-    let is_share = |name: &str| ["share", "gap", "error", "variation", "by_chance", "busy"].contains(&name);
+    let is_share =
+        |name: &str| ["share", "gap", "error", "variation", "by_chance", "busy", "change"].contains(&name);
     let text = |name: &str, value: &serde_json::Value| match (value.as_u64(), value.as_f64()) {
         (Some(count), _) if !is_share(name) => number::count(count),
         (_, Some(number)) if is_share(name) => number::percent(number * 100.0),
@@ -434,6 +438,9 @@ mod tests {
             What::Overloaded { offered_per_second: 5e3, started_per_second: 4e3, backlog: 9, skipped: 1 },
             What::WaitedForConnection { share: 0.2, delay_p50_ms: 0.4 },
             What::LimitMissed,
+            What::Drift { change: -0.2, left_out_s: 7 },
+            What::Drift { change: 0.2, left_out_s: 0 },
+            What::NotWarm { seconds: 60.0 },
             What::WorkerBusy { busy: 0.9 },
             What::Queueing { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
             What::SendDelay { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },

@@ -440,6 +440,7 @@ mod tests {
         Outcome {
             streams: vec![stream],
             client: ClientUsage { workers: vec![Duration::from_secs(3)], ..ClientUsage::default() },
+            warm_up: None,
             interval: Duration::from_secs(SECONDS),
             end: End::Completed,
             server_version: String::new(),

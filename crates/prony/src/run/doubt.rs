@@ -126,6 +126,19 @@ pub enum What {
     },
     /// The interval was over before the stream's limit was reached.
     LimitMissed,
+    /// Throughput, or the response time of what follows a schedule, still changed in the interval.
+    Drift {
+        /// From beginning to end, as a share of the mean: -0.2 is a fall by 20 %.
+        change: f64,
+        /// Seconds at the beginning of the interval that are left out of estimates, since the rest is steady; 0: none, for
+        /// it never was.
+        left_out_s: u32,
+    },
+    /// The longest warm-up was over before it was steady.
+    NotWarm {
+        /// How long that was, s.
+        seconds: f64,
+    },
     /// A thread of the engine used nearly all of a processor.
     WorkerBusy {
         /// Share of a processor, 0 to 1.
@@ -238,6 +251,8 @@ impl Doubt {
             What::Overloaded { .. } => "overloaded",
             What::WaitedForConnection { .. } => "waited_for_connection",
             What::LimitMissed => "limit_missed",
+            What::Drift { .. } => "drift",
+            What::NotWarm { .. } => "not_warm",
             What::WorkerBusy { .. } => "worker_busy",
             What::Queueing { .. } => "queueing",
             What::SendDelay { .. } => "send_delay",
@@ -284,8 +299,28 @@ impl fmt::Display for What {
             Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
                 self.of_schedule(f)
             }
+            Self::Drift { change, left_out_s } => of_drift(*change, *left_out_s, f),
+            Self::NotWarm { seconds } => write!(
+                f,
+                "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max longer"
+            ),
             _ => self.of_replies(f),
         }
+    }
+}
+
+fn of_drift(change: f64, left_out_s: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let change = change * 100.0;
+    match left_out_s {
+        0 => write!(
+            f,
+            "not steady: from beginning to end of the interval it changed by {change:.0} %; warm up longer, or measure over \
+             what comes and goes (checkpoints, purge)"
+        ),
+        seconds => write!(
+            f,
+            "not steady at first: what followed differs by {change:.0} %; the first {seconds} s are left out; warm up longer"
+        ),
     }
 }
 

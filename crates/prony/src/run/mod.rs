@@ -15,6 +15,7 @@ mod schedule;
 mod settle;
 mod site;
 mod state;
+mod steady;
 mod trial;
 
 pub use check::{Fairness, doubts};

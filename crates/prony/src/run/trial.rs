@@ -1,13 +1,13 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
-use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts, lag::Follower};
+use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts, lag::Follower, steady::Watch};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
     telemetry::{Beside, Node, Options, Reading},
 };
 use load::{
-    Outcome, Spec, Stop,
+    Outcome, Spec, Stop, WarmUp,
     sample::End,
     spec::{Address, Stream, Target},
     statements_prepared,
@@ -47,21 +47,26 @@ pub(super) fn carry_out(
     let options = Options { every: plan.telemetry.every, all: plan.telemetry.all };
     let mut beside = Beside::prepare(nodes, options);
     let mut told = Ok(());
-    let result = load::run(&spec, stop, &mut |progress| {
+    let mut watch = Watch::new(&spec, plan.warm_up_auto);
+    let result = load::run_until_warm(&spec, stop, &mut |progress| {
         let event = match progress {
-            load::Progress::Opening { .. } => return,
+            load::Progress::Opening { .. } => return WarmUp::Goes,
             load::Progress::Started => {
                 beside.begin();
                 if let Some(follower) = &mut follower {
                     follower.load_began();
                 }
-                return;
+                return WarmUp::Goes;
             }
-            load::Progress::Sample(sample) => Event::TrialSample { trial: number, sample },
+            load::Progress::Sample(sample) => {
+                watch.add(&sample);
+                Event::TrialSample { trial: number, sample }
+            }
         };
         if told.is_ok() {
             told = reader(&event);
         }
+        watch.warm_up()
     });
     let readings = beside.end();
     told.map_err(Error::Reader)?;
@@ -69,7 +74,7 @@ pub(super) fn carry_out(
     let outcome = match result {
         Err(load::Error::Interrupted) => return Err(Error::Interrupted),
         Ok(outcome) if matches!(outcome.end, End::Interrupted) => return Err(Error::Interrupted),
-        result => measured(&spec, result, &readings, seen, died),
+        result => measured(&spec, result, &readings, [watch.doubts(), seen].concat(), died),
     };
     let outcome = followed(outcome, follower, plan, stop)?;
     for reading in readings {

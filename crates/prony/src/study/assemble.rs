@@ -1,8 +1,9 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, Study,
+    Adjustments, Factor, RELEVANT, Study,
     expand::treatments,
+    forms,
     keys::{MEASURE, ROOT},
     limits,
     mistake::{Collector, Place, Source, nearest},
@@ -127,6 +128,9 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         .filter_map(|node| Some((node.place.clone(), select::read(node, &factors, &known, mistakes)?)))
         .collect();
     let treatments = treatments(root, &variations, &excluded, seed, mistakes);
+    // what is not written is the default
+    let warm_up =
+        measure.read("warm_up", forms::warm_up).unwrap_or_else(|| Some(measure.duration("warm_up")));
     Study {
         name: name.to_owned(),
         title: values.text("title").unwrap_or_else(|| name.to_owned()),
@@ -135,12 +139,14 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         seed,
         factors,
         treatments,
-        warm_up: measure.duration("warm_up"),
+        warm_up: warm_up.unwrap_or_else(|| measure.duration("warm_up_max")),
+        warm_up_auto: warm_up.is_none(),
         interval: measure.duration("interval"),
         repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),
         repetition: parts::repetition(&measure, mistakes),
         telemetry: telemetry::telemetry(root.get("telemetry"), mistakes),
         state: state::read(&measure),
+        relevant: measure.read("relevant", forms::share).unwrap_or(RELEVANT),
     }
 }
 

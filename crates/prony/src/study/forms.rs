@@ -28,6 +28,8 @@ pub(super) enum Form {
     Limit,
     /// `["127.0.0.1", "127.0.0.2"]`.
     Addresses,
+    /// `"auto"`, or a length of time.
+    WarmUp,
     /// `"3%"`, `"0.5%"`.
     Share,
     /// `"4G"`.
@@ -63,6 +65,7 @@ impl Form {
             Self::Begin => begin(node).map(drop),
             Self::Limit => limit(node).map(drop),
             Self::Addresses => addresses(node).map(drop),
+            Self::WarmUp => warm_up(node).map(drop),
             Self::Share => share(node).map(drop),
             Self::Memory => memory(node).map(drop),
             Self::Bandwidth => bandwidth(node).map(drop),
@@ -241,6 +244,16 @@ pub(super) fn processors(node: &Node) -> Read<Vec<u32>> {
     Ok(found.into_iter().collect())
 }
 
+/// Reads `warm_up`; `None`: until it is steady.
+pub(super) fn warm_up(node: &Node) -> Read<Option<Duration>> {
+    let text = node.text().unwrap_or_default().trim();
+    if text == "auto" {
+        return Ok(None);
+    }
+    let time = parse_duration(text).filter(|time| *time <= Duration::from_secs(24 * 3600));
+    time.map(Some).ok_or_else(|| "\"auto\" or a length of time up to \"24h\" belongs here: \"5s\"".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,12 +285,19 @@ mod tests {
         assert_eq!(bandwidth(&text("100MB/s")), Ok(100_000_000));
         assert_eq!(processors(&text("0-2,6")), Ok(vec![0, 1, 2, 6]));
         assert_eq!(processors(&text("3")), Ok(vec![3]));
+        assert_eq!(warm_up(&text("auto")), Ok(None));
+        assert_eq!(warm_up(&text("2min")), Ok(Some(Duration::from_secs(120))));
+        assert_eq!(share(&text("0.5%")), Ok(0.005));
         for (form, wrong, label) in [
             (Form::Memory, "4", "\"512M\""),
             (Form::Memory, "0M", "\"512M\""),
             (Form::Bandwidth, "100MB", "\"100MB/s\""),
             (Form::Processors, "3-0", "\"0-3\""),
             (Form::Processors, "all", "\"0-3\""),
+            (Form::WarmUp, "automatic", "\"auto\""),
+            (Form::WarmUp, "25h", "24h"),
+            (Form::Share, "0.03", "\"3%\""),
+            (Form::Share, "0%", "\"3%\""),
             (Form::Arrival, "paced 10ms", "did you mean `pace`?"),
             (Form::Arrival, "pace", "above 0"),
             (Form::Arrival, "closed 5", "\"closed\""),

@@ -519,10 +519,17 @@ pub(super) const TELEMETRY: &[Key] = &[
 pub(super) const MEASURE: &[Key] = &[
     key(
         "warm_up",
-        Kind::Duration(0, DAY_US),
+        Kind::Form(Form::WarmUp),
         Some(r#""5s""#),
         "",
-        "Load before each measurement, not counted.",
+        "Load before each measurement, not counted: a time, or \"auto\", until throughput is steady.",
+    ),
+    key(
+        "warm_up_max",
+        Kind::Duration(1_000_000, DAY_US),
+        Some(r#""60s""#),
+        "",
+        "The longest that a warm-up \"auto\" takes.",
     ),
     key("interval", Kind::Duration(100_000, DAY_US), Some(r#""30s""#), "", "Length of each measurement."),
     key(
@@ -602,5 +609,12 @@ pub(super) const MEASURE: &[Key] = &[
         "",
         "What is in the buffer pool after a start or a change of data: \"tables\", all tables and indexes, read once from end to \
          end; \"pages\", those that were there before the server was stopped; or \"none\".",
+    ),
+    key(
+        "relevant",
+        Kind::Form(Form::Share),
+        Some(r#""3%""#),
+        "",
+        "Differences up to this do not matter: they are never called better or worse.",
     ),
 ];

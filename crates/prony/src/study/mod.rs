@@ -55,8 +55,10 @@ pub struct Study {
     pub factors: Vec<Factor>,
     /// Every combination of levels, the last factor changing fastest. Not empty.
     pub treatments: Vec<Treatment>,
-    /// Load before each measurement, not counted.
+    /// Load before each measurement, not counted; where [`Study::warm_up_auto`] is set, the longest.
     pub warm_up: Duration,
+    /// Whether it ends as soon as throughput is steady.
+    pub warm_up_auto: bool,
     /// Length of each measurement, 100 ms or more.
     pub interval: Duration,
     /// Trials of each treatment, 1 or more.
@@ -67,6 +69,8 @@ pub struct Study {
     pub telemetry: Telemetry,
     /// In which state they begin.
     pub state: State,
+    /// Differences up to this share (0.03: 3 %) do not matter.
+    pub relevant: f64,
 }
 
 /// How trials are repeated beyond the number that is asked for.
@@ -106,6 +110,10 @@ impl Default for Telemetry {
         Self { every: Duration::from_secs(1), all: false, profile: false }
     }
 }
+
+/// Differences up to this share do not matter where a study says nothing of it: restarting a server alone moves its
+/// throughput as much (Percona 2014).
+pub(crate) const RELEVANT: f64 = 0.03;
 
 /// Something that varies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -234,6 +234,7 @@ fn form_schema(form: Form) -> Value {
         ] }),
         Form::Begin => text("^\\s*(together|after\\s+\\S+)\\s*$"),
         Form::Limit => text("^\\s*[0-9][0-9_]*\\s+(transactions?|rows?)\\s*$"),
+        Form::WarmUp => text("^\\s*(auto|[0-9].*)\\s*$"),
         Form::Share => text("^\\s*[0-9.]+\\s*%\\s*$"),
         Form::Addresses => json!({ "type": "array", "items": { "type": "string" } }),
         Form::Memory => text("^\\s*[0-9][0-9_.]*\\s*[kKmMgGtT]?[bB]?\\s*$"),

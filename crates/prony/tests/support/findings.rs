@@ -30,7 +30,7 @@ pub fn findings(record: &RunRecord) -> Findings {
         }
     }
     let findings = sentences(&points);
-    Findings { axis: Axis::of(&record.plan), points, comparisons, findings }
+    Findings { axis: Axis::of(&record.plan), points, comparisons, scalings: Vec::new(), findings }
 }
 
 fn comparison(
@@ -52,7 +52,19 @@ fn comparison(
         _ if better => Verdict::Better,
         _ => Verdict::Worse,
     };
-    Comparison { levels: levels.clone(), point, base, metric: metric.to_owned(), ratio, verdict }
+    let repeats_needed = (verdict == Verdict::Undecided).then_some(7);
+    let (p_value, detectable) = (0.01, Some(0.05));
+    Comparison {
+        levels: levels.clone(),
+        point,
+        base,
+        metric: metric.to_owned(),
+        ratio,
+        verdict,
+        p_value,
+        detectable,
+        repeats_needed,
+    }
 }
 
 fn estimate(value: f64, relative: f64, observations: u32) -> Estimate {
@@ -120,6 +132,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         service_ms: BTreeMap::new(),
         schedule: None,
         active_s: f64::from(trials) * 8.0,
+        utilisation: None,
         overloaded: 0,
         limit: None,
         rows_per_second: throughput.value * 10.0,

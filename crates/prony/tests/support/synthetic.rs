@@ -105,6 +105,8 @@ pub fn plan() -> Plan {
         }],
         trials: trials.collect(),
         treatments,
+        warm_up_auto: false,
+        relevant: 0.03,
         warm_up: Duration::from_secs(u64::from(WARM_UP_SECONDS)),
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
         repeats: REPEATS,
@@ -388,6 +390,7 @@ fn empty_outcome(stream: &Stream) -> Outcome {
             memory_bytes_max: 48 << 20,
             ..ClientUsage::default()
         },
+        warm_up: None,
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
         end: End::Completed,
         server_version: "10.11.6-MariaDB-0+deb12u1".to_owned(),

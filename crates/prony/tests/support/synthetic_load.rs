@@ -212,6 +212,7 @@ fn trial_events(plan: &Plan, trial: &Trial, events: &mut Vec<Event>) {
     let outcome = Outcome {
         streams,
         client: ClientUsage { cpu_user: Duration::from_secs(2), ..ClientUsage::default() },
+        warm_up: None,
         interval: Duration::from_secs(u64::from(SECONDS)),
         end: End::Completed,
         server_version: "10.11.6-MariaDB".to_owned(),

@@ -25,6 +25,7 @@ fn measured(per_second: f64, doubts: Vec<Doubt>) -> TrialOutcome {
     let outcome = Outcome {
         streams: vec![stream],
         client: Default::default(),
+        warm_up: None,
         interval: Duration::from_secs(1000),
         end: End::Completed,
         server_version: String::new(),

@@ -1,0 +1,120 @@
+//! The numbers of a run and what they say held against each other: any metric of any point, with its interval. What a
+//! report, a claim and a decision about more repeats all rest on.
+
+use super::{
+    LEVEL, POWER, Point,
+    metric::Metric,
+    point::{self, Measured},
+};
+use crate::store::RunRecord;
+use stats::{Difference, Estimate, Judged, Rule, Spread};
+use std::collections::BTreeMap;
+
+/// What servers, and runs, are compared by.
+pub(super) const METRICS: [Metric; 3] =
+    [Metric::Throughput, Metric::Quantile(95_000), Metric::Quantile(99_000)];
+
+/// The points of a run, ready to be asked.
+#[derive(Debug)]
+pub struct Measurement {
+    pub(super) measured: Vec<Measured>,
+    rule: Rule,
+}
+
+impl Measurement {
+    /// Of all trials that a record has so far.
+    #[must_use]
+    pub fn of(record: &RunRecord) -> Self {
+        let rule = Rule { level: LEVEL, power: POWER, relevant: record.plan.relevant };
+        Self { measured: point::measure(record), rule }
+    }
+
+    /// One for each stream of each treatment that has at least one trial, in the plan's order. Their indices are those that
+    /// the other functions take.
+    pub fn points(&self) -> impl ExactSizeIterator<Item = &Point> {
+        self.measured.iter().map(|measured| &measured.point)
+    }
+
+    /// How sure a call must be, and what matters, in this run.
+    #[must_use]
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// A metric of a point with its interval between trials; `None` where there is nothing to read.
+    #[must_use]
+    pub fn estimate(&self, point: usize, metric: Metric) -> Option<Estimate> {
+        let (log, by_block) = self.read(point, metric)?;
+        let count = u32::try_from(by_block.len()).unwrap_or(u32::MAX);
+        Some(match self.spread(point, metric) {
+            Some(spread) => spread.interval_of_exp(log, count, LEVEL),
+            None => Estimate::bare(log.exp(), LEVEL, count),
+        })
+    }
+
+    /// How the logarithm of a metric differs from trial to trial of a point; `None` where nothing is known.
+    #[must_use]
+    pub fn spread(&self, point: usize, metric: Metric) -> Option<Spread> {
+        if let Some(spread) = self.measured[point].spreads.get(&metric) {
+            return Some(*spread);
+        }
+        let stream = &self.measured[point].point.stream;
+        let alike: Vec<usize> =
+            (0..self.measured.len()).filter(|&other| self.measured[other].point.stream == *stream).collect();
+        let groups: Vec<Vec<f64>> = alike
+            .iter()
+            .map(|&other| {
+                self.read(other, metric).map_or_else(Vec::new, |read| read.1.into_values().collect())
+            })
+            .collect();
+        let place = alike.iter().position(|&other| other == point)?;
+        stats::moderate(&groups).swap_remove(place)
+    }
+
+    /// Repeats (starts of the server, where it has several) after which the interval of a metric at this point probably is no wider to either side than `precision` (0.02:
+    /// 2 %); `None`: not known, or too many to be worth it.
+    #[must_use]
+    pub fn repeats_for(&self, point: usize, metric: Metric, precision: f64) -> Option<u32> {
+        let units = u32::try_from(self.measured[point].works.len()).unwrap_or(u32::MAX);
+        stats::repeats_for(&self.spread(point, metric)?, units, precision, LEVEL)
+    }
+
+    /// Pairs of points held against each other, first by second, in one family of comparisons: within blocks, where they ran side
+    /// by side. `None` where there is nothing to read.
+    #[must_use]
+    pub fn ratios(&self, pairs: &[(usize, usize)], metric: Metric) -> Vec<Option<Judged>> {
+        let read: Vec<Option<(f64, Vec<f64>)>> =
+            pairs.iter().map(|&(one, other)| self.pair(one, other, metric)).collect();
+        let groups: Vec<Vec<f64>> = read.iter().flatten().map(|(_, by_block)| by_block.clone()).collect();
+        let differences: Vec<Difference> = read
+            .iter()
+            .flatten()
+            .zip(stats::moderate(&groups))
+            .map(|((log, by_block), spread)| {
+                Difference::paired(*log, spread, u32::try_from(by_block.len()).unwrap_or(u32::MAX))
+            })
+            .collect();
+        let mut judged = stats::judge(&differences, self.rule).into_iter();
+        read.iter().map(|read| read.as_ref().and_then(|_| judged.next())).collect()
+    }
+
+    /// One pair alone.
+    #[must_use]
+    pub fn ratio(&self, one: usize, other: usize, metric: Metric) -> Option<Judged> {
+        self.ratios(&[(one, other)], metric).pop().flatten()
+    }
+
+    /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read of every trial.
+    #[must_use]
+    pub fn read(&self, point: usize, metric: Metric) -> Option<(f64, BTreeMap<u32, f64>)> {
+        let measured = &self.measured[point];
+        point::read(metric, &measured.works, &measured.all)
+    }
+
+    /// Logarithm of the ratio of all trials together, and of each block that has both.
+    fn pair(&self, one: usize, other: usize, metric: Metric) -> Option<(f64, Vec<f64>)> {
+        let (of, over) = (self.read(one, metric)?, self.read(other, metric)?);
+        let by_block = of.1.iter().filter_map(|(block, log)| Some(log - over.1.get(block)?)).collect();
+        Some((of.0 - over.0, by_block))
+    }
+}

@@ -1,0 +1,159 @@
+//! How each server's throughput grows with connections: the universal scalability law fitted to the trials of a ladder, with
+//! what it says of where more connections stop helping. Only from points whose throughput is the server's own: closed loops
+//! without limit, and no doubt that says otherwise.
+
+use super::{
+    Axis, AxisKind, LEVEL,
+    conclude::along,
+    point::{Measured, is_closed},
+};
+use crate::{plan::Plan, run::Level};
+use serde::{Deserialize, Serialize};
+use stats::{Estimate, Scalability};
+use std::collections::BTreeMap;
+
+/// Share of the law's highest throughput within the ladder from which more connections are not worth it.
+const ENOUGH: f64 = 0.95;
+/// Doubts that say that throughput was not the server's alone, or not of the work that was asked for.
+const EXCLUDING: [&str; 8] = [
+    "nothing_finished",
+    "errors",
+    "outage",
+    "rows_missing",
+    "littles_law",
+    "worker_busy",
+    "queueing",
+    "overloaded",
+];
+
+/// The law of one server along a ladder of connections.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Scaling {
+    /// Levels that stay the same along the ladder.
+    pub levels: BTreeMap<String, String>,
+    /// The server or level that it is of ([`Axis::side`]).
+    pub side: String,
+    /// Throughput of one connection.
+    pub single: Estimate,
+    /// Share that queues for something serial, 0 or more.
+    pub contention: Estimate,
+    /// What each connection costs each other.
+    pub coherency: Estimate,
+    /// Connections of the highest throughput; `None`: the law has no top.
+    pub peak: Option<Estimate>,
+    /// Fewest connections with 95 % of the law's highest throughput within the ladder: more hardly help.
+    pub enough: u32,
+    /// Points of the ladder that the law was fitted to.
+    pub points: Vec<Fitted>,
+    /// Points that were left out: index in [`super::Findings::points`], and the doubt's id.
+    pub left_out: Vec<(usize, String)>,
+}
+
+/// A point beside what the law expects there.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Fitted {
+    /// Index in [`super::Findings::points`].
+    pub point: usize,
+    /// Connections.
+    pub connections: u32,
+    /// What the law expects, transactions per second.
+    pub expected: f64,
+    /// Measured by expected less 1.
+    pub residual: f64,
+}
+
+/// The law of every ladder that has enough valid rungs.
+pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<Scaling> {
+    if axis.kind != AxisKind::Connections {
+        return Vec::new();
+    }
+    along(axis, measured)
+        .into_iter()
+        .filter_map(|(levels, rungs)| scaling(plan, axis, measured, levels, &rungs))
+        .collect()
+}
+
+fn scaling(
+    plan: &Plan,
+    axis: &Axis,
+    measured: &[Measured],
+    levels: BTreeMap<String, String>,
+    rungs: &[&Measured],
+) -> Option<Scaling> {
+    let index = |one: &Measured| measured.iter().position(|other| std::ptr::eq(other, one));
+    let (mut used, mut left_out, mut trials) = (Vec::new(), Vec::new(), Vec::new());
+    for one in rungs.iter().filter(|one| is_closed(plan, &one.point)) {
+        let place = index(one)?;
+        if let Some(reason) = excluded(one) {
+            left_out.push((place, reason));
+            continue;
+        }
+        let connections = one.point.connections;
+        // each trial is an observation: what differs between them is in the intervals
+        trials.extend(one.point.throughput_by_trial.iter().map(|rate| (f64::from(connections), *rate)));
+        used.push((place, connections, one.point.throughput.value));
+    }
+    let law = Scalability::fit(&trials, LEVEL)?;
+    let last = used.iter().map(|(_, connections, _)| *connections).max()?;
+    let fitted = |&(point, connections, throughput): &(usize, u32, f64)| {
+        let expected = law.at(f64::from(connections));
+        Fitted { point, connections, expected, residual: throughput / expected - 1.0 }
+    };
+    Some(Scaling {
+        levels,
+        side: axis.side(&rungs.first()?.point),
+        enough: enough(&law, last),
+        points: used.iter().map(fitted).collect(),
+        single: law.single,
+        contention: law.contention,
+        coherency: law.coherency,
+        peak: law.peak,
+        left_out,
+    })
+}
+
+/// The law rises up to its top: fewest connections with enough of what it reaches within the ladder.
+fn enough(law: &Scalability, last: u32) -> u32 {
+    let top = law.peak.map_or(last, |peak| last.min(peak.value.round().max(1.0) as u32));
+    let wanted = ENOUGH * law.at(f64::from(top));
+    let (mut low, mut high) = (1, top);
+    while low < high {
+        let middle = low.midpoint(high);
+        if law.at(f64::from(middle)) >= wanted { high = middle } else { low = middle + 1 }
+    }
+    high
+}
+
+/// Why a point does not count, by the doubt's id.
+fn excluded(one: &Measured) -> Option<String> {
+    let excludes =
+        |doubt: &&crate::run::Doubt| doubt.level == Level::Invalid || EXCLUDING.contains(&doubt.id());
+    one.point.doubts.iter().find(excludes).map(|doubt| doubt.id().to_owned())
+}
+
+/// Share of what a server can do that is offered to it at each rung of a rate, from 0; only where some rung was too much for
+/// it, for only then is it known what it can do: the most that it completed.
+pub(super) fn utilise(axis: &Axis, measured: &mut [Measured]) {
+    if axis.kind != AxisKind::Rate {
+        return;
+    }
+    let index =
+        |measured: &[Measured], one: &Measured| measured.iter().position(|other| std::ptr::eq(other, one));
+    let mut found: Vec<(usize, f64)> = Vec::new();
+    for (_, rungs) in along(axis, measured) {
+        if rungs.iter().all(|one| one.point.overloaded == 0) {
+            continue;
+        }
+        let capacity = rungs.iter().map(|one| one.point.throughput.value).fold(0.0, f64::max);
+        for one in rungs {
+            let offered =
+                one.point.schedule.as_ref().map(|schedule| schedule.offered as f64 / one.point.active_s);
+            if let (Some(offered), Some(place)) = (offered, index(measured, one)) {
+                found.push((place, offered / capacity));
+            }
+        }
+    }
+    for (place, share) in found.into_iter().filter(|(_, share)| share.is_finite()) {
+        measured[place].point.utilisation = Some(share);
+    }
+}

@@ -1,0 +1,105 @@
+//! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their settings. By the
+//! stored values themselves, name by name, so that nothing that is stored goes unseen.
+
+use super::{super::build::NOT_SETTINGS, RunDifference};
+use crate::store::RunRecord;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Settings of a study that say nothing of what was measured, or are told elsewhere.
+const NOT_TOLD: [&str; 6] = ["name", "title", "study_text", "format", "trials", "treatments"];
+/// Most differences that are told of one thing: more are a change of everything.
+const TOLD_MAX: usize = 200;
+
+/// Everything that differs, the study first.
+pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
+    let mut all = Vec::new();
+    let told = |record: &RunRecord| {
+        let mut plan = flat(&record.plan);
+        // what is compared are treatments that both have; servers follow by name
+        plan.retain(|key, _| {
+            let first = key.split('.').next().unwrap_or_default();
+            !NOT_TOLD.contains(&first) && !["servers", "factors"].contains(&first)
+        });
+        plan
+    };
+    put(&mut all, "study", &told(base), &told(run));
+    put(&mut all, "machine", &flat(&base.machine), &flat(&run.machine));
+    if base.prony_version != run.prony_version {
+        all.push(RunDifference {
+            of: "prony".to_owned(),
+            what: "version".to_owned(),
+            base: Some(base.prony_version.clone()),
+            run: Some(run.prony_version.clone()),
+        });
+    }
+    let (ours, theirs) = (servers(base), servers(run));
+    for (name, facts) in &ours {
+        // the only server of each run is compared with the other's, whatever they are called
+        let only = (ours.len() == 1 && theirs.len() == 1).then(|| theirs.values().next()).flatten();
+        if let Some(others) = theirs.get(name).or(only) {
+            put(&mut all, name, facts, others);
+        }
+    }
+    all
+}
+
+/// What is known of each server, by its name.
+fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
+    let facts = |number: usize| {
+        let known = record.servers.get(&number).map(|server| &server.description);
+        let mut facts = BTreeMap::new();
+        if let Some(known) = known {
+            let named = [("product", &known.product), ("version", &known.version), ("build", &known.build)];
+            facts.extend(named.map(|(name, value)| (name.to_owned(), value.clone())));
+            facts.insert("origin".to_owned(), known.origin.clone());
+            let settings = known.variables.iter().filter(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()));
+            facts.extend(settings.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        facts
+    };
+    let servers = record.plan.servers.iter().enumerate();
+    servers.map(|(number, server)| (server.name.clone(), facts(number))).collect()
+}
+
+fn put(
+    all: &mut Vec<RunDifference>,
+    of: &str,
+    base: &BTreeMap<String, String>,
+    run: &BTreeMap<String, String>,
+) {
+    let names: BTreeSet<&String> = base.keys().chain(run.keys()).collect();
+    let differing = names.into_iter().filter(|name| base.get(*name) != run.get(*name)).take(TOLD_MAX);
+    all.extend(differing.map(|name| RunDifference {
+        of: of.to_owned(),
+        what: name.clone(),
+        base: base.get(name).cloned(),
+        run: run.get(name).cloned(),
+    }));
+}
+
+/// A value as names and texts: `data_sets.0.rows` and `10000`.
+fn flat(value: &impl serde::Serialize) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    flatten("", &serde_json::to_value(value).unwrap_or_default(), &mut facts);
+    facts
+}
+
+fn flatten(name: &str, value: &Value, facts: &mut BTreeMap<String, String>) {
+    let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+    match value {
+        Value::Null => {}
+        // a length of time
+        Value::Object(fields) if fields.len() == 2 && fields.contains_key("nanos") => {
+            let of = |key: &str| fields.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+            facts.insert(name.to_owned(), format!("{} s", of("secs") + of("nanos") / 1e9));
+        }
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(&below(key), value, facts)),
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .for_each(|(place, value)| flatten(&below(&(place + 1).to_string()), value, facts)),
+        Value::String(text) => drop(facts.insert(name.to_owned(), text.clone())),
+        other => drop(facts.insert(name.to_owned(), other.to_string())),
+    }
+}

@@ -1,0 +1,168 @@
+//! The comparison of two runs as text: for a terminal, and as Markdown.
+
+use super::{
+    super::{
+        Options, markdown, number,
+        table::{Cell, Table, Tone, estimate},
+        terminal::{self, WIDTH_MIN},
+        words::{Words, subject},
+    },
+    ComparedPoint, ComparedRun, RunsDocument,
+};
+use std::fmt::Write as _;
+
+/// Differences of settings that a terminal shows; JSON has them all.
+const SHOWN_MAX: usize = 20;
+
+/// For a terminal.
+pub(super) fn terminal(document: &RunsDocument, words: Words, options: &Options) -> String {
+    let width = usize::from(options.width).max(WIDTH_MIN);
+    let mut text = String::new();
+    for line in heads(document, words) {
+        terminal::put_wrapped(&mut text, &line, "  ", width);
+    }
+    for table in tables(document, words) {
+        let _ = writeln!(text, "\n{}", terminal::bold(&table.title, options));
+        text.push_str(&terminal::fit(&table, &table, options.colour, width));
+        text.push('\n');
+    }
+    text.push('\n');
+    for line in notes(document, words) {
+        terminal::put_wrapped(&mut text, &line, "  ", width);
+    }
+    text
+}
+
+/// As Markdown.
+pub(super) fn markdown(document: &RunsDocument, words: Words) -> String {
+    let mut text = String::new();
+    for line in heads(document, words) {
+        let _ = writeln!(text, "- {}", markdown::escaped(&line));
+    }
+    for table in tables(document, words) {
+        let _ = write!(text, "\n## {}\n", markdown::escaped(&table.title));
+        markdown::put_table(&mut text, &table);
+    }
+    text.push('\n');
+    for line in notes(document, words) {
+        let _ = writeln!(text, "{}\n", markdown::escaped(&line));
+    }
+    text
+}
+
+fn heads(document: &RunsDocument, words: Words) -> Vec<String> {
+    let run = |key: &str, run: &ComparedRun| {
+        let places = [
+            ("id", &*run.id.to_string()),
+            ("title", &run.title),
+            ("started", &run.started),
+            ("trials", &run.trials_measured.to_string()),
+        ];
+        words.fill("runs", key, &places)
+    };
+    let mut lines = vec![run("base", &document.base), run("run", &document.run)];
+    let count =
+        |verdict: &str| document.comparisons.iter().filter(|one| one.verdict == verdict).count().to_string();
+    let counts = ["better", "worse", "same", "undecided"].map(|verdict| (verdict, count(verdict)));
+    let mut places: Vec<(&str, &str)> = counts.iter().map(|(name, count)| (*name, count.as_str())).collect();
+    let all = document.comparisons.len().to_string();
+    places.push(("all", &all));
+    lines.push(words.fill("runs", "summary", &places));
+    lines
+}
+
+/// One table for each metric, and one of what differs beside the figures.
+fn tables(document: &RunsDocument, words: Words) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    let mut metric = "";
+    for one in &document.comparisons {
+        if one.metric != metric {
+            metric = &one.metric;
+            let heads = ["point", "base_head", "run_head", "ratio", "verdict"];
+            tables.push(Table {
+                title: words.get("runs", &format!("title_{metric}")).to_owned(),
+                heads: heads.map(|head| words.get("runs", head).to_owned()).to_vec(),
+                rows: Vec::new(),
+            });
+        }
+        if let Some(table) = tables.last_mut() {
+            table.rows.push(row(one, words));
+        }
+    }
+    tables.extend(differences(document, words));
+    tables
+}
+
+fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
+    let levels = subject(&one.levels);
+    let server = if one.base_server == one.server {
+        one.server.clone()
+    } else {
+        format!("{} → {}", one.base_server, one.server)
+    };
+    let name = if levels.is_empty() { server } else { format!("{server}, {levels}") };
+    let interval = one.ratio.low.zip(one.ratio.high).map_or_else(String::new, |(low, high)| {
+        let places = [("low", &*number::ratio(low)), ("high", &number::ratio(high))];
+        words.fill("runs", "interval", &places)
+    });
+    let tone = match one.verdict.as_str() {
+        "better" => Tone::Good,
+        "worse" => Tone::Bad,
+        _ => Tone::Faint,
+    };
+    let mut verdict = words.get("verdict", &one.verdict).to_owned();
+    if let Some(repeats) = one.repeats_needed {
+        verdict = words.fill("runs", "needs", &[("verdict", &verdict), ("repeats", &repeats.to_string())]);
+    }
+    vec![
+        Cell::name(&name),
+        Cell::number(estimate(&one.base)),
+        Cell::number(estimate(&one.value)),
+        Cell::number(format!("{}{interval}", number::ratio(one.ratio.value))),
+        Cell { numeric: false, ..Cell::toned(verdict, tone) },
+    ]
+}
+
+fn differences(document: &RunsDocument, words: Words) -> Option<Table> {
+    let value = |value: &Option<String>| Cell::name(value.as_deref().unwrap_or("–"));
+    let rows: Vec<Vec<Cell>> = document
+        .differences
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|one| vec![Cell::name(&one.of), Cell::name(&one.what), value(&one.base), value(&one.run)])
+        .collect();
+    let heads = ["of", "what", "base_head", "run_head"].map(|head| words.get("runs", head).to_owned());
+    (!rows.is_empty()).then(|| Table {
+        title: words.get("runs", "differ").to_owned(),
+        heads: heads.to_vec(),
+        rows,
+    })
+}
+
+/// What is to be said below the tables.
+fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
+    let mut notes = Vec::new();
+    let hidden = document.differences.len().saturating_sub(SHOWN_MAX);
+    if hidden > 0 {
+        notes.push(words.fill("runs", "more_differ", &[("count", &hidden.to_string())]));
+    }
+    if document.differences.is_empty() {
+        notes.push(words.get("runs", "nothing_differs").to_owned());
+    }
+    for (key, names) in [("only_base", &document.only_base), ("only_run", &document.only_run)] {
+        if !names.is_empty() {
+            notes.push(words.fill("runs", key, &[("names", &names.join("; "))]));
+        }
+    }
+    let relevant = number::percent(document.relevant * 100.0);
+    let seen = document.comparisons.iter().filter(|one| one.metric == "throughput");
+    let seen = seen
+        .filter_map(|one| one.detectable)
+        .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))));
+    notes.push(words.fill("runs", "relevant", &[("relevant", &relevant)]));
+    if let Some(seen) = seen {
+        let seen = number::percent(seen * 100.0);
+        notes.push(words.fill("runs", "detectable", &[("detectable", &seen)]));
+    }
+    notes
+}

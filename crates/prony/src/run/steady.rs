@@ -1,0 +1,141 @@
+//! Whether a trial has become steady: ends a warm-up `"auto"`, and doubts an interval that still drifts.
+//!
+//! What is watched of a stream is its throughput; where it follows a schedule, whose throughput is what was offered, its mean
+//! response time. Streams with a limit have no steady state to be in.
+
+use super::{Doubt, Level, What};
+use load::{
+    Sample, Spec, WarmUp,
+    sample::Phase,
+    spec::{Arrival, Begin},
+};
+
+/// A change over the warm-up's steady part, or over the interval, that is let pass, as a share. Seconds scatter by as much.
+const TOLERANCE: f64 = 0.05;
+/// Risk of calling a steady interval drifting.
+const RISK: f64 = 0.01;
+
+/// Follows the seconds of one trial.
+#[derive(Debug)]
+pub(super) struct Watch {
+    streams: Vec<Stream>,
+    is_auto: bool,
+    /// Seconds of the warm-up that all streams have told.
+    warm_up_s: f64,
+}
+
+#[derive(Debug)]
+struct Stream {
+    name: String,
+    is_watched: bool,
+    is_scheduled: bool,
+    warm_up: Vec<f64>,
+    interval: Vec<f64>,
+}
+
+impl Watch {
+    pub(super) fn new(spec: &Spec, is_auto: bool) -> Self {
+        let streams = spec.streams.iter().map(|stream| Stream {
+            name: stream.name.clone(),
+            is_watched: stream.limit.is_none()
+                && stream.begin == Begin::Together
+                && is_level(&stream.arrival),
+            is_scheduled: matches!(stream.arrival, Arrival::Open { .. } | Arrival::Paced { .. }),
+            warm_up: Vec::new(),
+            interval: Vec::new(),
+        });
+        Self { streams: streams.collect(), is_auto, warm_up_s: 0.0 }
+    }
+
+    /// Takes a second in.
+    pub(super) fn add(&mut self, sample: &Sample) {
+        let Some(stream) = self.streams.get_mut(usize::from(sample.stream)) else { return };
+        let seconds = sample.length.as_secs_f64();
+        if sample.phase == Phase::WarmUp && sample.stream == 0 {
+            self.warm_up_s += seconds;
+        }
+        let value = if stream.is_scheduled {
+            sample.transactions.response().mean_ns()
+        } else {
+            sample.transactions.count as f64 / seconds
+        };
+        match sample.phase {
+            Phase::WarmUp => stream.warm_up.push(value),
+            Phase::Measure => stream.interval.push(value),
+        }
+    }
+
+    /// Whether the warm-up may end.
+    pub(super) fn warm_up(&self) -> WarmUp {
+        let mut watched = self.streams.iter().filter(|stream| stream.is_watched);
+        let begun = self.streams.iter().all(|stream| stream.interval.is_empty());
+        if self.is_auto && begun && watched.all(|stream| is_steady(&stream.warm_up)) {
+            WarmUp::Done
+        } else {
+            WarmUp::Goes
+        }
+    }
+
+    /// What is to be doubted when the trial is over.
+    pub(super) fn doubts(&self) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        for stream in self.streams.iter().filter(|stream| stream.is_watched) {
+            let about = |what| {
+                let doubt = Doubt::new(Level::Suspicious, what);
+                if self.streams.len() > 1 { doubt.of_stream(&stream.name) } else { doubt }
+            };
+            if self.is_auto && !is_steady(&stream.warm_up) {
+                doubts.push(about(What::NotWarm { seconds: self.warm_up_s }));
+            }
+            doubts.extend(drift(&stream.interval).map(about));
+        }
+        doubts
+    }
+}
+
+/// Whether the arrival is the same at all times, so that there is something to be steady.
+fn is_level(arrival: &Arrival) -> bool {
+    match arrival {
+        Arrival::Open { rate, .. } => matches!(rate, load::spec::Rate::Constant(_)),
+        _ => true,
+    }
+}
+
+fn is_steady(series: &[f64]) -> bool {
+    stats::steady_from(series, TOLERANCE).is_some()
+}
+
+/// How an interval drifts, if it does: from end to end, or with a beginning that spoils what is steady otherwise.
+fn drift(series: &[f64]) -> Option<What> {
+    if let Some((from, change)) = stats::transient(series, TOLERANCE) {
+        return Some(What::Drift { change, left_out_s: u32::try_from(from).unwrap_or(0) });
+    }
+    let trend = stats::trend(series)?;
+    let change = trend.change.value;
+    let drifts = trend.p_value < RISK && change.abs() > TOLERANCE;
+    drifts.then_some(What::Drift { change, left_out_s: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noisy(level: impl Fn(f64) -> f64, length: u32) -> Vec<f64> {
+        (0..length).map(|at| level(f64::from(at)) * (1.0 + 0.005 * (f64::from(at * 7 % 11) - 5.0))).collect()
+    }
+
+    #[test]
+    fn what_drifts_is_told_with_what_can_be_saved() {
+        assert_eq!(drift(&noisy(|_| 1000.0, 30)), None);
+        let Some(What::Drift { change, left_out_s }) = drift(&noisy(|at| 1000.0 - 15.0 * at, 30)) else {
+            panic!("a fall by a third is one");
+        };
+        assert!((-0.7..-0.4).contains(&change) && left_out_s == 0, "{change} {left_out_s}");
+        let rises = |at: f64| 1000.0 * (1.0 - 0.7 * (-at / 4.0).exp());
+        let Some(What::Drift { change, left_out_s }) = drift(&noisy(rises, 60)) else {
+            panic!("a cold start is one");
+        };
+        assert!(change > 0.05 && (5..=29).contains(&left_out_s), "{change} {left_out_s}");
+        assert_eq!(drift(&noisy(|at| at, 5)), None, "too short to tell");
+    }
+}
