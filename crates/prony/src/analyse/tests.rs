@@ -303,7 +303,7 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
     for trial in &mut record.trials {
         let treatment = &record.plan.treatments[trial.trial.treatment];
         if treatment.levels["server"] == "pool" && treatment.streams[0].connections == 1024 {
-            let TrialOutcome::Measured { doubts, outcome } = &mut trial.outcome else { panic!("measured") };
+            let TrialOutcome::Measured { doubts, outcome, .. } = &mut trial.outcome else { panic!("measured") };
             outcome.streams[0].transactions.count /= 2;
             doubts
                 .push(Doubt::new(crate::run::Level::Suspicious, crate::run::What::WorkerBusy { busy: 0.99 }));

@@ -241,6 +241,7 @@ fn record(trial: Trial, entry: Entry) -> TrialRecord {
         }],
         client: ClientUsage::default(),
         interval,
+        warm_up: None,
         end: End::Completed,
         server_version: String::new(),
     };
@@ -268,7 +269,11 @@ fn record(trial: Trial, entry: Entry) -> TrialRecord {
     TrialRecord {
         trial,
         started: jiff::Timestamp::UNIX_EPOCH,
-        outcome: TrialOutcome::Measured { outcome: Box::new(outcome), doubts: Vec::new() },
+        outcome: TrialOutcome::Measured {
+            outcome: Box::new(outcome),
+            doubts: Vec::new(),
+            following: None,
+        },
         told: entry.told,
         samples,
         readings: Vec::new(),

@@ -98,7 +98,7 @@ fn followed(
     stop: &Stop,
 ) -> Result<TrialOutcome, Error> {
     if let (TrialOutcome::Measured { outcome, doubts, following }, Some(follower)) = (&mut told, follower) {
-        let (how, found) = follower.end(plan.warm_up, outcome, stop);
+        let (how, found) = follower.end(outcome.warm_up.unwrap_or(plan.warm_up), outcome, stop);
         if stop.is_stopped() {
             return Err(Error::Interrupted);
         }
