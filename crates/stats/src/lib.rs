@@ -10,6 +10,7 @@
 mod change;
 mod estimate;
 mod multiple;
+mod proportion;
 mod queue;
 mod ratio;
 mod scalability;
@@ -22,6 +23,7 @@ mod tests;
 pub use change::{ChangePoint, change_points};
 pub use estimate::Estimate;
 pub use multiple::holm;
+pub use proportion::proportion;
 pub use queue::in_flight;
 pub use ratio::{Call, Difference, Judged, Rule, judge, repeats_for};
 pub use scalability::Scalability;

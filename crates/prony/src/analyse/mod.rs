@@ -11,6 +11,7 @@
 //! difference is called.
 
 mod axis;
+mod claims;
 mod compare;
 mod conclude;
 mod following;
@@ -24,6 +25,7 @@ mod scale;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
+pub use claims::{ClaimVerdict, Judgement, Open, Part};
 pub use following::as_one;
 pub use history::{Change, History, Place, Series, Value};
 pub use measurement::Measurement;
@@ -55,8 +57,9 @@ pub fn analyse(record: &RunRecord) -> Findings {
     let comparisons = compare::compare(record, &axis, &measurement);
     let findings = conclude::findings(&axis, &measurement, &comparisons);
     let scalings = scale::scalings(&record.plan, &axis, &measurement.measured);
+    let claims = claims::judge(&record.plan, &measurement);
     let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
-    Findings { axis, points, comparisons, scalings, findings }
+    Findings { axis, points, comparisons, scalings, claims, findings }
 }
 
 /// Everything that a report says, as values.
@@ -70,6 +73,9 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
+    /// What is to be said of the study's claims, in its order.
+    #[serde(default)]
+    pub claims: Vec<Judgement>,
     /// What is worth saying, most important first.
     pub findings: Vec<Finding>,
 }

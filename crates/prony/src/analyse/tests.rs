@@ -303,7 +303,9 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
     for trial in &mut record.trials {
         let treatment = &record.plan.treatments[trial.trial.treatment];
         if treatment.levels["server"] == "pool" && treatment.streams[0].connections == 1024 {
-            let TrialOutcome::Measured { doubts, outcome, .. } = &mut trial.outcome else { panic!("measured") };
+            let TrialOutcome::Measured { doubts, outcome, .. } = &mut trial.outcome else {
+                panic!("measured")
+            };
             outcome.streams[0].transactions.count /= 2;
             doubts
                 .push(Doubt::new(crate::run::Level::Suspicious, crate::run::What::WorkerBusy { busy: 0.99 }));
@@ -365,4 +367,114 @@ fn starts_of_a_server_are_what_is_independent_where_it_is_started_several_times(
     assert_eq!(by_start.points[0].throughput.observations, 3);
     assert_eq!(by_start.points[0].trials, 6);
     assert!(width(&by_start) > 1.3 * width(&by_trial), "{} {}", width(&by_start), width(&by_trial));
+}
+
+/// Claims as a study writes them, judged on a run whose truth is [`bent`].
+fn judged(claims: &str, trials_noise: f64) -> Vec<Judgement> {
+    let text = study::builtin().iter().find(|builtin| builtin.name == "quickstart").unwrap().text;
+    let (before, rest) = text.split_once("[[claim]]").unwrap();
+    let (_, scales) = rest.split_once("[scale.quick]").unwrap();
+    let text = format!("{before}{claims}\n[scale.quick]{scales}");
+    let adjustments = Adjustments { set: vec!["connections=[8, 64, 256, 1024]".to_owned()], scale: None };
+    let study = study::parse("quickstart", "test.toml", &text, &adjustments);
+    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    let mut noise = noise(11);
+    analyse(&record(plan, |treatment, _| bent(treatment) * (1.0 + trials_noise * noise.normal()))).claims
+}
+
+fn verdicts(judgements: &[Judgement]) -> Vec<ClaimVerdict> {
+    judgements.iter().map(|judgement| judgement.verdict).collect()
+}
+
+const CLAIMS: &str = r#"
+[[claim]]
+says = "nearly twice at the end"
+of = { server = "pool", connections = 1024 }
+over = { server = "threads" }
+ratio = ">= 1.5"
+[[claim]]
+says = "four times at the end"
+of = { server = "pool", connections = 1024 }
+over = { server = "threads" }
+ratio = ">= 4"
+[[claim]]
+says = "the same below"
+of = { server = "pool", connections = [8, 64] }
+over = { server = "threads" }
+within = "5%"
+[[claim]]
+says = "the same everywhere"
+of = { server = "pool" }
+over = { server = "threads" }
+within = "5%"
+[[claim]]
+says = "threads fall"
+of = { server = "threads", connections = ">= 64" }
+slope = "< 0"
+[[claim]]
+says = "the pool is first at the end"
+of = { connections = 1024 }
+order = ["pool", "threads"]
+[[claim]]
+says = "enough"
+metric = "throughput"
+of = { connections = 8 }
+value = "> 9000/s"
+[[claim]]
+says = "sooner"
+metric = "p95"
+of = { server = "pool", connections = 1024 }
+over = { server = "threads" }
+ratio = "< 0.7"
+[[claim]]
+says = "another scale"
+of = { connections = 128 }
+value = "> 1/s"
+[[claim]]
+says = "nothing fails"
+metric = "errors"
+value = "<= 2%"
+"#;
+
+#[test]
+fn claims_are_supported_or_refuted_by_what_is_there() {
+    use ClaimVerdict::{Open, Refuted, Supported};
+    let judgements = judged(CLAIMS, 0.01);
+    let wanted =
+        [Supported, Refuted, Supported, Refuted, Supported, Supported, Supported, Supported, Open, Supported];
+    assert_eq!(verdicts(&judgements), wanted, "{judgements:#?}");
+    assert_eq!(judgements[3].parts.len(), 8, "a pair for each rung of each workload");
+    let decisive = &judgements[3].parts[judgements[3].decisive.unwrap()];
+    assert_eq!(decisive.levels["connections"], "1024", "where it fails most");
+    assert_eq!(judgements[8].open, Some(super::Open::NotMeasured));
+}
+
+#[test]
+fn what_noise_hides_is_open_and_so_is_what_one_trial_says() {
+    let loud = judged(CLAIMS, 0.5);
+    assert!(verdicts(&loud)[..2].contains(&ClaimVerdict::Open), "{loud:?}");
+    assert_eq!(verdicts(&loud)[2], ClaimVerdict::Open);
+    assert_eq!(loud[2].open, Some(super::Open::Wide));
+}
+
+#[test]
+fn few_claims_are_refuted_that_are_true() {
+    let (mut refuted, mut supported, runs) = (0, 0, 60);
+    for seed in 0..runs {
+        let mut plan = plan(&["repeats=4"]);
+        let of = crate::plan::Levels::from([("server".to_owned(), vec!["pool".to_owned()])]);
+        let over = crate::plan::Levels::from([("server".to_owned(), vec!["threads".to_owned()])]);
+        plan.claims = vec![crate::plan::Claim {
+            says: "the same".to_owned(),
+            metric: "throughput".to_owned(),
+            of,
+            statement: crate::plan::Statement::Within { over, share: 0.0001 },
+        }];
+        let mut noise = noise(1000 + seed);
+        let judgement = analyse(&record(plan, |_, _| 10_000.0 * (1.0 + 0.03 * noise.normal()))).claims;
+        refuted += usize::from(judgement[0].verdict == ClaimVerdict::Refuted);
+        supported += usize::from(judgement[0].verdict == ClaimVerdict::Supported);
+    }
+    assert!(refuted <= 8, "{refuted} of {runs} refuted although they are the same");
+    assert_eq!(supported, 0, "so little is never shown");
 }

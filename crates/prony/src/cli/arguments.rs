@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
     arg_required_else_help = true,
     after_help = "Begin with:  prony run quickstart\n\n\
         Exit codes:  0 done · 1 it began and failed · 2 it could not begin (arguments, study, server, limits) · \
+        3 a claim is refuted, 4 a claim is open (both with --check) · \
         130 interrupted"
 )]
 pub struct Arguments {
@@ -248,6 +249,9 @@ pub(super) struct RunOptions {
     /// Print the findings as JSON instead of tables
     #[arg(long)]
     pub(super) json: bool,
+    /// Let the exit code follow the study's claims: 0 all are supported, 3 one is refuted, 4 one is open
+    #[arg(long)]
+    pub(super) check: bool,
 }
 
 #[derive(Debug, Args)]
@@ -335,6 +339,9 @@ pub(super) struct ReportOptions {
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub(super) write: Option<PathBuf>,
+    /// Let the exit code follow the study's claims: 0 all are supported, 3 one is refuted, 4 one is open
+    #[arg(long)]
+    pub(super) check: bool,
     #[command(flatten)]
     pub(super) store: StoreOptions,
 }

@@ -4,6 +4,10 @@
 pub(super) const FAILED: u8 = 1;
 /// It could not begin: arguments, a study's mistakes, a server that cannot be reached or refuses, limits.
 pub(super) const CANNOT_BEGIN: u8 = 2;
+/// A claim is refuted, where claims were to be checked.
+pub(super) const REFUTED: u8 = 3;
+/// A claim is open and none is refuted, where claims were to be checked.
+pub(super) const OPEN: u8 = 4;
 /// The user interrupted it (128 + SIGINT, as shells have it).
 pub(super) const INTERRUPTED: u8 = 130;
 
@@ -23,6 +27,11 @@ impl Failure {
     /// It could not begin.
     pub(super) fn cannot_begin(message: impl ToString) -> Self {
         Self { code: CANNOT_BEGIN, message: message.to_string() }
+    }
+
+    /// Claims were to be checked, and are not all supported.
+    pub(super) fn of_claims(code: u8, message: impl ToString) -> Self {
+        Self { code, message: message.to_string() }
     }
 
     /// The user interrupted it; `message` says what is kept.

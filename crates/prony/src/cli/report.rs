@@ -2,13 +2,13 @@
 
 use super::{
     arguments::{ReportOptions, StoreOptions},
-    failure::{Failure, chain},
+    failure::{Failure, OPEN, REFUTED, chain},
     keep,
     run::colour,
 };
 use crate::{
-    analyse::{self, Findings},
-    report::{self, Format, Language, Options},
+    analyse::{self, ClaimVerdict, Findings},
+    report::{self, Format, Language, Options, number},
     store::{self, RunRecord, Store},
 };
 use std::{io, io::Write as _, path::Path};
@@ -28,8 +28,28 @@ pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
     };
     let text = rendered(&record, &findings, options.format, &look)?;
     match &options.write {
-        Some(path) => write(path, &text),
-        None => print(&text),
+        Some(path) => write(path, &text)?,
+        None => print(&text)?,
+    }
+    if options.check { check(&findings) } else { Ok(()) }
+}
+
+/// Whether all claims are supported.
+pub(super) fn check(findings: &Findings) -> Result<(), Failure> {
+    let count = |verdict| findings.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let (refuted, open) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Open));
+    let words = format!(
+        "of {} {} supported, {refuted} refuted, {open} open",
+        number::counted(findings.claims.len() as u64, "claim"),
+        count(ClaimVerdict::Supported)
+    );
+    match (findings.claims.is_empty(), refuted, open) {
+        (true, ..) => {
+            Err(Failure::cannot_begin("the study claims nothing that could be checked: it has no [[claim]]"))
+        }
+        (_, 0, 0) => Ok(()),
+        (_, 0, _) => Err(Failure::of_claims(OPEN, words)),
+        _ => Err(Failure::of_claims(REFUTED, words)),
     }
 }
 

@@ -37,6 +37,11 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let plan = read(&options.study)?;
+    if options.check && plan.claims.is_empty() {
+        return Err(Failure::cannot_begin(
+            "the study claims nothing that could be checked: it has no [[claim]]",
+        ));
+    }
     let mut store = report::open_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
@@ -146,7 +151,7 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
         let words = format!("{failed} of {} trials failed; the report says why", record.trials.len());
         return Err(Failure::failed(words));
     }
-    Ok(())
+    if options.check { report::check(&findings) } else { Ok(()) }
 }
 
 fn absolute(path: &Path) -> PathBuf {

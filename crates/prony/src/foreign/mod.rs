@@ -269,11 +269,7 @@ fn record(trial: Trial, entry: Entry) -> TrialRecord {
     TrialRecord {
         trial,
         started: jiff::Timestamp::UNIX_EPOCH,
-        outcome: TrialOutcome::Measured {
-            outcome: Box::new(outcome),
-            doubts: Vec::new(),
-            following: None,
-        },
+        outcome: TrialOutcome::Measured { outcome: Box::new(outcome), doubts: Vec::new(), following: None },
         told: entry.told,
         samples,
         readings: Vec::new(),

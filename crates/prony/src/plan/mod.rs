@@ -9,8 +9,8 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Client, DataSet as DataPlan, Factor, Fresh, Limits, Repetition, Reuse, Server as ServerPlan,
-    ServerSource, State, Telemetry, Transport, Warm,
+    Bound, Claim, Client, DataSet as DataPlan, Factor, Fresh, Levels, Limits, Relation, Repetition, Reuse,
+    Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
@@ -73,6 +73,9 @@ pub struct Plan {
     /// In which state trials begin.
     #[serde(default)]
     pub state: State,
+    /// What the study says will come out.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
     /// Differences up to this share (0.03: 3 %) do not matter.
     #[serde(default = "relevant")]
     pub relevant: f64,
@@ -207,6 +210,7 @@ impl Plan {
             telemetry: study.telemetry,
             state: study.state,
             relevant: study.relevant,
+            claims: study.claims.clone(),
         }
     }
 

@@ -73,6 +73,12 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     for line in load::lines(plan) {
         writeln!(text, "  {line}")?;
     }
+    if !plan.claims.is_empty() {
+        writeln!(text, "\nClaims that the run will support, refute or leave open")?;
+        for claim in &plan.claims {
+            writeln!(text, "  {}", claim.says)?;
+        }
+    }
     writeln!(text, "\nTrials in their order")?;
     write_trials(text, plan)
 }

@@ -1,6 +1,8 @@
 //! Makes the [`Document`] from what the store holds and what the analysis found.
 
 use super::{
+    claims::claims,
+    conduct::conduct,
     document::{
         Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding,
         FittedPoint, Group, LeftOut, Limit, Machine, Outage, Point, Run, Scaling, Schedule, Server,
@@ -90,6 +92,8 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         machine: machine(record),
         servers: servers(record),
         settings_that_differ: differences(record),
+        claims: claims(&findings.claims, words),
+        conduct: conduct(record, findings, words),
         findings: sentences(record, findings, words),
         axis: axis(&findings.axis, words),
         scalings: scalings(findings, &groups),
@@ -112,6 +116,7 @@ fn run(record: &RunRecord) -> Run {
     let plan = &record.plan;
     let measured =
         record.trials.iter().filter(|trial| matches!(trial.outcome, TrialOutcome::Measured { .. })).count();
+    let added = record.trials.iter().filter(|trial| !plan.trials.contains(&trial.trial)).count();
     Run {
         id: record.id,
         name: plan.name.clone(),
@@ -126,7 +131,7 @@ fn run(record: &RunRecord) -> Run {
         relevant: plan.relevant,
         interval_s: plan.interval.as_secs_f64(),
         repeats: plan.repeats,
-        trials_planned: plan.trials.len() as u32,
+        trials_planned: (plan.trials.len() + added) as u32,
         trials_measured: measured as u32,
         trials_failed: (record.trials.len() - measured) as u32,
         factors: plan

@@ -29,6 +29,11 @@ pub struct Document {
     pub servers: Vec<Server>,
     /// Settings whose values differ between servers.
     pub settings_that_differ: Vec<Difference>,
+    /// What the study claimed, and what the run says of it.
+    pub claims: Vec<Claim>,
+    /// How the run went, in sentences: what of the machine disturbed it, which trials were repeated or left out, why repeating
+    /// ended.
+    pub conduct: Vec<String>,
     /// What was found, in words, most important first.
     pub findings: Vec<Finding>,
     /// What points are drawn along.
@@ -144,6 +149,40 @@ pub struct Difference {
     pub variable: String,
     /// Value on each server, in the order of `servers`; null: the server does not have it.
     pub values: Vec<Option<String>>,
+}
+
+/// A claim of the study.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Claim {
+    /// As the study says it.
+    pub says: String,
+    /// `supported`, `refuted`, `open`.
+    pub verdict: String,
+    /// The same in the report's language.
+    pub verdict_words: String,
+    /// The numbers that decide, in words; where it is open, why.
+    pub text: String,
+    /// `throughput`, `p99`, `errors` ...
+    pub metric: String,
+    /// What was claimed: `>= 2`.
+    pub claimed: String,
+    /// Everything that it is about.
+    pub parts: Vec<ClaimPart>,
+}
+
+/// One thing that a claim is about.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ClaimPart {
+    /// Where.
+    pub levels: BTreeMap<String, String>,
+    /// What is held against `other`; null: the number stands for itself.
+    pub one: Option<String>,
+    /// What it is held against.
+    pub other: Option<String>,
+    /// A ratio, a slope, or the metric: transactions per second, ms, s for `active`, a share for `errors`.
+    pub estimate: Estimate,
+    /// `supported`, `refuted`, `open`.
+    pub verdict: String,
 }
 
 /// One thing that was found.

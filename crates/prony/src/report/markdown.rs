@@ -13,6 +13,14 @@ use std::fmt::Write as _;
 /// The report.
 pub(super) fn render(document: &Document, words: Words) -> String {
     let mut text = format!("# {}\n\n", escaped(&document.run.title));
+    if !document.claims.is_empty() {
+        let _ = writeln!(text, "## {}\n", words.get("head", "claims"));
+        for claim in &document.claims {
+            let says = format!("{} {}", claim.says, claim.text);
+            let _ = writeln!(text, "- **{}**: {}", claim.verdict_words, escaped(&says));
+        }
+        let _ = writeln!(text, "\n{}\n", words.get("claim", "level"));
+    }
     if !document.findings.is_empty() {
         let _ = writeln!(text, "## {}\n", words.get("head", "found"));
     }
@@ -51,6 +59,12 @@ pub(super) fn render(document: &Document, words: Words) -> String {
     }
     for note in notes(document, words) {
         let _ = writeln!(text, "\n{note}");
+    }
+    if !document.conduct.is_empty() {
+        let _ = writeln!(text, "\n## {}\n", words.get("head", "conduct"));
+        for sentence in &document.conduct {
+            let _ = writeln!(text, "- {}", escaped(sentence));
+        }
     }
     let _ = writeln!(text, "\n## {}\n", words.get("text", "compared"));
     for line in summary(document, words) {

@@ -4,6 +4,8 @@
 //! the analysis; starts nothing and prints nothing.
 
 mod build;
+mod claims;
+mod conduct;
 mod csv;
 mod detail;
 mod document;

@@ -58,12 +58,25 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
             put_wrapped(&mut text, &note, "", width);
         }
     }
+    if !document.claims.is_empty() {
+        let _ = writeln!(text, "\n{}", bold(words.get("head", "claims"), options));
+    }
+    for claim in &document.claims {
+        let line = format!("• {}: {} {}", claim.verdict_words, claim.says, claim.text);
+        put_wrapped(&mut text, &line, "  ", width);
+    }
     if !document.findings.is_empty() {
         let _ = writeln!(text, "\n{}", bold(words.get("head", "found"), options));
     }
     for finding in &document.findings {
         let about = if finding.about.is_empty() { String::new() } else { format!("{}: ", finding.about) };
         put_wrapped(&mut text, &format!("• {about}{}", finding.text), "  ", width);
+    }
+    if !document.conduct.is_empty() {
+        let _ = writeln!(text, "\n{}", bold(words.get("head", "conduct"), options));
+    }
+    for sentence in &document.conduct {
+        put_wrapped(&mut text, &format!("• {sentence}"), "  ", width);
     }
     text
 }

@@ -447,6 +447,7 @@ mod tests {
             What::Clock { cost_us: 1.0, service_us: 50.0 },
             What::Steal { processors: 0.5 },
             What::Telemetry { processors: 0.02 },
+            What::OtherLoad { processors: 0.5 },
         ];
         let words = Words::of(Language::Chinese);
         for what in some {

@@ -46,6 +46,9 @@ const OVERLOADED: f64 = 0.01;
 const WAITED: f64 = 0.1;
 /// Processors taken by a hypervisor, on average, above which neighbours disturb.
 const STEAL: f64 = 0.1;
+/// Processors that other programs may take, on average: more of it, by chance, in some trials than in others, differs as much as
+/// servers do.
+const OTHER_LOAD: f64 = 0.1;
 /// Processors that sampling may take: what is measured must not feel it.
 const TELEMETRY: f64 = 0.01;
 /// Share of the median latency that two readings of the clock may take.
@@ -72,6 +75,10 @@ pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Durat
     let steal = mean("machine/cpu_steal");
     if steal > STEAL {
         doubts.push(Doubt::new(Level::Suspicious, What::Steal { processors: steal }));
+    }
+    let others = telemetry::mean(readings, all, other_load).unwrap_or(0.0);
+    if others > OTHER_LOAD {
+        doubts.push(Doubt::new(Level::Suspicious, What::OtherLoad { processors: others }));
     }
     let processors = mean("client/telemetry_cpu");
     if processors > TELEMETRY {
@@ -396,6 +403,12 @@ impl Moments {
     }
 }
 
+/// Processors that programs other than servers and Prony kept busy. Only time of programs counts: the kernel works for all.
+fn other_load(reading: &Reading) -> Option<f64> {
+    let own = reading.of_servers("process/cpu_user")? + reading.value("client/cpu_user")?;
+    Some((reading.value("machine/cpu_user")? - own).max(0.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -618,6 +631,20 @@ mod tests {
         assert_eq!(stolen, [Doubt::new(Suspicious, What::Steal { processors: 0.3 })]);
         let sampled = doubts(&asked, &outcome, &[reading("client/telemetry_cpu", 0.02)], Duration::ZERO);
         assert_eq!(sampled, [Doubt::new(Suspicious, What::Telemetry { processors: 0.02 })]);
+    }
+
+    #[test]
+    fn other_programs_are_told_where_all_of_the_servers_are_known() {
+        let (asked, outcome) = good();
+        let busy = |values: &[(&str, f64)]| Reading {
+            at: Duration::from_secs(1),
+            length: Duration::from_secs(1),
+            values: values.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect(),
+        };
+        let known = [("machine/cpu_user", 1.5), ("node/a/process/cpu_user", 0.75), ("client/cpu_user", 0.25)];
+        let found = doubts(&asked, &outcome, &[busy(&known)], Duration::ZERO);
+        assert_eq!(found, [Doubt::new(Suspicious, What::OtherLoad { processors: 0.5 })]);
+        assert_eq!(doubts(&asked, &outcome, &[busy(&known[..1])], Duration::ZERO), []);
     }
 
     #[test]

@@ -213,6 +213,11 @@ pub enum What {
         /// How long it was waited for.
         seconds: u64,
     },
+    /// Other programs kept processors busy.
+    OtherLoad {
+        /// Processors, on average.
+        processors: f64,
+    },
     /// In words only: by an older version of Prony.
     Told(String),
 }
@@ -258,6 +263,7 @@ impl Doubt {
             What::SendDelay { .. } => "send_delay",
             What::Clock { .. } => "clock",
             What::Steal { .. } => "steal",
+            What::OtherLoad { .. } => "other_load",
             What::Telemetry { .. } => "telemetry",
             What::Network { .. } => "network",
             What::FellBack { .. } => "fell_back",
@@ -293,6 +299,7 @@ impl fmt::Display for What {
             | Self::SendDelay { .. }
             | Self::Clock { .. }
             | Self::Steal { .. }
+            | Self::OtherLoad { .. }
             | Self::Telemetry { .. }
             | Self::Network { .. } => self.of_client(f),
             Self::FellBack { .. } | Self::MemberLost { .. } | Self::NotDrained { .. } => self.of_members(f),
@@ -356,6 +363,10 @@ impl What {
                  {late_p99_us:.0} us, and its busiest thread used {:.0} % of a processor; give it processors that are not busy, or \
                  offer less",
                 busy * 100.0
+            ),
+            Self::OtherLoad { processors } => write!(
+                f,
+                "other programs on this machine kept {processors:.2} processors busy; stop them, or repeat when they are done"
             ),
             Self::Steal { processors } => write!(
                 f,

@@ -2,13 +2,14 @@
 
 use super::{
     Adjustments, Factor, RELEVANT, Study,
+    claim::{Scope, claims},
     expand::treatments,
     forms,
     keys::{MEASURE, ROOT},
     limits,
     mistake::{Collector, Place, Source, nearest},
     parts::{self, Completeness},
-    paths::{Purpose, factor_names, resolve, server_names, set_value},
+    paths::{Purpose, factor_names, resolve, server_names, set_value, stream_names},
     read::check,
     select::{self, Selection},
     state, streams, telemetry, topology,
@@ -131,7 +132,10 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
     // what is not written is the default
     let warm_up =
         measure.read("warm_up", forms::warm_up).unwrap_or_else(|| Some(measure.duration("warm_up")));
+    let scope = Scope::new(&factors, &known, stream_names(root));
+    let claims = claims(root, &scope, mistakes);
     Study {
+        claims,
         name: name.to_owned(),
         title: values.text("title").unwrap_or_else(|| name.to_owned()),
         text: String::new(),

@@ -12,16 +12,25 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
-static BUILTINS: [Builtin; 6] = [
-    Builtin { name: "quickstart", text: include_str!("../../../../studies/quickstart.toml") },
-    Builtin {
-        name: "background-pressure",
-        text: include_str!("../../../../studies/background-pressure.toml"),
-    },
-    Builtin { name: "many-tables", text: include_str!("../../../../studies/many-tables.toml") },
-    Builtin { name: "connection-modes", text: include_str!("../../../../studies/connection-modes.toml") },
-    Builtin { name: "replication", text: include_str!("../../../../studies/replication.toml") },
-    Builtin { name: "galera", text: include_str!("../../../../studies/galera.toml") },
+/// The file of `studies/` by that name.
+macro_rules! builtin_study {
+    ($name:literal) => {
+        Builtin { name: $name, text: include_str!(concat!("../../../../studies/", $name, ".toml")) }
+    };
+}
+
+static BUILTINS: &[Builtin] = &[
+    builtin_study!("quickstart"),
+    builtin_study!("threadpool"),
+    builtin_study!("generations"),
+    builtin_study!("background-pressure"),
+    builtin_study!("many-tables"),
+    builtin_study!("connection-modes"),
+    builtin_study!("scan-and-index"),
+    builtin_study!("instance-sizes"),
+    builtin_study!("strong-sync"),
+    builtin_study!("replication"),
+    builtin_study!("galera"),
 ];
 
 impl Builtin {
@@ -38,7 +47,7 @@ impl Builtin {
 /// All studies that Prony brings along.
 #[must_use]
 pub fn builtin() -> &'static [Builtin] {
-    &BUILTINS
+    BUILTINS
 }
 
 /// Why there is no study.

@@ -3,6 +3,7 @@
 //! that a study and the command line say it alike.
 
 use super::{
+    claim::bound,
     mistake::nearest,
     read::parse_duration,
     tree::{Node, Value},
@@ -38,6 +39,8 @@ pub(super) enum Form {
     Bandwidth,
     /// `"0-3,6"`.
     Processors,
+    /// `">= 2"`, `"< 0.5"`.
+    Bound,
 }
 
 /// What is wrong with a value.
@@ -70,6 +73,7 @@ impl Form {
             Self::Memory => memory(node).map(drop),
             Self::Bandwidth => bandwidth(node).map(drop),
             Self::Processors => processors(node).map(drop),
+            Self::Bound => bound(node, "").map(drop),
         }
         .map_err(|label| {
             let title = match &node.value {

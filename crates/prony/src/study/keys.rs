@@ -119,6 +119,14 @@ pub(super) const ROOT: &[Key] = &[
         "What varies only under certain levels of others, each `[[nested]]`.",
     ),
     key("exclude", Kind::Section, None, "", "Combinations that are left out, each `[[exclude]]`."),
+    key(
+        "claim",
+        Kind::Section,
+        None,
+        "",
+        "What is expected to come out, each `[[claim]]`: the report says whether the run supports it, and `prony run --check` \
+         makes the exit code follow.",
+    ),
     key("client", Kind::Section, None, "", "How connections are made, for all streams."),
     key("measure", Kind::Section, None, "", "How long and how often."),
     key("telemetry", Kind::Section, None, "", "What is sampled beside the load."),
@@ -137,6 +145,59 @@ pub(super) const SECTIONS: &[(&str, &[Key])] =
 
 /// Sections whose keys, where they vary, make different servers of one.
 pub(super) const SERVER_SECTIONS: &[&str] = &["server", "settings", "topology", "limits"];
+
+/// `[[claim]]`
+pub(super) const CLAIM: &[Key] = &[
+    key(
+        "says",
+        Kind::Text,
+        None,
+        r#""The pool doubles throughput at most connections.""#,
+        "The claim in words, for the report.",
+    ),
+    key(
+        "metric",
+        Kind::Text,
+        Some(r#""throughput""#),
+        "",
+        "What it is about: \"throughput\", \"statements\" (both per second), \"mean\", \"p95\", \"p99.9\" (response time), \
+         \"active\" (what a limit takes), \"errors\" (share).",
+    ),
+    key(
+        "of",
+        Kind::Section,
+        None,
+        r#"{ server = "a", connections = "highest" }"#,
+        "Levels of the points that it is about, as in [[exclude]]; of several points it must hold for each. Of several streams \
+         it is about the first, unless `stream` names one.",
+    ),
+    key(
+        "over",
+        Kind::Section,
+        None,
+        r#"{ server = "b" }"#,
+        "What each is held against: the point that differs from it in these levels alone.",
+    ),
+    key("ratio", Kind::Form(Form::Bound), None, r#"">= 2""#, "The one divided by the other."),
+    key("within", Kind::Form(Form::Share), None, r#""3%""#, "The two differ by no more than this."),
+    key(
+        "value",
+        Kind::Text,
+        None,
+        r#""< 20 ms""#,
+        "The metric itself: \">= 1000\", \"< 20 ms\", for errors \"< 0.1%\".",
+    ),
+    key("order", Kind::Section, None, r#"["a", "b"]"#, "A ranking: levels of a factor, the best first."),
+    key("by", Kind::Text, Some(r#""server""#), "", "The factor whose levels are ranked."),
+    key(
+        "slope",
+        Kind::Form(Form::Bound),
+        None,
+        r#"">= 0.9""#,
+        "Growth of the metric along a factor, on logarithms of both: 1 is in proportion to it, 0 is none.",
+    ),
+    key("along", Kind::Text, Some(r#""connections""#), "", "The factor that it grows along."),
+];
 
 /// `[[nested]]`
 pub(super) const NESTED: &[Key] = &[

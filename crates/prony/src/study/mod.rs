@@ -6,6 +6,7 @@
 
 mod assemble;
 mod builtin;
+mod claim;
 mod expand;
 mod forms;
 mod keys;
@@ -28,6 +29,7 @@ mod vary;
 mod written;
 
 pub use builtin::{Builtin, Error, builtin, open};
+pub use claim::{Bound, Claim, Levels, Relation, Statement};
 pub use mistake::Mistakes;
 pub use schema::{reference, schema};
 pub use state::{Fresh, Reuse, State, Warm, writes};
@@ -71,6 +73,8 @@ pub struct Study {
     pub state: State,
     /// Differences up to this share (0.03: 3 %) do not matter.
     pub relevant: f64,
+    /// What it says will come out.
+    pub claims: Vec<Claim>,
 }
 
 /// How trials are repeated beyond the number that is asked for.

@@ -3,7 +3,9 @@
 
 use super::{
     forms::Form,
-    keys::{CLIENT, DATA, Key, Kind, LIMITS, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY, TOPOLOGY},
+    keys::{
+        CLAIM, CLIENT, DATA, Key, Kind, LIMITS, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY, TOPOLOGY,
+    },
     streams::options_of_streams,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
@@ -48,6 +50,7 @@ pub fn schema() -> String {
         ),
         ("nested", json!({ "type": "array", "items": nested() })),
         ("exclude", json!({ "type": "array", "items": selection("") })),
+        ("claim", json!({ "type": "array", "items": claim() })),
         ("client", object(properties(CLIENT))),
         ("measure", object(properties(MEASURE))),
         ("telemetry", object(properties(TELEMETRY))),
@@ -124,6 +127,17 @@ pub fn reference() -> String {
         "# A level, a list of levels, or for numbers \">= 64\", \"highest\", \"lowest\"; all that are named must hold.\n\
          # [[exclude]]\n# connections = \">= 512\"\n# workload = [\"oltp_read_only\"]\n\n",
     );
+    heading(&mut text, "claim");
+    text.push_str("# [[claim]]\n");
+    for key in CLAIM {
+        text.push_str(&format!(
+            "# # {}\n# {} = {}\n",
+            key.about,
+            key.name,
+            key.default.unwrap_or(key.example)
+        ));
+    }
+    text.push('\n');
     heading(&mut text, "client");
     text.push_str("[client]\n");
     write_keys(&mut text, CLIENT, &[]);
@@ -171,6 +185,19 @@ fn about(keys: &[Key], name: &str) -> &'static str {
 
 fn object(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn claim() -> Value {
+    let mut claim = properties(CLAIM);
+    for key in ["of", "over"] {
+        claim.insert(key.to_owned(), selection(about(CLAIM, key)));
+    }
+    let mut order = json!({ "type": "array", "minItems": 2 });
+    order["description"] = json!(about(CLAIM, "order"));
+    claim.insert("order".to_owned(), order);
+    let mut claim = object(claim);
+    claim["required"] = json!(["says"]);
+    claim
 }
 
 /// Factors with the levels that are meant.
@@ -235,6 +262,7 @@ fn form_schema(form: Form) -> Value {
         Form::Begin => text("^\\s*(together|after\\s+\\S+)\\s*$"),
         Form::Limit => text("^\\s*[0-9][0-9_]*\\s+(transactions?|rows?)\\s*$"),
         Form::WarmUp => text("^\\s*(auto|[0-9].*)\\s*$"),
+        Form::Bound => text("^\\s*(>=|<=|>|<)\\s*-?[0-9]"),
         Form::Share => text("^\\s*[0-9.]+\\s*%\\s*$"),
         Form::Addresses => json!({ "type": "array", "items": { "type": "string" } }),
         Form::Memory => text("^\\s*[0-9][0-9_.]*\\s*[kKmMgGtT]?[bB]?\\s*$"),

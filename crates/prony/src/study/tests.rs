@@ -464,6 +464,82 @@ fn mistakes_in_what_varies_are_pointed_at_with_the_nearest_names() {
     assert!(mistakes(&nothing).contains("nothing would be measured"));
 }
 
+const CLAIMS: &str = r#"
+[server.threads]
+product = "mariadb"
+[server.pool]
+product = "mariadb"
+settings = { thread_handling = "pool-of-threads" }
+[[stream]]
+workload = "oltp_read_only"
+[vary]
+"stream.connections" = [4, 64, 1024]
+[[claim]]
+says = "The pool doubles throughput at most connections."
+of = { server = "pool", connections = "highest" }
+over = { server = "threads" }
+ratio = ">= 2"
+[[claim]]
+says = "It answers in time."
+metric = "p99.9"
+of = { server = "pool", connections = [4, 64] }
+value = "< 0.5 s"
+[[claim]]
+says = "Nothing fails."
+metric = "errors"
+value = "<= 0.1%"
+[[claim]]
+says = "With few connections it makes no difference."
+metric = "mean"
+of = { server = "pool", "stream.connections" = "< 64" }
+over = { server = "threads" }
+within = "3%"
+[[claim]]
+says = "The pool is first."
+of = { connections = 1024 }
+order = ["pool", "threads"]
+[[claim]]
+says = "It scales."
+of = { server = "pool" }
+slope = "> 0.9"
+[scale.quick]
+vary."stream.connections" = [4, 16]
+"#;
+
+#[test]
+fn claims_are_read_and_mean_the_levels_of_the_scale() {
+    let study = read(CLAIMS).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    insta::assert_debug_snapshot!(study.claims);
+    let adjustments = Adjustments { scale: Some("quick".to_owned()), ..Adjustments::default() };
+    let quick =
+        parse("test", "test.toml", CLAIMS, &adjustments).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(quick.claims[0].of["connections"], ["16"], "the highest of this scale");
+    assert!(quick.claims[4].of["connections"] == ["1024"], "at another scale only: nothing to judge here");
+}
+
+#[test]
+fn mistakes_in_claims_are_pointed_at_with_the_nearest_names() {
+    let wrong = CLAIMS
+        .replace("says = \"It answers in time.\"\n", "")
+        .replace("\"p99.9\"", "\"p999\"")
+        .replace("\"errors\"", "\"erors\"")
+        .replace("over = { server = \"threads\" }\nratio", "over = { server = \"treads\" }\nratio")
+        .replace("\">= 2\"", "\"twice\"")
+        .replace("\"3%\"", "\"3\"")
+        .replace("order = [\"pool\", \"threads\"]", "order = [\"pol\", \"threads\"]\nalong = \"server\"")
+        .replace("slope = \"> 0.9\"", "slope = \"> 0.9\"\nalong = \"connection\"\nratio = \"> 1\"");
+    insta::assert_snapshot!(mistakes(&wrong));
+    for (from, to, told) in [
+        ("over = { server = \"threads\" }\nratio", "ratio", "`ratio` without `over`"),
+        ("< 0.5 s", "< 0.5 parsecs", "such as \"< 20 ms\""),
+        ("slope = \"> 0.9\"", "slope = \"> 0.9\"\nalong = \"server\"", "no numbers to grow along"),
+        ("[\"pool\", \"threads\"]", "[\"pool\"]", "less than two"),
+    ] {
+        let shown = mistakes(&CLAIMS.replace(from, to));
+        assert!(shown.contains(told), "{shown}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -30,7 +30,14 @@ pub fn findings(record: &RunRecord) -> Findings {
         }
     }
     let findings = sentences(&points);
-    Findings { axis: Axis::of(&record.plan), points, comparisons, scalings: Vec::new(), findings }
+    Findings {
+        axis: Axis::of(&record.plan),
+        points,
+        comparisons,
+        scalings: Vec::new(),
+        claims: Vec::new(),
+        findings,
+    }
 }
 
 fn comparison(

@@ -113,6 +113,7 @@ pub fn plan() -> Plan {
         repetition: prony::plan::Repetition::default(),
         telemetry: prony::plan::Telemetry::default(),
         state: prony::plan::State::default(),
+        claims: Vec::new(),
     }
 }
 
