@@ -19,8 +19,8 @@ mod resources;
 mod validity;
 
 pub use axis::{Axis, AxisKind};
-pub use resources::{Grown, Limiting, Resources, grown, resources};
 pub use history::{Change, History, Place, Series, Value};
+pub use resources::{Grown, Limiting, Resources, grown, resources};
 
 use crate::{
     run::{Doubt, Fairness},

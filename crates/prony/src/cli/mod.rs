@@ -8,6 +8,7 @@ mod calibrate;
 mod doctor;
 mod failure;
 mod flags;
+mod foresee;
 mod interrupt;
 mod keep;
 mod list;

@@ -12,11 +12,13 @@ mod insert;
 mod loader;
 mod rows;
 mod session;
+mod size;
 mod table;
 mod work;
 
 pub use check::{Checksum, checksum};
 pub use error::Error;
+pub use size::{Size, size};
 
 use crate::plan::DataPlan;
 use load::spec::Target;

@@ -8,8 +8,8 @@ mod order;
 mod text;
 
 pub use crate::study::{
-    Client, DataSet as DataPlan, Factor, Limits, Repetition, Server as ServerPlan, ServerSource, Telemetry,
-    Transport,
+    Client, DataSet as DataPlan, Factor, Fairness, Limits, Repetition, Server as ServerPlan, ServerSource,
+    Telemetry, Transport,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
@@ -38,6 +38,9 @@ pub struct Plan {
     pub scale: Option<String>,
     /// Seed; everything random in the run derives from it.
     pub seed: u64,
+    /// What becomes of differences between servers that the study does not make itself.
+    #[serde(default)]
+    pub fairness: Fairness,
     /// Factors in the order of the study, with their levels as labels, in the study's order.
     pub factors: Vec<Factor>,
     /// Every different server, settings included.
@@ -127,6 +130,7 @@ impl Plan {
             study_text: study.text.clone(),
             scale: study.scale.clone(),
             seed: study.seed,
+            fairness: study.fairness,
             factors: study.factors.clone(),
             servers,
             data_sets,

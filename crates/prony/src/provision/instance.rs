@@ -1,7 +1,7 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Part, Places,
+    Error, Part, Places, Translated,
     confines::{Confinement, Confines, Usage},
     initialise,
     launch::{self, Launch, Launched},
@@ -36,7 +36,7 @@ const PORT_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Instance {
     software: Software,
-    settings: BTreeMap<String, String>,
+    settings: Translated,
     launcher: PathBuf,
     programs: Option<PathBuf>,
     confines: Confines,
@@ -55,7 +55,7 @@ pub struct Instance {
 pub struct Wish<'a> {
     /// The program.
     pub software: &'a Software,
-    /// Settings as the server's option file takes them.
+    /// Settings: words, which are translated, and names of the server's own.
     pub settings: &'a BTreeMap<String, String>,
     /// What it may use of the machine.
     pub limits: &'a Limits,
@@ -78,6 +78,7 @@ impl Instance {
         launcher: &Path,
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
+        let told = launch::translated(wish.software, wish.settings)?;
         let mut directory = remains::InstanceDirectory::create(&places.instances())?;
         let password = match &wish.part.password {
             Some(password) => Ok(password.reveal().to_owned()),
@@ -86,7 +87,7 @@ impl Instance {
         let started = password.and_then(|password| {
             let confines = confine(wish.limits, &mut directory)?;
             let mut launched =
-                Self::start_in(wish, &directory, &confines, &password, places, launcher, work)?;
+                Self::start_in((wish, &told), &directory, &confines, &password, places, launcher, work)?;
             match confines.confirm(launched.child.id()) {
                 Ok(confinement) => Ok((launched, confines, confinement, password)),
                 Err(error) => {
@@ -102,7 +103,7 @@ impl Instance {
                 confines,
                 confinement,
                 software: wish.software.clone(),
-                settings: wish.settings.clone(),
+                settings: told,
                 launcher: launcher.to_owned(),
                 programs: wish.part.programs.clone(),
                 child: launched.child,
@@ -122,7 +123,7 @@ impl Instance {
     }
 
     fn start_in(
-        wish: &Wish<'_>,
+        (wish, told): (&Wish<'_>, &Translated),
         directory: &remains::InstanceDirectory,
         confines: &Confines,
         password: &str,
@@ -132,11 +133,11 @@ impl Instance {
     ) -> Result<Launched, Error> {
         space::check(directory.path(), wish.data_bytes)?;
         let data = directory.path().join("data");
-        initialise::fill(wish.software, wish.settings, &data, places, launcher, work)?;
+        initialise::fill(wish.software, &told.options, &data, places, launcher, work)?;
         work.say(&format!("starting {} {}", wish.software.product, wish.software.version));
         let launch = Launch {
             software: wish.software,
-            settings: wish.settings,
+            settings: told,
             directory: directory.path(),
             port: None,
             password,

@@ -1,6 +1,7 @@
 //! Makes the [`Document`] from what the store holds and what the analysis found.
 
 use super::{
+    conditions,
     document::{
         Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding, Limit,
         Machine, Outage, Point, Run, Schedule, Server,
@@ -79,6 +80,9 @@ const CURVE: &[f64] = &[
 /// Everything that a report of this run says.
 #[must_use]
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
+    let conditions = conditions::conditions(record, words);
+    let mut told = sentences(record, findings, words);
+    told.extend(conditions::finding(&conditions, words));
     let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
     let (resources, waits_that_grew) = resources::build(record, &findings.axis, words);
     Document {
@@ -88,8 +92,9 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         run: run(record),
         machine: machine(record),
         servers: servers(record),
+        conditions,
         settings_that_differ: differences(record),
-        findings: sentences(record, findings, words),
+        findings: told,
         axis: axis(&findings.axis, words),
         groups: groups(record, findings),
         comparisons: findings.comparisons.iter().map(comparison).collect(),

@@ -4,6 +4,7 @@
 //! the analysis; starts nothing and prints nothing.
 
 mod build;
+mod conditions;
 mod csv;
 mod detail;
 mod document;

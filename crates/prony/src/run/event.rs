@@ -2,6 +2,8 @@
 
 use super::Doubt;
 use crate::{
+    dataset,
+    fairness::Condition,
     network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
@@ -60,6 +62,14 @@ pub enum Event {
         data: usize,
         /// How long loading took.
         took: Duration,
+        /// How large the server says that it is, where it says so.
+        #[serde(default)]
+        size: Option<dataset::Size>,
+    },
+    /// Conditions under which the servers run are not the same, and the study does not ask for it.
+    Unfair {
+        /// Each such condition, on every server of the plan.
+        conditions: Vec<Condition>,
     },
     /// The plan did not hold this trial: it is told before it begins.
     TrialAdded {

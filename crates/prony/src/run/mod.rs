@@ -7,6 +7,7 @@ mod check;
 mod clock;
 mod doubt;
 mod event;
+mod fair;
 mod links;
 mod nodes;
 mod pinned;
@@ -94,6 +95,12 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// The servers do not run under the same conditions, and the study wants them to.
+    #[error(
+        "the study says fairness = \"strict\", and the servers differ in what it does not vary:{}",
+        .0.iter().map(|sentence| format!("\n  {sentence}")).collect::<String>()
+    )]
+    Unfair(Vec<String>),
     /// A reader of the events failed.
     #[error("{0}")]
     Reader(Box<dyn std::error::Error + Send + Sync>),
@@ -189,7 +196,7 @@ impl Run<'_, '_> {
                 self.bring_up(index, &of_server)?;
             }
         }
-        Ok(())
+        self.compare_servers()
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialOutcome, Error> {

@@ -4,10 +4,13 @@ use super::{Error, Event, Run, event::DataProgress, target_of};
 use crate::{
     dataset,
     network::Surroundings,
-    provision::{self, Group, Wants},
+    provision::{self, Group, ServerDescription, Wants},
 };
 use load::client;
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// Connections that load data at the same time; more do not help where client and server share a machine.
 fn loaders() -> u32 {
@@ -27,6 +30,10 @@ pub(super) struct Up {
     pub(super) data: Option<usize>,
     /// Rows of its data were added or removed since.
     pub(super) spoilt: bool,
+    /// What it said when it was ready.
+    pub(super) description: ServerDescription,
+    /// Sizes of the data sets that it has held, by index of the plan's.
+    pub(super) sizes: BTreeMap<usize, dataset::Size>,
 }
 
 impl Run<'_, '_> {
@@ -54,7 +61,9 @@ impl Run<'_, '_> {
         let control = |source| Error::Control { name: name(), source };
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
-        self.servers[index] = Some(Up { group, data: None, spoilt: false });
+        let up =
+            Up { group, data: None, spoilt: false, description: description.clone(), sizes: BTreeMap::new() };
+        self.servers[index] = Some(up);
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
@@ -137,7 +146,13 @@ impl Run<'_, '_> {
         let stop = self.stop;
         let equal = self.up(server).group.wait_until_equal(CATCH_UP_LIMIT, stop);
         equal.map_err(|source| Error::Provision { name: name(), source })?;
-        self.tell(&Event::DataReady { server, data, took: begun.elapsed() })
+        let took = begun.elapsed();
+        // A server that does not tell its sizes can be measured all the same.
+        let size = dataset::size(target, &plan.data_sets[data]).ok();
+        if let Some(size) = &size {
+            self.up(server).sizes.insert(data, size.clone());
+        }
+        self.tell(&Event::DataReady { server, data, took, size })
     }
 
     pub(super) fn stop_servers(&mut self) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, Study,
+    Adjustments, Factor, Fairness, Study,
     expand::treatments,
     keys::{MEASURE, ROOT},
     limits,
@@ -135,6 +135,11 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         seed,
         factors,
         treatments,
+        fairness: match values.text("fairness").as_deref() {
+            Some("strict") => Fairness::Strict,
+            Some("off") => Fairness::Off,
+            _ => Fairness::Report,
+        },
         warm_up: measure.duration("warm_up"),
         interval: measure.duration("interval"),
         repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),

@@ -12,7 +12,7 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
-static BUILTINS: [Builtin; 4] = [
+static BUILTINS: [Builtin; 5] = [
     Builtin { name: "quickstart", text: include_str!("../../../../studies/quickstart.toml") },
     Builtin {
         name: "background-pressure",
@@ -20,6 +20,7 @@ static BUILTINS: [Builtin; 4] = [
     },
     Builtin { name: "many-tables", text: include_str!("../../../../studies/many-tables.toml") },
     Builtin { name: "connection-modes", text: include_str!("../../../../studies/connection-modes.toml") },
+    Builtin { name: "versions", text: include_str!("../../../../studies/versions.toml") },
 ];
 
 impl Builtin {

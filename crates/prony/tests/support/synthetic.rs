@@ -83,6 +83,7 @@ pub fn plan() -> Plan {
         study_text: study_text.to_owned(),
         scale: Some("quick".to_owned()),
         seed: 42,
+        fairness: prony::plan::Fairness::Report,
         factors: vec![
             factor("server", &SERVERS, false),
             factor("workload", &WORKLOADS, false),
@@ -212,7 +213,7 @@ pub fn events() -> Vec<Event> {
     for server in 0..2 {
         events.push(Event::ServerStarting { server, step: "starting".to_owned() });
         events.push(Event::ServerReady { server, description: Box::new(description(server)) });
-        events.push(Event::DataReady { server, data: 0, took: Duration::from_millis(812) });
+        events.push(Event::DataReady { server, data: 0, took: Duration::from_millis(812), size: None });
     }
     for trial in &plan.trials {
         trial_events(&plan, *trial, &mut events);
