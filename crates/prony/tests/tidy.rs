@@ -19,11 +19,15 @@ const MODULES: &[(&str, &[&str])] = &[
     ("dataset", &["plan"]),
     ("telemetry", &[]),
     ("doctor", &["telemetry"]),
-    ("run", &["network", "plan", "provision", "dataset", "telemetry", "workload"]),
-    ("store", &["network", "plan", "run", "provision", "telemetry"]),
+    ("fairness", &["plan", "provision", "dataset"]),
+    ("run", &["network", "plan", "provision", "dataset", "fairness", "telemetry", "workload"]),
+    ("store", &["network", "plan", "run", "provision", "dataset", "telemetry"]),
     ("foreign", &["plan", "run", "store", "study"]),
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
-    ("report", &["network", "store", "analyse", "plan", "run", "telemetry", "provision", "arrival"]),
+    (
+        "report",
+        &["network", "store", "analyse", "fairness", "plan", "run", "telemetry", "provision", "arrival"],
+    ),
     (
         "cli",
         &[
@@ -38,6 +42,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "dataset",
             "telemetry",
             "doctor",
+            "fairness",
             "run",
             "store",
             "foreign",

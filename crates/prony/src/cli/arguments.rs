@@ -61,7 +61,7 @@ pub(super) enum Command {
     Import(ImportOptions),
     /// Hold one run against another: ratios with intervals, verdicts, and what differs between them
     Compare(CompareOptions),
-    /// List runs, studies, workloads or servers
+    /// List runs, studies, workloads, servers or settings
     List(ListOptions),
     /// Get servers of any version, start and stop them
     #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -181,7 +181,7 @@ pub(super) struct StartOptions {
     /// Port on 127.0.0.1 [default: any that is free]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: Option<u16>,
-    /// A setting, as its option file has it; may be repeated
+    /// A setting, a word of `prony list settings` or as its option file has it; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
     /// Keep its data in this directory, and use it again if it is there [default: data goes when the server is stopped]
@@ -420,6 +420,8 @@ pub(super) enum Listed {
     Workloads,
     /// Servers that can be had, and which are here
     Servers,
+    /// Settings in words that every server gets in its own terms
+    Settings,
 }
 
 /// The formats of a report by name, for completion and messages.

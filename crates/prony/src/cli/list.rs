@@ -7,7 +7,7 @@ use super::{
     server,
 };
 use crate::{
-    study,
+    provision, study,
     workload::{self, Options},
 };
 use clap::CommandFactory as _;
@@ -21,12 +21,17 @@ pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
         Listed::Studies => studies(),
         Listed::Workloads => workloads(),
         Listed::Servers => server::servers()?,
+        Listed::Settings => settings(),
     };
     show(listing, options.json)?;
-    if options.what == Listed::Workloads && !options.json {
-        print(&workload_options())?;
+    match options.what {
+        Listed::Workloads if !options.json => print(&workload_options()),
+        Listed::Settings if !options.json => print(
+            "\nEach server gets them in its own terms, which `prony plan STUDY` shows, or they are refused with the reason. Any other\n\
+             name in [settings] passes through to the server as it is.\n",
+        ),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Prints a list as a table or as JSON.
@@ -103,6 +108,26 @@ fn workloads() -> Listing {
     let rows = list.iter().map(|each| vec![Cell::new(each.name), Cell::new(each.about)]).collect();
     let machine = json!({ "workloads": list, "options": Options::table() });
     (vec!["WORKLOAD", "WHAT IT DOES"], rows, machine)
+}
+
+fn settings() -> Listing {
+    let words = provision::words();
+    let rows = words
+        .iter()
+        .map(|word| [word.name.clone(), word.form.words(), word.about.clone()].map(Cell::new).to_vec());
+    let machine = words
+        .iter()
+        .map(|word| {
+            json!({
+                "name": word.name,
+                "takes": word.form.words(),
+                "about": word.about,
+                "options": word.option_names(),
+                "refused": word.refusals(),
+            })
+        })
+        .collect();
+    (vec!["SETTING", "TAKES", "WHAT IT IS"], rows.collect(), machine)
 }
 
 /// The options that all workloads share, as a second table.

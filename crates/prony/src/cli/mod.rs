@@ -9,6 +9,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod flags;
+mod foresee;
 mod interrupt;
 mod keep;
 mod list;

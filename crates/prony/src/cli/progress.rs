@@ -138,6 +138,16 @@ impl RunProgress {
                     loading(progress.rows, progress.rows_total, progress.rows, self.data_begun.elapsed());
                 self.bar.set_message(format!("{}: {words}", self.server(progress.server)));
             }
+            Event::Unfair { conditions } => {
+                let names: Vec<_> = self
+                    .plan
+                    .iter()
+                    .flat_map(|plan| &plan.servers)
+                    .map(|server| server.name.as_str())
+                    .collect();
+                self.line("not the same on all servers, and not varied by the study:");
+                conditions.iter().for_each(|one| self.line(&format!("  {}", one.sentence(&names))));
+            }
             Event::DataReady { server, took, origin, .. } => {
                 let what = if *origin == Origin::Kept {
                     "data of an earlier run put in place"

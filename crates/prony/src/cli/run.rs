@@ -4,6 +4,7 @@ use super::{
     arguments::{PlanOptions, RunOptions, StudyOptions},
     doctor,
     failure::{Failure, chain},
+    foresee::Foreseen,
     interrupt,
     progress::RunProgress,
     report::{self, terminal_options},
@@ -30,7 +31,10 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     if options.json {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is JSON"));
     } else {
-        print!("{}", plan::render(&plan));
+        let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+        let foreseen = Foreseen::of(&plan, &provisioner)?;
+        print!("{}{}", plan::render(&plan), foreseen.text());
+        foreseen.check()?;
     }
     Ok(())
 }
@@ -44,6 +48,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     }
     let mut store = report::open_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    Foreseen::of(&plan, &provisioner)?.check()?;
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let machine = Machine::of_this_host();
     let mut earlier =

@@ -12,6 +12,7 @@ mod insert;
 mod loader;
 mod rows;
 mod session;
+mod size;
 mod table;
 mod warm;
 mod work;
@@ -19,6 +20,7 @@ mod work;
 pub use check::{Checksum, checksum};
 pub use error::Error;
 pub use warm::warm;
+pub use size::{Size, size};
 
 use crate::plan::DataPlan;
 use load::spec::Target;

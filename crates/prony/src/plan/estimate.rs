@@ -111,7 +111,8 @@ pub(super) fn row_count(data: &DataPlan) -> u64 {
 }
 
 fn buffer_pool_bytes(settings: &std::collections::BTreeMap<String, String>) -> u64 {
-    settings.get("innodb_buffer_pool_size").and_then(|text| bytes(text)).unwrap_or(BUFFER_POOL_BYTES)
+    let size = settings.get("innodb_buffer_pool_size").or_else(|| settings.get("buffer_pool"));
+    size.and_then(|text| bytes(text)).unwrap_or(BUFFER_POOL_BYTES)
 }
 
 /// A size as a server's option file has it: `128M`, `1G`, `1024`.

@@ -9,8 +9,8 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Bound, Claim, Client, DataSet as DataPlan, Factor, Fresh, Levels, Limits, Relation, Repetition, Reuse,
-    Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Warm,
+    Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Levels, Limits, Relation, Repetition,
+    Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
@@ -45,6 +45,9 @@ pub struct Plan {
     pub scale: Option<String>,
     /// Seed; everything random in the run derives from it.
     pub seed: u64,
+    /// What becomes of differences between servers that the study does not make itself.
+    #[serde(default)]
+    pub fairness: Fairness,
     /// Factors in the order of the study, with their levels as labels, in the study's order.
     pub factors: Vec<Factor>,
     /// Every different server, settings included.
@@ -197,6 +200,7 @@ impl Plan {
             study_text: study.text.clone(),
             scale: study.scale.clone(),
             seed: study.seed,
+            fairness: study.fairness,
             factors: study.factors.clone(),
             servers,
             data_sets,

@@ -5,7 +5,7 @@ use super::{
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
-use std::{fmt::Write, time::Duration};
+use std::{collections::BTreeSet, fmt::Write, time::Duration};
 
 /// Trials that are listed; of more, the first block.
 const TRIALS_SHOWN: usize = 48;
@@ -55,8 +55,15 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
         writeln!(text)?;
     }
     writeln!(text, "Servers")?;
+    let common = common_settings(&plan.servers);
     for server in &plan.servers {
-        write_server(text, server)?;
+        write_server(text, server, &common)?;
+    }
+    if !common.is_empty() {
+        writeln!(text, "  all of them:")?;
+    }
+    for name in common {
+        writeln!(text, "      {name} = {}", plan.servers[0].settings[name])?;
     }
     writeln!(text, "\nData")?;
     for data in &plan.data_sets {
@@ -124,7 +131,7 @@ fn has_limit(plan: &Plan) -> bool {
     plan.treatments.iter().flat_map(|treatment| &treatment.streams).any(|stream| stream.limit.is_some())
 }
 
-fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
+fn write_server(text: &mut String, server: &ServerPlan, common: &BTreeSet<&String>) -> std::fmt::Result {
     match &server.source {
         ServerSource::Product { product, version } => {
             let version = version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
@@ -140,17 +147,26 @@ fn write_server(text: &mut String, server: &ServerPlan) -> std::fmt::Result {
             server.name,
             path.display()
         )?,
-        ServerSource::Url(url) => writeln!(
-            text,
-            "  {}: running at {url}; gets the data set's tables, is neither configured nor stopped",
-            server.name
-        )?,
+        ServerSource::Url(url) => {
+            let configured = if server.apply_settings {
+                "its settings below are set while the run lasts and put back afterwards"
+            } else {
+                "nothing else of it is changed"
+            };
+            writeln!(
+                text,
+                "  {}: running at {url}; gets the tables of the data set, which stay until `prony cleanup`, in the database that is named, which is made if it is not there. No table that Prony did not make is touched; {configured}",
+                server.name
+            )?;
+        }
     }
     if let Some(words) = topology_words(server.topology) {
         writeln!(text, "      {words}")?;
     }
     for (name, value) in &server.settings {
-        writeln!(text, "      {name} = {value}")?;
+        if !common.contains(name) {
+            writeln!(text, "      {name} = {value}")?;
+        }
     }
     if !server.limits.is_empty() {
         writeln!(text, "      limited to {}", server.limits)?;
@@ -185,6 +201,16 @@ fn topology_words(topology: Topology) -> Option<String> {
             Some(format!("with {replicas} on this machine, {how}"))
         }
     }
+}
+
+/// Names of the settings that every one of several servers gets with the same value.
+fn common_settings(servers: &[ServerPlan]) -> BTreeSet<&String> {
+    let [first, others @ ..] = servers else { return BTreeSet::new() };
+    let everywhere = |(name, value): &(&String, &String)| {
+        others.iter().all(|server| server.settings.get(*name) == Some(*value))
+    };
+    let names = first.settings.iter().filter(everywhere).map(|(name, _)| name);
+    if others.is_empty() { BTreeSet::new() } else { names.collect() }
 }
 
 fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {

@@ -44,6 +44,16 @@ pub enum Error {
     ReservedSetting { name: String },
     #[error("the value of the setting {name} has a line break in it, which an option file cannot hold")]
     UnwritableSetting { name: String },
+    #[error(
+        "{server} cannot have what is asked for:{}\nremove it for this server, or compare others",
+        lines(refusals)
+    )]
+    Refused { server: String, refusals: Vec<super::Refusal> },
+    #[error(
+        "{server} runs, but not with the settings that were asked for:{}\nask for what it can have, or remove the setting; its log may say why:\n{log}",
+        lines(differences)
+    )]
+    NotTaken { server: String, differences: Vec<super::NotTaken>, log: String },
     #[error("not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
     NoSpace { directory: PathBuf, needed_mb: u64, available_mb: u64 },
     #[error(
@@ -122,6 +132,11 @@ pub enum Error {
     NotCaughtUp { state: String, after: Duration },
     #[error("{file}, line {line}: {reason}", file = file.display())]
     OptionFile { file: PathBuf, line: usize, reason: String },
+}
+
+/// Each on a line of its own.
+fn lines(list: &[impl std::fmt::Display]) -> String {
+    list.iter().map(|one| format!("\n  {one}")).collect()
 }
 
 impl Error {

@@ -1,7 +1,7 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Part, Places, Snapshot,
+    Error, Part, Places, Snapshot, Translated,
     confines::{Confinement, Confines, Usage},
     initialise,
     kept::Found,
@@ -37,7 +37,7 @@ const PORT_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Instance {
     software: Software,
-    settings: BTreeMap<String, String>,
+    settings: Translated,
     launcher: PathBuf,
     programs: Option<PathBuf>,
     confines: Confines,
@@ -57,7 +57,7 @@ pub struct Instance {
 pub struct Wish<'a> {
     /// The program.
     pub software: &'a Software,
-    /// Settings as the server's option file takes them.
+    /// Settings: words, which are translated, and names of the server's own.
     pub settings: &'a BTreeMap<String, String>,
     /// What it may use of the machine.
     pub limits: &'a Limits,
@@ -105,10 +105,12 @@ impl Instance {
         launcher: &Path,
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
+        let told = launch::translated(wish.software, wish.settings)?;
         let mut directory = remains::InstanceDirectory::create(&places.instances())?;
         let started = confine(wish.limits, &mut directory).and_then(|confines| {
             let account = (password.as_str(), snapshot);
-            let mut launched = Self::start_in(wish, &directory, &confines, account, places, launcher, work)?;
+            let mut launched =
+                Self::start_in((wish, &told), &directory, &confines, account, places, launcher, work)?;
             match confines.confirm(launched.child.id()) {
                 Ok(confinement) => Ok((launched, confines, confinement)),
                 Err(error) => {
@@ -124,7 +126,7 @@ impl Instance {
                 confines,
                 confinement,
                 software: wish.software.clone(),
-                settings: wish.settings.clone(),
+                settings: told,
                 launcher: launcher.to_owned(),
                 programs: wish.part.programs.clone(),
                 child: launched.child,
@@ -145,7 +147,7 @@ impl Instance {
     }
 
     fn start_in(
-        wish: &Wish<'_>,
+        (wish, told): (&Wish<'_>, &Translated),
         directory: &remains::InstanceDirectory,
         confines: &Confines,
         (password, snapshot): (&str, Option<&mut Snapshot>),
@@ -158,12 +160,12 @@ impl Instance {
         let has_account = snapshot.is_some() || wish.part.password.is_some();
         match snapshot {
             Some(snapshot) => drop(snapshot.put_back(&data, work)?),
-            None => initialise::fill(wish.software, wish.settings, &data, places, launcher, work)?,
+            None => initialise::fill(wish.software, &told.options, &data, places, launcher, work)?,
         }
         work.say(&format!("starting {} {}", wish.software.product, wish.software.version));
         let launch = Launch {
             software: wish.software,
-            settings: wish.settings,
+            settings: told,
             directory: directory.path(),
             port: None,
             password,
@@ -255,7 +257,7 @@ impl Instance {
     pub(super) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
         let began = Instant::now();
         let says_itself = |name: &String| name.replace('-', "_").contains("innodb_buffer_pool_load");
-        if !self.keep_pages && !self.settings.keys().any(says_itself) {
+        if !self.keep_pages && !self.settings.options.keys().any(says_itself) {
             self.forget_buffer_pool()?;
         }
         // Of the old process; with its number in use again, a server would take it for its neighbour's.
@@ -312,7 +314,7 @@ impl Instance {
 
     /// Its settings as its option file has them.
     pub(super) fn settings(&self) -> &BTreeMap<String, String> {
-        &self.settings
+        &self.settings.options
     }
 
     /// A path beside its data directory that is not taken yet, removed with it.

@@ -1,13 +1,15 @@
 //! Starts a server's program on a data directory that is ready, and waits until it answers.
 
 use super::{
-    Error, account, administration,
+    Error, Refusal, Translated, account, administration,
     confines::Confines,
+    describe,
     files::write_private,
-    log,
+    log, not_taken,
     settings::{self, OptionFile},
     software::Software,
     trampoline::{self, Bond},
+    translate::{self, translate},
     work::Work,
 };
 use load::spec::{Address, Secret, Target, Tls};
@@ -38,8 +40,8 @@ pub const SCHEMA: &str = "prony";
 pub(super) struct Launch<'a> {
     /// The program.
     pub(super) software: &'a Software,
-    /// Settings as the server's option file takes them.
-    pub(super) settings: &'a BTreeMap<String, String>,
+    /// Settings as the server's option file takes them, and what it must run with.
+    pub(super) settings: &'a Translated,
     /// Its directory, in which `data` is its data directory.
     pub(super) directory: &'a Path,
     /// Its port on 127.0.0.1; `None`: any that is free.
@@ -93,7 +95,7 @@ impl Launch<'_> {
 
     fn account_statements(&self) -> String {
         let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
-        if self.settings.contains_key("wsrep_on") {
+        if self.settings.options.contains_key("wsrep_on") {
             // each node of a cluster has its own; otherwise they would come twice
             return format!("SET SESSION wsrep_on=OFF;\n{statements}");
         }
@@ -109,7 +111,7 @@ impl Launch<'_> {
         let path = self.directory;
         let (data, log, init) = (path.join("data"), path.join("error.log"), path.join("init.sql"));
         let socket = socket_path(path);
-        let has_port = administration::has_port(self.software, self.settings);
+        let has_port = administration::has_port(self.software, &self.settings.options);
         let options = OptionFile {
             directory: path,
             data: &data,
@@ -120,7 +122,7 @@ impl Launch<'_> {
             init_file: (!self.has_account).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");
-        write_private(&file, &options.text(self.software, self.settings)?)?;
+        write_private(&file, &options.text(self.software, &self.settings.options)?)?;
         write_private(&init, &self.account_statements())?;
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
@@ -136,7 +138,8 @@ impl Launch<'_> {
         let mut child = trampoline::spawn(command, self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
         let ready = record(child.id(), port, &socket)
-            .and_then(|()| wait_ready(self.software, &mut child, port, &log, work));
+            .and_then(|()| wait_ready(self.software, &mut child, port, &log, work))
+            .and_then(|()| self.read_back(port, &log));
         let cleaned = std::fs::remove_file(&init).map_err(Error::file("remove", &init));
         if let Err(error) = ready.and(cleaned) {
             let _ = child.kill();
@@ -148,6 +151,43 @@ impl Launch<'_> {
         }
         Ok(Launched { child, port, socket, log })
     }
+}
+
+impl Launch<'_> {
+    /// That the server runs with what it was told: many take what they cannot have, and run with something else.
+    fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
+        let target = target(port, self.password);
+        let mut connection = super::log_in(&target)?;
+        let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
+            let (server, remedy) = (self.software.to_string(), String::new());
+            Error::Login { server, remedy, source: Box::new(source) }
+        })?;
+        let differences = not_taken(&self.settings.expected, &variables);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let (server, log) = (self.software.to_string(), log::last_lines(log));
+        Err(Error::NotTaken { server, differences, log })
+    }
+}
+
+/// What `software` is to be told for a study's settings.
+pub(super) fn translated(
+    software: &Software,
+    settings: &BTreeMap<String, String>,
+) -> Result<Translated, Error> {
+    let refused = |refusals| Error::Refused { server: software.to_string(), refusals };
+    let told = translate(software.build(), settings).map_err(refused)?;
+    let named = told.options.iter().filter(|(option, _)| translate::is_plugin(option));
+    let missing: Vec<_> = named
+        .flat_map(|(option, files)| files.split(';').map(move |file| (option, file)))
+        .filter(|(_, file)| software.has_plugin(file) == Some(false))
+        .map(|(option, file)| Refusal {
+            asked: format!("{option} = {file}"),
+            reason: "its package does not have this plug-in".to_owned(),
+        })
+        .collect();
+    if missing.is_empty() { Ok(told) } else { Err(refused(missing)) }
 }
 
 /// How to log in over TCP to a server of Prony's own.

@@ -156,6 +156,41 @@ impl Provisioner {
         &self.stop
     }
 
+    /// Product and version of the server that [`Provisioner::bring_up`] would have, as far as that is known without fetching or
+    /// asking it; `None`: it runs elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].
+    pub fn foresee(&self, plan: &ServerPlan) -> Result<Option<(String, String)>, Error> {
+        let (product, version) = match &plan.source {
+            ServerSource::Product { product, version } => (product, version.as_deref()),
+            ServerSource::Path(directory) => {
+                let software = Software::in_directory(directory, "")?;
+                return Ok(Some((software.product, software.version)));
+            }
+            ServerSource::Url(_) => return Ok(None),
+        };
+        let all = catalogue::all(&self.places)?;
+        let (own, ours) = all.split_at(all.len() - catalogue::entries().len());
+        let of_entry = |entry: &Entry| {
+            let here = fetch::cached(entry, &self.places);
+            let version = here.map_or_else(|| entry.version.clone(), |software| software.version);
+            (entry.product.clone(), version)
+        };
+        if let Some(entry) = catalogue::fitting(own, product, version).first() {
+            return Ok(Some(of_entry(entry)));
+        }
+        if let Some(software) = installed::installed().into_iter().find(|each| each.fits(product, version)) {
+            return Ok(Some((software.product, software.version)));
+        }
+        let fitting = catalogue::fitting(ours, product, version);
+        let here = |entry: &&&Entry| version.is_none() && fetch::place(entry, &self.places).is_dir();
+        match fitting.iter().find(here).or(fitting.first()) {
+            Some(entry) => Ok(Some(of_entry(entry))),
+            None => Err(unknown(&[product, version.unwrap_or_default()].join(" "), &all)),
+        }
+    }
+
     /// A program of `product` whose version begins with `version`: of the user's own entries, else installed on the machine, else
     /// of the catalogue. There a version means the newest that begins so; without one, what is in the cache goes first.
     ///

@@ -5,6 +5,7 @@ use super::{
     catalogue::library_package,
     libraries::Libraries,
     trampoline::{self, Bond},
+    translate::Build,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -87,10 +88,13 @@ impl Software {
     /// The numbers of the version: `(10, 11, 19)`.
     #[must_use]
     pub fn numbers(&self) -> (u32, u32, u32) {
-        let mut numbers =
-            self.version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
-        let mut next = || numbers.next().unwrap_or(0);
-        (next(), next(), next())
+        numbers_of(&self.version)
+    }
+
+    /// What it is, as far as settings differ.
+    #[must_use]
+    pub fn build(&self) -> Build<'_> {
+        Build { product: &self.product, version: &self.version }
     }
 
     /// Whether it is MariaDB.
@@ -131,6 +135,17 @@ impl Software {
         directories.map(|name| self.base.join(name)).into_iter().find(|path| path.join(file).is_file())
     }
 
+    /// Whether its package has the plug-in `file`; `None` where that cannot be told.
+    pub(super) fn has_plugin(&self, file: &str) -> Option<bool> {
+        const DIRECTORIES: [&str; 5] =
+            ["lib/plugin", "lib64/plugin", "lib/mysql/plugin", "lib64/mysql/plugin", "lib/mariadb/plugin"];
+        let there: Vec<_> =
+            DIRECTORIES.iter().map(|name| self.base.join(name)).filter(|path| path.is_dir()).collect();
+        // Distributions have directories of their own below /usr.
+        (!there.is_empty() || !self.base.ends_with("usr"))
+            .then(|| there.iter().any(|directory| directory.join(file).is_file()))
+    }
+
     /// Finds `file` in the directories where servers keep what they share: `share`, `share/mysql`, `share/mariadb`, `scripts`.
     pub(super) fn shared_file(&self, file: &str) -> Option<PathBuf> {
         let root_share = self.base.parent().map(|root| root.join("share"));
@@ -147,6 +162,13 @@ impl fmt::Display for Software {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.product, self.version, self.program.display())
     }
+}
+
+/// The first three numbers of a version; those that it does not say are 0.
+pub(super) fn numbers_of(version: &str) -> (u32, u32, u32) {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next(), next())
 }
 
 /// Whether `version` is `wanted` or begins with it at a full number.

@@ -69,7 +69,7 @@ pub struct StandingWish<'a> {
     pub name: &'a str,
     /// The program.
     pub software: &'a Software,
-    /// Settings as the server's option file takes them.
+    /// Settings: words, which are translated, and names of the server's own.
     pub settings: &'a BTreeMap<String, String>,
     /// Its port on 127.0.0.1; `None`: any that is free.
     pub port: Option<u16>,
@@ -138,17 +138,18 @@ impl Standing {
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
         let software = wish.software;
+        let told = launch::translated(software, wish.settings)?;
         let password = kept.map_or_else(launch::password, |kept| Ok(kept.password.clone()))?;
         if kept.is_none() {
             remove_if_there(directory)?;
             make_private(directory)?;
             space::check(directory, 0)?;
-            initialise::fill(software, wish.settings, &directory.join("data"), places, launcher, work)?;
+            initialise::fill(software, &told.options, &directory.join("data"), places, launcher, work)?;
         }
         work.say(&format!("starting {} {}", software.product, software.version));
         let launch = Launch {
             software,
-            settings: wish.settings,
+            settings: &told,
             directory,
             port: wish.port,
             password: &password,

@@ -2,6 +2,7 @@
 
 use super::{
     claims::claims,
+    conditions,
     conduct::conduct,
     document::{
         Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding,
@@ -81,6 +82,9 @@ const CURVE: &[f64] = &[
 /// Everything that a report of this run says.
 #[must_use]
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
+    let conditions = conditions::conditions(record, words);
+    let mut told = sentences(record, findings, words);
+    told.extend(conditions::finding(&conditions, words));
     let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
     let (resources, waits_that_grew) = resources::build(record, &findings.axis, words);
     let groups = groups(record, findings);
@@ -91,10 +95,11 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         run: run(record),
         machine: machine(record),
         servers: servers(record),
+        conditions,
         settings_that_differ: differences(record),
         claims: claims(&findings.claims, words),
         conduct: conduct(record, findings, words),
-        findings: sentences(record, findings, words),
+        findings: told,
         axis: axis(&findings.axis, words),
         scalings: scalings(findings, &groups),
         groups,

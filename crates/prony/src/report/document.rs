@@ -27,6 +27,8 @@ pub struct Document {
     pub machine: Machine,
     /// The servers, in the study's order.
     pub servers: Vec<Server>,
+    /// What each server ran with, as far as it decides what a comparison is worth.
+    pub conditions: Vec<Condition>,
     /// Settings whose values differ between servers.
     pub settings_that_differ: Vec<Difference>,
     /// What the study claimed, and what the run says of it.
@@ -140,6 +142,21 @@ pub struct Server {
     pub data_loaded_s: f64,
     /// All global variables.
     pub variables: BTreeMap<String, String>,
+}
+
+/// One condition, by meaning, on every server.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Condition {
+    /// Its key: `redo_capacity`.
+    pub key: String,
+    /// In words.
+    pub title: String,
+    /// Value on each server, in the order of `servers`; null: not known, or without a meaning there.
+    pub values: Vec<Option<String>>,
+    /// `same`; `on_purpose`: the study varies it; `different`: it does not.
+    pub verdict: String,
+    /// The word of `[settings]` that makes it the same.
+    pub remedy: Option<String>,
 }
 
 /// A setting that is not the same on all servers.

@@ -2,7 +2,7 @@
 //! committed ready-made (`viewer/dist`) and finds its data, the JSON document, inside the page.
 
 use super::{
-    Error,
+    Error, conditions,
     detail::{closer, details},
     document::{Document, Group},
     number,
@@ -78,6 +78,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         cost => cost_table(document, false, words),
         evidence => evidence(document, words),
         resources => resources::closer(document, words),
+        conditions => conditions::table(document, words),
         style => Value::from_safe_string(STYLE.to_owned()),
         third_party => THIRD_PARTY,
         viewer => Value::from_safe_string(VIEWER.to_owned()),

@@ -1,6 +1,7 @@
 //! The report as Markdown, to be pasted into a ticket or a wiki.
 
 use super::{
+    conditions,
     detail::details,
     document::Document,
     resources::{cost_table, evidence},
@@ -69,6 +70,10 @@ pub(super) fn render(document: &Document, words: Words) -> String {
     let _ = writeln!(text, "\n## {}\n", words.get("text", "compared"));
     for line in summary(document, words) {
         let _ = writeln!(text, "- {}", escaped(&line));
+    }
+    if let Some(table) = conditions::table(document, words) {
+        let _ = write!(text, "\n{}\n", escaped(&table.title));
+        put_table(&mut text, &table);
     }
     text
 }

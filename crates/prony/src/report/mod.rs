@@ -6,6 +6,7 @@
 mod build;
 mod claims;
 mod conduct;
+mod conditions;
 mod csv;
 mod detail;
 mod document;

@@ -2,6 +2,8 @@
 
 use super::{Began, Doubt, Following, Origin};
 use crate::{
+    dataset,
+    fairness::Condition,
     network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
@@ -63,6 +65,9 @@ pub enum Event {
         /// Whether it was loaded now or by an earlier run.
         #[serde(default)]
         origin: Origin,
+        /// How large the server says that it is, where it says so.
+        #[serde(default)]
+        size: Option<dataset::Size>,
     },
     /// A server is in the state in which a trial is to begin.
     TrialPrepared {
@@ -70,6 +75,11 @@ pub enum Event {
         trial: u32,
         /// How the trial finds it.
         began: Box<Began>,
+    },
+    /// Conditions under which the servers run are not the same, and the study does not ask for it.
+    Unfair {
+        /// Each such condition, on every server of the plan.
+        conditions: Vec<Condition>,
     },
     /// The plan did not hold this trial: it is told before it begins.
     TrialAdded {

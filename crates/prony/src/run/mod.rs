@@ -8,6 +8,7 @@ mod clock;
 mod doubt;
 mod event;
 mod lag;
+mod fair;
 mod links;
 mod nodes;
 mod pinned;
@@ -105,6 +106,12 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// The servers do not run under the same conditions, and the study wants them to.
+    #[error(
+        "the study says fairness = \"strict\", and the servers differ in what it does not vary:{}",
+        .0.iter().map(|sentence| format!("\n  {sentence}")).collect::<String>()
+    )]
+    Unfair(Vec<String>),
     /// A reader of the events failed.
     #[error("{0}")]
     Reader(Box<dyn std::error::Error + Send + Sync>),
@@ -201,7 +208,7 @@ impl Run<'_, '_> {
                 self.bring_up(index, &of_server)?;
             }
         }
-        Ok(())
+        self.compare_servers()
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialOutcome, Error> {

@@ -4,10 +4,13 @@ use super::{Error, Event, Origin, Run, event::DataProgress, state::State, target
 use crate::{
     dataset,
     network::Surroundings,
-    provision::{self, Group, Wants},
+    provision::{self, Group, ServerDescription, Wants},
 };
 use load::client;
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// Connections that load data at the same time; more do not help where client and server share a machine.
 fn loaders() -> u32 {
@@ -25,6 +28,10 @@ pub(super) struct Up {
     pub(super) group: Group,
     /// What its data are.
     pub(super) state: State,
+    /// What it said when it was ready.
+    pub(super) description: ServerDescription,
+    /// Sizes of the data sets that it has held, by index of the plan's.
+    pub(super) sizes: BTreeMap<usize, dataset::Size>,
 }
 
 impl Run<'_, '_> {
@@ -64,7 +71,7 @@ impl Run<'_, '_> {
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
         let state = snapshot.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
-        self.servers[index] = Some(Up { group, state });
+        self.servers[index] = Some(Up { group, state, description: description.clone(), sizes: BTreeMap::new() });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
@@ -87,8 +94,9 @@ impl Run<'_, '_> {
         if self.have_data(server, data)?.is_none() && self.plan.data_sets[data].tables > 0 {
             let begun = std::time::Instant::now();
             // Those that an earlier run has kept: they are counted.
-            self.load_data(server, data)?;
-            self.tell(&Event::DataReady { server, data, took: begun.elapsed(), origin: Origin::Kept })?;
+            let size = self.load_data(server, data)?;
+            let took = begun.elapsed();
+            self.tell(&Event::DataReady { server, data, took, origin: Origin::Kept, size })?;
         }
         Ok(())
     }
@@ -97,8 +105,8 @@ impl Run<'_, '_> {
         self.servers[server].as_mut().expect("every server that is needed is up")
     }
 
-    /// Makes a data set, or sees that it is there, whole.
-    pub(super) fn load_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
+    /// Makes a data set, or sees that it is there, whole; how large it is, where the server says so.
+    pub(super) fn load_data(&mut self, server: usize, data: usize) -> Result<Option<dataset::Size>, Error> {
         let plan = self.plan;
         let target = self.up(server).group.primary().target().clone();
         let begun = std::time::Instant::now();
@@ -126,7 +134,13 @@ impl Run<'_, '_> {
         result.map_err(|source| Error::Data { name: name(), source })?;
         let stop = self.stop;
         let equal = self.up(server).group.wait_until_equal(CATCH_UP_LIMIT, stop);
-        equal.map_err(|source| Error::Provision { name: name(), source })
+        equal.map_err(|source| Error::Provision { name: name(), source })?;
+        // A server that does not tell its sizes can be measured all the same.
+        let size = dataset::size(&target, &plan.data_sets[data]).ok();
+        if let Some(size) = &size {
+            self.up(server).sizes.insert(data, size.clone());
+        }
+        Ok(size)
     }
 
     pub(super) fn stop_servers(&mut self) -> Result<(), Error> {

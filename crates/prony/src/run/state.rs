@@ -155,11 +155,11 @@ impl Run<'_, '_> {
     /// Loads a data set, and keeps a copy of it where that pays or is needed.
     fn load(&mut self, server: usize, data: usize) -> Result<(), Error> {
         let begun = Instant::now();
-        self.load_data(server, data)?;
+        let size = self.load_data(server, data)?;
         let took = begun.elapsed();
         let plan = self.plan;
         let origin = Origin::Loaded;
-        self.tell(&Event::DataReady { server, data, took, origin })?;
+        self.tell(&Event::DataReady { server, data, took, origin, size })?;
         let state = &mut self.up(server).state;
         state.holds(data, origin);
         let is_first = !state.had_other && state.snapshots.is_empty();
@@ -170,7 +170,7 @@ impl Run<'_, '_> {
         };
         let keep = (pays && is_first && self.may_reuse(server, data)).then(|| &plan.data_sets[data]);
         let needed = self.needs_snapshot(server, data);
-        if keep.is_none() && !needed || (keep.is_none() && !needed) {
+        if keep.is_none() && !needed {
             return Ok(());
         }
         // What is written back while the server runs need not be waited for in its shutdown.
@@ -196,7 +196,7 @@ impl Run<'_, '_> {
         state.holds(data, Origin::Snapshot);
         state.restarted = true;
         // Counts rows; tables that live in memory alone are loaded again.
-        self.load_data(server, data)
+        self.load_data(server, data).map(drop)
     }
 
     /// Restarts a server: a level of repetition above the trial, since what a start leaves to chance (addresses, placement of

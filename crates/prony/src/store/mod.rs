@@ -194,6 +194,7 @@ impl Store {
             Event::RunStarted { .. }
             | Event::ServerStarting { .. }
             | Event::Remark { .. }
+            | Event::Unfair { .. }
             | Event::DataLoading(_) => Ok(()),
             Event::TrialAdded { trial, .. } => {
                 let planned = self.planned.entry(id).or_default();
@@ -212,8 +213,9 @@ impl Store {
             Event::ServerStopped { server, status_after } => {
                 self.put(id, Kind::Status, *server as i64, 0, codec::pack(status_after))
             }
-            Event::DataReady { server, data, took, .. } => {
-                let took = Took { took_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) };
+            Event::DataReady { server, data, took, size, .. } => {
+                let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+                let took = Took { took_ns, size: size.clone() };
                 self.put(id, Kind::DataSet, *server as i64, *data as i64, codec::pack(&took))
             }
             Event::TrialPrepared { trial, began } => {

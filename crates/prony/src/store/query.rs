@@ -157,9 +157,10 @@ impl Store {
             servers.entry(part.number as usize).or_default().surroundings = surroundings;
         }
         for part in parts::read(&self.connection, &self.path, id, Kind::DataSet)? {
-            let Took { took_ns } = self.understood(id, "data set", codec::unpack(&part.bytes))?;
+            let Took { took_ns, size } = self.understood(id, "data set", codec::unpack(&part.bytes))?;
             let server = servers.entry(part.number as usize).or_default();
             server.data_took.insert(part.place as usize, Duration::from_nanos(took_ns));
+            server.data_sizes.extend(size.map(|size| (part.place as usize, size)));
         }
         Ok(servers)
     }

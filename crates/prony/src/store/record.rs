@@ -1,6 +1,7 @@
 //! What is known of a run, read back from the store.
 
 use crate::{
+    dataset::Size,
     network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
@@ -78,6 +79,9 @@ pub struct ServerRecord {
     pub surroundings: Surroundings,
     /// How long loading each data set took, by index of [`Plan::data_sets`].
     pub data_took: BTreeMap<usize, Duration>,
+    /// How large it said that each is, by index of [`Plan::data_sets`].
+    #[serde(default)]
+    pub data_sizes: BTreeMap<usize, Size>,
 }
 
 /// One trial with its result.
@@ -107,10 +111,12 @@ pub(super) struct Begun {
     pub(super) told: BTreeMap<String, f64>,
 }
 
-/// How long loading data took, as it is kept.
+/// How long loading data took and how large it is, as it is kept.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Took {
     pub(super) took_ns: u64,
+    #[serde(default)]
+    pub(super) size: Option<Size>,
 }
 
 /// One run in a list of runs.

@@ -1,7 +1,7 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, RELEVANT, Study,
+    Adjustments, Factor, Fairness, RELEVANT, Study,
     claim::{Scope, claims},
     expand::treatments,
     forms,
@@ -143,6 +143,11 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         seed,
         factors,
         treatments,
+        fairness: match values.text("fairness").as_deref() {
+            Some("strict") => Fairness::Strict,
+            Some("off") => Fairness::Off,
+            _ => Fairness::Report,
+        },
         warm_up: warm_up.unwrap_or_else(|| measure.duration("warm_up_max")),
         warm_up_auto: warm_up.is_none(),
         interval: measure.duration("interval"),

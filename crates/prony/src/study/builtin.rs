@@ -31,6 +31,7 @@ static BUILTINS: &[Builtin] = &[
     builtin_study!("strong-sync"),
     builtin_study!("replication"),
     builtin_study!("galera"),
+    builtin_study!("versions"),
 ];
 
 impl Builtin {

@@ -78,13 +78,20 @@ pub(super) const ROOT: &[Key] = &[
         "",
         "The same seed gives the same order, data and load.",
     ),
+    key(
+        "fairness",
+        Kind::Word(&["report", "strict", "off"]),
+        Some(r#""report""#),
+        "",
+        "Differences between servers that the study does not make itself: told, refused, or not looked for.",
+    ),
     key("server", Kind::Section, None, "", "The servers, each `[server.NAME]`."),
     key(
         "settings",
         Kind::Section,
         None,
         "",
-        "Settings for all servers that Prony starts, as their option file has them.",
+        "Settings for all servers: words that each gets in its own terms (`prony list settings`), and options of the server's own.",
     ),
     key(
         "topology",
@@ -239,7 +246,14 @@ pub(super) const SERVER: &[Key] = &[
         Kind::Text,
         None,
         r#""mysql://user@127.0.0.1:3306/test""#,
-        "A server that is running already; it is never started, stopped or configured.",
+        "A server that is running already; it is never started or stopped.",
+    ),
+    key(
+        "apply_settings",
+        Kind::Flag,
+        Some("false"),
+        "",
+        "Set the settings on a server that is running already, and put back what was there afterwards.",
     ),
     key(
         "node_exporter",

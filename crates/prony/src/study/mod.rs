@@ -57,6 +57,8 @@ pub struct Study {
     pub factors: Vec<Factor>,
     /// Every combination of levels, the last factor changing fastest. Not empty.
     pub treatments: Vec<Treatment>,
+    /// What becomes of differences between servers that the study does not make itself.
+    pub fairness: Fairness,
     /// Load before each measurement, not counted; where [`Study::warm_up_auto`] is set, the longest.
     pub warm_up: Duration,
     /// Whether it ends as soon as throughput is steady.
@@ -206,7 +208,7 @@ pub struct Server {
     pub name: String,
     /// Where it comes from.
     pub source: ServerSource,
-    /// Settings as the server's option file takes them: `innodb_buffer_pool_size` = `1G`.
+    /// Settings: words that are translated for each server (`redo_capacity` = `1G`), and options of the server's own.
     pub settings: BTreeMap<String, String>,
     /// Address of a node_exporter on its machine, if that is another one.
     #[serde(default)]
@@ -220,6 +222,9 @@ pub struct Server {
     /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`] says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
+    /// Whether they are set on a server that runs already, and put back afterwards.
+    #[serde(default)]
+    pub apply_settings: bool,
 }
 
 impl Server {
@@ -227,7 +232,16 @@ impl Server {
     #[must_use]
     pub fn new(name: impl Into<String>, source: ServerSource) -> Self {
         let (settings, topology, limits) = Default::default();
-        Self { name: name.into(), source, settings, topology, node_exporter: None, limits, latency: None }
+        Self {
+            name: name.into(),
+            source,
+            settings,
+            topology,
+            node_exporter: None,
+            limits,
+            latency: None,
+            apply_settings: false,
+        }
     }
 }
 
@@ -259,6 +273,19 @@ impl Limits {
     }
 }
 
+/// What becomes of differences between servers that the study does not make itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fairness {
+    /// They are told.
+    #[default]
+    Report,
+    /// There is no run with them.
+    Strict,
+    /// Nobody looks.
+    Off,
+}
+
 /// Where a server comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -272,7 +299,8 @@ pub enum ServerSource {
     },
     /// A directory with an unpacked server.
     Path(PathBuf),
-    /// A server that is running already, as a URL without password. Never started, stopped or reconfigured.
+    /// A server that is running already, as a URL without password. Never started or stopped, and reconfigured only where the
+    /// study says so.
     Url(String),
 }
 

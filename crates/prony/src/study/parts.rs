@@ -42,10 +42,20 @@ pub(super) fn server(
     let source = server_source(name, &values, node, completeness, mistakes)?;
     let mut merged = BTreeMap::new();
     let own = table.get("settings");
-    if matches!(source, ServerSource::Url(_)) {
+    let apply_settings = values.flag("apply_settings");
+    let runs_already = matches!(source, ServerSource::Url(_));
+    if let (Some(place), true, false) = (values.place("apply_settings"), apply_settings, runs_already) {
+        let title = format!("server `{name}` is started by Prony and has its settings from the beginning");
+        mistakes.at(place, title, "only a server with a `url` is reconfigured while it runs");
+    }
+    if runs_already && !apply_settings {
         if let Some(node) = own {
-            let title = format!("server `{name}` is running already and takes no settings");
-            mistakes.at(&node.place, title, "Prony never configures a server that it did not start");
+            mistakes.at_with_help(
+                &node.place,
+                format!("server `{name}` is running already and takes no settings"),
+                "Prony does not configure a server that it did not start unless it is told to",
+                "`apply_settings = true` sets them while the study runs and puts back what was there",
+            );
         }
     } else {
         for node in [root.get("settings"), own].into_iter().flatten() {
@@ -54,7 +64,7 @@ pub(super) fn server(
     }
     let node_exporter = telemetry::node_exporter(&values, mistakes);
     let topology = topology::topology((name, &source), root.get("topology"), table.get("topology"), mistakes);
-    Some(Server { settings: merged, node_exporter, topology, ..Server::new(name, source) })
+    Some(Server { settings: merged, node_exporter, topology, apply_settings, ..Server::new(name, source) })
 }
 
 fn server_source(

@@ -83,6 +83,7 @@ pub fn plan() -> Plan {
         study_text: study_text.to_owned(),
         scale: Some("quick".to_owned()),
         seed: 42,
+        fairness: prony::plan::Fairness::Report,
         factors: vec![
             factor("server", &SERVERS, false),
             factor("workload", &WORKLOADS, false),
@@ -221,6 +222,7 @@ pub fn events() -> Vec<Event> {
             data: 0,
             took: Duration::from_millis(812),
             origin: prony::run::Origin::Loaded,
+            size: None,
         });
     }
     for trial in &plan.trials {

@@ -1,0 +1,279 @@
+//! Whether the servers of a comparison run under the same conditions: compared by meaning, from what they really run with or, before
+//! they have started, from what is known of their versions.
+//!
+//! A difference that the study makes itself, by giving servers different settings, is its purpose; every other one spoils the
+//! comparison and is told with the word that removes it. It knows plans and descriptions of servers, not how they are measured.
+
+mod aspects;
+
+pub use aspects::{Aspect, aspects};
+
+use crate::{
+    dataset::Size,
+    plan::{ServerPlan, ServerSource},
+    provision::{Build, ServerDescription, translate},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
+
+/// Series whose first years are further apart than this are of different ages.
+const YEARS_APART_MAX: u32 = 2;
+/// Sizes of the same data that differ by more than this factor are different; what servers say of sizes are estimates.
+const SIZE_FACTOR_MAX: f64 = 1.25;
+
+/// One condition on every server of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Its key: `redo_capacity`, `data_size`.
+    pub key: String,
+    /// In words: `redo capacity`.
+    pub title: String,
+    /// By index of the plan's servers; `None`: not known, or it has no meaning there.
+    pub values: Vec<Option<String>>,
+    /// How they compare.
+    pub verdict: Verdict,
+    /// What makes it the same on all servers: `redo_capacity`.
+    pub remedy: Option<String>,
+}
+
+/// How the values of a condition compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The same wherever it is known.
+    Same,
+    /// Different since the study asks for it.
+    OnPurpose,
+    /// Different, and the study does not say that it is to be.
+    Different,
+}
+
+/// What is known of one server.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// What it says of itself; `None`: it has not been asked.
+    pub description: Option<&'a ServerDescription>,
+    /// Product and version, where it has not been asked.
+    pub build: Option<Build<'a>>,
+    /// Sizes of its data sets, by their index in the plan.
+    pub sizes: Option<&'a BTreeMap<usize, Size>>,
+}
+
+impl Condition {
+    /// `binlog: on with mysql-8.0; off with mysql-5.7, mariadb (say binlog in [settings] to make it the same)`.
+    #[must_use]
+    pub fn sentence(&self, names: &[&str]) -> String {
+        let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (value, name) in self.values.iter().zip(names) {
+            let Some(value) = value else { continue };
+            match by_value.iter_mut().find(|(known, _)| known == value) {
+                Some((_, names)) => names.push(name),
+                None => by_value.push((value, vec![name])),
+            }
+        }
+        let parts: Vec<_> =
+            by_value.iter().map(|(value, names)| format!("{value} with {}", names.join(", "))).collect();
+        let remedy = self
+            .remedy
+            .as_ref()
+            .map_or_else(String::new, |word| format!(" (`{word}` in [settings] makes it the same)"));
+        format!("{}: {}{remedy}", self.title, parts.join("; "))
+    }
+}
+
+/// Every condition of the servers of a plan; `known` has an entry for each of them.
+#[must_use]
+pub fn conditions(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
+    let variables: Vec<_> =
+        servers.iter().zip(known).map(|(server, known)| variables(server, known)).collect();
+    let mut conditions: Vec<_> = aspects()
+        .iter()
+        .map(|aspect| {
+            let values: Vec<_> = variables.iter().map(|all| aspect.value(all.as_ref()?)).collect();
+            let asked: Vec<_> = servers.iter().map(|server| asked(server, aspect)).collect();
+            let verdict = verdict(&values, &asked, |one, other| one == other);
+            let remedy = aspect.word.map(str::to_owned);
+            Condition { key: aspect.key.to_owned(), title: aspect.title.to_owned(), values, verdict, remedy }
+        })
+        .collect();
+    conditions.extend(sizes(servers, known));
+    conditions.push(age(servers, known));
+    conditions.retain(|condition| condition.values.iter().any(Option::is_some));
+    conditions
+}
+
+/// Those that differ without a purpose.
+#[must_use]
+pub fn differences(conditions: &[Condition]) -> Vec<&Condition> {
+    conditions.iter().filter(|condition| condition.verdict == Verdict::Different).collect()
+}
+
+/// What the server says, or what can be said before it has been asked.
+fn variables(server: &ServerPlan, known: &Known<'_>) -> Option<BTreeMap<String, String>> {
+    if let Some(description) = known.description {
+        let mut variables = description.variables.clone();
+        // What it has now, where that changes while it runs.
+        if let Some(capacity) = description.status_before.get("Innodb_redo_log_capacity_resized") {
+            variables.insert("innodb_redo_log_capacity".to_owned(), capacity.clone());
+        }
+        // A server that says nothing of itself has no conditions.
+        return (!variables.is_empty()).then_some(variables);
+    }
+    let build = known.build?;
+    let mut variables = defaults(build);
+    for expected in translate(build, &server.settings).ok()?.expected {
+        variables.insert(expected.variable, expected.value);
+    }
+    Some(variables)
+}
+
+/// What the study asks of a server as to one aspect.
+fn asked(server: &ServerPlan, aspect: &Aspect) -> BTreeMap<String, String> {
+    let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+    let of_aspect = server.settings.iter().filter(|(name, _)| aspect.is_set_by(&plain(name)));
+    of_aspect.map(|(name, value)| (plain(name), value.clone())).collect()
+}
+
+/// Servers of which the same is asked must be alike.
+fn verdict<A: PartialEq>(
+    values: &[Option<String>],
+    asked: &[A],
+    alike: impl Fn(&str, &str) -> bool,
+) -> Verdict {
+    let known: Vec<_> =
+        values.iter().zip(asked).filter_map(|(value, asked)| Some((value.as_deref()?, asked))).collect();
+    let differ = |same_asked: bool| {
+        known.iter().enumerate().any(|(place, (one, asked))| {
+            known[place + 1..]
+                .iter()
+                .any(|(other, other_asked)| (asked == other_asked) == same_asked && !alike(one, other))
+        })
+    };
+    if differ(true) {
+        Verdict::Different
+    } else if differ(false) {
+        Verdict::OnPurpose
+    } else {
+        Verdict::Same
+    }
+}
+
+/// The same data set must be of about the same size and form everywhere.
+fn sizes(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
+    let numbers: BTreeSet<usize> =
+        known.iter().filter_map(|known| known.sizes).flat_map(BTreeMap::keys).copied().collect();
+    let asked = vec![(); servers.len()];
+    let mut conditions = Vec::new();
+    for number in &numbers {
+        // Only where there are several does a number tell them apart.
+        let suffix = if numbers.len() > 1 { format!(" of data set {}", number + 1) } else { String::new() };
+        let values = |value: fn(&Size) -> String| -> Vec<Option<String>> {
+            known.iter().map(|known| known.sizes?.get(number).map(value)).collect()
+        };
+        let mut add = |key: &str, title: &str, values: Vec<Option<String>>, alike: fn(&str, &str) -> bool| {
+            let verdict = verdict(&values, &asked, alike);
+            let title = format!("{title}{suffix}");
+            conditions.push(Condition { key: key.to_owned(), title, values, verdict, remedy: None });
+        };
+        add("data_form", "tables", values(|size| size.form.clone()), |one, other| {
+            one.eq_ignore_ascii_case(other)
+        });
+        add("data_size", "size of rows", values(|size| aspects::shown_size(size.data_bytes)), near);
+        add(
+            "index_size",
+            "size of secondary indexes",
+            values(|size| aspects::shown_size(size.index_bytes)),
+            near,
+        );
+    }
+    conditions
+}
+
+fn near(one: &str, other: &str) -> bool {
+    let bytes = |text: &str| crate::provision::size(text).unwrap_or(0) as f64;
+    let (one, other) = (bytes(one), bytes(other));
+    one.max(other) <= SIZE_FACTOR_MAX * one.min(other)
+}
+
+/// How old the servers are. Who names the versions to be compared does so on purpose.
+fn age(servers: &[ServerPlan], known: &[Known<'_>]) -> Condition {
+    let year = |known: &Known<'_>| {
+        let (product, version) = match (known.description, known.build) {
+            (Some(description), _) => (description.product.as_str(), description.version.as_str()),
+            (None, Some(build)) => (build.product, build.version),
+            (None, None) => return None,
+        };
+        Some(year_of(product, version)?.to_string())
+    };
+    let values: Vec<_> = known.iter().map(year).collect();
+    let named = |server: &ServerPlan| {
+        matches!(&server.source, ServerSource::Product { version: Some(_), .. } | ServerSource::Path(_))
+    };
+    // Each that is named stands for itself.
+    let asked: Vec<_> =
+        servers.iter().enumerate().map(|(place, server)| named(server).then_some(place)).collect();
+    let near = |one: &str, other: &str| {
+        let year = |text: &str| text.parse::<u32>().unwrap_or(0);
+        year(one).abs_diff(year(other)) <= YEARS_APART_MAX
+    };
+    let verdict = verdict(&values, &asked, near);
+    Condition {
+        key: "version_age".to_owned(),
+        title: "year of the series".to_owned(),
+        values,
+        verdict,
+        remedy: None,
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Defaults {
+    default: Vec<Default>,
+    series: Vec<Series>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Default {
+    product: Option<String>,
+    from: Option<String>,
+    below: Option<String>,
+    variables: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Series {
+    product: String,
+    years: BTreeMap<String, u32>,
+}
+
+fn table() -> &'static Defaults {
+    static TABLE: OnceLock<Defaults> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        toml::from_str(include_str!("defaults.toml")).expect("the table is part of the program and tested")
+    })
+}
+
+/// Variables that bear on fairness, as `build` has them when nobody asks for anything.
+fn defaults(build: Build<'_>) -> BTreeMap<String, String> {
+    let fits =
+        |one: &&Default| build.is_between(one.product.as_deref(), one.from.as_deref(), one.below.as_deref());
+    let fitting = table().default.iter().filter(fits);
+    fitting.flat_map(|one| one.variables.clone()).collect()
+}
+
+/// The year in which the series of a version was first fit for production: that of the newest known one that is not newer.
+fn year_of(product: &str, version: &str) -> Option<u32> {
+    let years = &table().series.iter().find(|series| series.product == product)?.years;
+    let build = Build { product, version };
+    let fitting = years.iter().filter(|(series, _)| build.is_between(None, Some(series), None));
+    fitting.map(|(_, year)| *year).max()
+}
+
+#[cfg(test)]
+mod tests;

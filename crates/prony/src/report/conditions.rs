@@ -1,0 +1,78 @@
+//! What each server really ran with, as far as it decides what a comparison is worth: a table of conditions by server, and a sentence
+//! about those that differ although the study does not ask for it.
+
+use super::{
+    document::{Condition, Document, Finding},
+    table::{Cell, Table},
+    words::Words,
+};
+use crate::{
+    fairness::{self, Known, Verdict},
+    plan::Fairness,
+    store::RunRecord,
+};
+
+/// The conditions of every server of a run.
+pub(super) fn conditions(record: &RunRecord, words: Words) -> Vec<Condition> {
+    let known: Vec<_> = (0..record.plan.servers.len())
+        .map(|number| {
+            let server = record.servers.get(&number);
+            Known {
+                description: server.map(|server| &server.description),
+                sizes: server.map(|server| &server.data_sizes),
+                build: None,
+            }
+        })
+        .collect();
+    let looked_for = record.plan.fairness != Fairness::Off;
+    let condition = |one: fairness::Condition| {
+        let title = words.get("condition", &one.key);
+        Condition {
+            title: if title.is_empty() { one.title } else { title.to_owned() },
+            key: one.key,
+            values: one.values,
+            verdict: match one.verdict {
+                Verdict::Same => "same",
+                Verdict::OnPurpose => "on_purpose",
+                Verdict::Different if looked_for => "different",
+                Verdict::Different => "on_purpose",
+            }
+            .to_owned(),
+            remedy: one.remedy,
+        }
+    };
+    fairness::conditions(&record.plan.servers, &known).into_iter().map(condition).collect()
+}
+
+/// What is to be said where servers differ in what the study does not vary.
+pub(super) fn finding(conditions: &[Condition], words: Words) -> Option<Finding> {
+    let different: Vec<_> =
+        conditions.iter().filter(|one| one.verdict == "different").map(|one| one.title.as_str()).collect();
+    if different.is_empty() {
+        return None;
+    }
+    let text =
+        words.fill("sentence", "unfair", &[("conditions", &different.join(words.get("condition", "comma")))]);
+    Some(Finding { kind: "unfair".to_owned(), about: String::new(), text })
+}
+
+/// A row for each condition, a column for each server; `None` where no server said anything.
+pub(super) fn table(document: &Document, words: Words) -> Option<Table> {
+    if document.conditions.is_empty() {
+        return None;
+    }
+    let mut heads = vec![words.get("head", "condition").to_owned()];
+    heads.extend(document.servers.iter().map(|server| server.name.clone()));
+    let several = document.servers.len() > 1;
+    heads.extend(several.then(|| words.get("head", "compared").to_owned()));
+    let row = |one: &Condition| {
+        let mut row = vec![Cell::name(&one.title)];
+        row.extend(
+            one.values.iter().map(|value| value.as_ref().map_or_else(Cell::empty, |value| Cell::name(value))),
+        );
+        row.extend(several.then(|| Cell::name(words.get("condition", &one.verdict))));
+        row
+    };
+    let rows = document.conditions.iter().map(row).collect();
+    Some(Table { title: words.get("text", "conditions").to_owned(), heads, rows })
+}
