@@ -180,7 +180,7 @@ fn server_differences(was: &ServerDescription, is: &ServerDescription) -> Vec<St
     for variable in names {
         let (was, is) = (was.variables.get(variable), is.variables.get(variable));
         let is_of_this_start = NOT_OF_THE_SERVER.contains(&variable.as_str())
-            || ["gtid", "uuid"].iter().any(|part| variable.contains(part))
+            || ["gtid", "uid"].iter().any(|part| variable.contains(part))
             // directories and sockets of this start
             || [was, is].into_iter().flatten().any(|value| value.contains('/'));
         if was != is && !is_of_this_start {

@@ -19,8 +19,8 @@ mod work;
 
 pub use check::{Checksum, checksum};
 pub use error::Error;
-pub use warm::warm;
 pub use size::{Size, size};
+pub use warm::warm;
 
 use crate::plan::DataPlan;
 use load::spec::Target;

@@ -187,7 +187,7 @@ fn results(tool: Tool, name: &str, entries: Vec<Entry>) -> Results {
 
 /// A plan without anything in it. Made from a study, so that whatever a plan has has its default.
 fn empty_plan(tool: Tool, name: &str) -> Plan {
-    const STUDY: &str = "title = \"\"\n[server.unknown]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_point_select\"\n";
+    const STUDY: &str = "title = \"Results\"\n[server.unknown]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_point_select\"\nconnections = 1\n";
     let study = study::parse(name, name, STUDY, &Adjustments::default());
     let study = study.unwrap_or_else(|mistakes| unreachable!("a constant study: {mistakes}"));
     let mut plan = Plan::from_study(&study);

@@ -92,6 +92,7 @@ pub(super) fn kept_for(
     places: &Places,
     work: &mut Work<'_>,
 ) -> Result<Option<Found>, Error> {
-    let key = Key::of(wish.software, wish.settings, data)?;
+    let told = super::launch::translated(wish.software, wish.settings)?;
+    let key = Key::of(wish.software, &told.options, data)?;
     kept::find(places, &key, work)
 }

@@ -86,7 +86,7 @@ fn words(language: Language) -> &'static Words {
 #[must_use]
 pub fn terminal(history: &History, language: Language) -> String {
     let words = words(language);
-    let mut text = format!("{} {} ({} {})\n\n", words.title, history.study, history.runs.len(), words.runs);
+    let mut text = format!("{} {} · {}: {}\n\n", words.title, history.study, words.runs, history.runs.len());
     let names: Vec<String> = history.series.iter().map(|series| name(series, words)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for (series, name) in history.series.iter().zip(&names) {

@@ -5,8 +5,8 @@
 
 mod build;
 mod claims;
-mod conduct;
 mod conditions;
+mod conduct;
 mod csv;
 mod detail;
 mod document;

@@ -107,9 +107,10 @@ pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
 pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
     let mut lines: Vec<String> = document.servers.iter().map(server).collect();
     let machine = &document.machine;
+    let text = if machine.cpus == 0 { "of_unknown_machine" } else { "of_machine" };
     lines.push(words.fill(
         "text",
-        "of_machine",
+        text,
         &[
             ("cpus", &machine.cpus.to_string()),
             ("model", &machine.cpu_model),

@@ -71,7 +71,8 @@ impl Run<'_, '_> {
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
         let state = snapshot.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
-        self.servers[index] = Some(Up { group, state, description: description.clone(), sizes: BTreeMap::new() });
+        self.servers[index] =
+            Some(Up { group, state, description: description.clone(), sizes: BTreeMap::new() });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
