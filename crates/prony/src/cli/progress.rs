@@ -183,15 +183,17 @@ impl RunProgress {
 
     /// The network that was put before a server last; what they all were in the end is for the report.
     fn networks(&mut self, server: usize, surroundings: &Surroundings) {
-        let Some(LinkRecord { stated, measured_before: Some(measured), measured_after: None, .. }) =
-            surroundings.links.last()
+        let Some(LinkRecord {
+            stated, between, measured_before: Some(measured), measured_after: None, ..
+        }) = surroundings.links.last()
         else {
             return;
         };
         let ms = |time: &Duration| time.as_secs_f64() * 1e3;
         let name = self.server(server);
         self.line(&format!(
-            "{name}: network with a round trip of {} ms by a relay, measured {:.3} ms",
+            "{name}: network {}with a round trip of {} ms by a relay, measured {:.3} ms",
+            between.as_ref().map_or("", |_| "between its servers "),
             ms(stated),
             ms(measured)
         ));

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// A network as it was asked for and as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
-    /// Between what, where it is not client and server: the names of two servers.
+    /// Between which of the servers that work together, by number, `0-1`; `None`: between client and server.
     pub between: Option<String>,
     /// What was stated: round trip, added to what there is.
     pub stated: Duration,

@@ -171,6 +171,9 @@ fn write_server(text: &mut String, server: &ServerPlan, common: &BTreeSet<&Strin
     if !server.limits.is_empty() {
         writeln!(text, "      limited to {}", server.limits)?;
     }
+    if !server.latency_between.is_zero() {
+        writeln!(text, "      replicas {}", load::latency(server.latency_between))?;
+    }
     if let Some(latency) = server.latency {
         writeln!(text, "      {}", load::latency(latency))?;
     }

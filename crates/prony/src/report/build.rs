@@ -1,6 +1,7 @@
 //! Makes the [`Document`] from what the store holds and what the analysis found.
 
 use super::{
+    around,
     claims::claims,
     conditions,
     conduct::conduct,
@@ -94,7 +95,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         language: words.code().to_owned(),
         run: run(record),
         machine: machine(record),
-        servers: servers(record),
+        servers: servers(record, words),
         conditions,
         settings_that_differ: differences(record),
         claims: claims(&findings.claims, words),
@@ -165,10 +166,12 @@ fn machine(record: &RunRecord) -> Machine {
     }
 }
 
-fn servers(record: &RunRecord) -> Vec<Server> {
+fn servers(record: &RunRecord, words: Words) -> Vec<Server> {
     let server = |(number, planned): (usize, &crate::plan::ServerPlan)| {
         let known = record.servers.get(&number).cloned().unwrap_or_default();
         Server {
+            limits: around::limits(&known, words),
+            networks: around::networks(&known, words),
             name: planned.name.clone(),
             product: known.description.product,
             version: known.description.version,

@@ -136,6 +136,10 @@ pub struct Server {
     pub build: String,
     /// Where it came from, in words.
     pub origin: String,
+    /// Limits that held for it, with what it used of them, in words.
+    pub limits: Vec<String>,
+    /// Networks before it and between it and its replicas, as stated and as measured, in words.
+    pub networks: Vec<String>,
     /// Settings that the study asked for.
     pub settings: BTreeMap<String, String>,
     /// How long loading the data took, s, all data sets together.

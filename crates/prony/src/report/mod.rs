@@ -3,6 +3,7 @@
 //! Everything is first put into one value, the [`Document`]; a format only writes it out. Knows the store's records and
 //! the analysis; starts nothing and prints nothing.
 
+mod around;
 mod build;
 mod claims;
 mod conditions;

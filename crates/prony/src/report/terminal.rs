@@ -141,6 +141,7 @@ fn server(server: &Server) -> String {
     let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut parts = vec![if what.is_empty() { "?".to_owned() } else { what }];
     parts.extend(server.settings.iter().map(|(key, value)| format!("{key}={value}")));
+    parts.extend(server.limits.iter().chain(&server.networks).cloned());
     format!("{}: {}", server.name, parts.join(", "))
 }
 

@@ -28,8 +28,8 @@ pub(super) struct Links {
 struct Held {
     /// Index in [`crate::plan::Plan::servers`].
     server: usize,
-    /// The server as it is reached without it.
-    direct: Target,
+    /// The server as it is reached without it; `None`: not yet known.
+    direct: Option<Target>,
     processors: Vec<u32>,
     link: Link,
     record: LinkRecord,
@@ -64,7 +64,8 @@ impl Links {
         }
         let found = self.all.iter().find(|held| {
             held.server == way.server
-                && held.direct.address == direct.address
+                && held.record.between.is_none()
+                && held.direct.as_ref().is_some_and(|known| known.address == direct.address)
                 && held.link.round_trip() == way.latency
                 && held.processors == way.processors
         });
@@ -76,18 +77,37 @@ impl Links {
         let target = through(&direct, &link);
         let measured = round_trip(&direct, &target)
             .map_err(|source| failed(io::Error::other(format!("measuring it: {source}"))))?;
-        let record = LinkRecord {
-            between: None,
-            stated: way.latency,
-            means: Means::Relay,
-            measured_before: Some(measured),
-            measured_after: None,
-            late: None,
-            busy_max: 0.0,
-        };
+        let record = LinkRecord { measured_before: Some(measured), ..record(way.latency, None) };
         let processors = way.processors.to_vec();
-        self.all.push(Held { server: way.server, direct, processors, link, record });
+        self.all.push(Held { server: way.server, direct: Some(direct), processors, link, record });
         Ok((target, true))
+    }
+
+    /// Puts a network between server `from` and server `to` of those that work together, and says where `from` finds `to`.
+    pub(super) fn between(
+        &mut self,
+        server: usize,
+        (from, to): (usize, usize),
+        address: &Address,
+        latency: Duration,
+    ) -> io::Result<Address> {
+        let Address::Tcp { host, port } = address else { return Ok(address.clone()) };
+        if latency.is_zero() {
+            return Ok(address.clone());
+        }
+        let link = Link::start(&self.launcher, host, *port, latency, &[])?;
+        let record = record(latency, Some(format!("{to}-{from}")));
+        let address = address_of(&link);
+        self.all.push(Held { server, direct: None, processors: Vec::new(), link, record });
+        Ok(address)
+    }
+
+    /// Measures the networks between servers that work together; `primary` is where they lead.
+    pub(super) fn measure_between(&mut self, server: usize, primary: &Target) {
+        for held in self.all.iter_mut().filter(|held| held.server == server && held.direct.is_none()) {
+            held.record.measured_before = round_trip(primary, &through(primary, &held.link)).ok();
+            held.direct = Some(primary.clone());
+        }
     }
 
     /// Forgets what networks did before a trial.
@@ -122,7 +142,9 @@ impl Links {
     pub(super) fn end(&mut self, server: usize) -> Vec<LinkRecord> {
         for held in self.all.iter_mut().filter(|held| held.server == server) {
             // a server that died cannot be asked
-            held.record.measured_after = round_trip(&held.direct, &through(&held.direct, &held.link)).ok();
+            let measured =
+                held.direct.as_ref().map(|direct| round_trip(direct, &through(direct, &held.link)));
+            held.record.measured_after = measured.and_then(Result::ok);
         }
         let records = self.records(server);
         self.all.retain(|held| held.server != server);
@@ -142,18 +164,42 @@ impl Run<'_, '_> {
             let (target, is_new) = self.links.reach(way, direct, &|| plan.name.clone())?;
             targets.push(target);
             if is_new {
-                let surroundings = Surroundings { links: self.links.records(server), usage: None };
-                self.tell(&Event::Surroundings { server, surroundings: Box::new(surroundings) })?;
+                self.tell_links(server)?;
             }
         }
         Ok(targets)
     }
+
+    /// Tells which networks there are around a server, if there are any.
+    pub(super) fn tell_links(&mut self, server: usize) -> Result<(), Error> {
+        let surroundings = Surroundings { links: self.links.records(server), usage: None };
+        if surroundings.links.is_empty() {
+            return Ok(());
+        }
+        self.tell(&Event::Surroundings { server, surroundings: Box::new(surroundings) })
+    }
+}
+
+/// What is known of a network that is about to be made.
+fn record(stated: Duration, between: Option<String>) -> LinkRecord {
+    LinkRecord {
+        between,
+        stated,
+        means: Means::Relay,
+        measured_before: None,
+        measured_after: None,
+        late: None,
+        busy_max: 0.0,
+    }
+}
+
+fn address_of(link: &Link) -> Address {
+    Address::Tcp { host: link.address().ip().to_string(), port: link.address().port() }
 }
 
 /// The same server through a network.
 fn through(direct: &Target, link: &Link) -> Target {
-    let address = Address::Tcp { host: link.address().ip().to_string(), port: link.address().port() };
-    Target { address, ..direct.clone() }
+    Target { address: address_of(link), ..direct.clone() }
 }
 
 fn doubt(figures: &Figures, round_trip: Duration) -> Option<Doubt> {

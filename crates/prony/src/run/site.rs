@@ -6,7 +6,7 @@ use crate::{
     network::Surroundings,
     provision::{self, Group, ServerDescription, Wants},
 };
-use load::client;
+use load::{client, spec::Address};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -46,6 +46,9 @@ impl Run<'_, '_> {
         let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
         let kept = self.may_reuse(index, first).then(|| &plan.data_sets[first]);
         let mut told = Ok(());
+        let (links, latency) = (&mut self.links, server_plan.latency_between);
+        let mut between =
+            |from: usize, to: usize, address: &Address| links.between(index, (from, to), address, latency);
         let mut tell = |step: &str| {
             let event = Event::ServerStarting { server: index, step: step.to_owned() };
             if told.is_ok() {
@@ -58,8 +61,7 @@ impl Run<'_, '_> {
                 up.map(|(server, snapshot)| (Group::from(server), snapshot))
             }
             None => {
-                let up =
-                    self.provisioner.bring_up_group(server_plan, bytes, &mut provision::directly, &mut tell);
+                let up = self.provisioner.bring_up_group(server_plan, bytes, &mut between, &mut tell);
                 up.map(|group| (group, None))
             }
         };
@@ -70,10 +72,12 @@ impl Run<'_, '_> {
         let control = |source| Error::Control { name: name(), source };
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
+        self.links.measure_between(index, &target);
         let state = snapshot.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
         self.servers[index] =
             Some(Up { group, state, description: description.clone(), sizes: BTreeMap::new() });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
+        self.tell_links(index)?;
         let mut remarks = BTreeSet::new();
         for &each in treatments {
             let treatment = &plan.treatments[each];

@@ -324,6 +324,13 @@ pub(super) const TOPOLOGY: &[Key] = &[
         "After this a commit goes on without them, and replication is asynchronous until they have caught up.",
     ),
     key(
+        "latency",
+        Kind::Duration(0, LATENCY_MAX_US),
+        None,
+        r#""0.8ms""#,
+        "Round trip of a network between the primary and each replica.",
+    ),
+    key(
         "galera",
         Kind::Count(2, SERVERS_MAX),
         None,

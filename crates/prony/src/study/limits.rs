@@ -1,14 +1,14 @@
 //! What a server may use and how far away it is: `[limits]`, and what `[server.NAME]` says of both.
 
 use super::{
-    Client, Limits, Server, ServerSource, Transport, forms,
+    Client, Limits, Server, ServerSource, Topology, Transport, forms,
     keys::{LIMITS, SERVER},
     mistake::{Collector, Place},
     parts::section,
-    read::{Values, check},
+    read::{Values, check, parse_duration},
     tree::{Node, Table},
 };
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// Checks `[limits]`, and the limits of each server alone.
 pub(super) fn check_all(root: &Table, mistakes: &mut Collector) {
@@ -27,6 +27,7 @@ pub(super) fn complete(server: &mut Server, node: &Node, root: &Table, mistakes:
     // it has been checked already
     let values = check(own, SERVER, &[], &mut Collector::default());
     server.latency = values.duration_written("latency");
+    server.latency_between = between(server, own, root, mistakes);
     let own = own.get("limits");
     if matches!(server.source, ServerSource::Url(_)) {
         if let Some(node) = own {
@@ -42,6 +43,23 @@ pub(super) fn complete(server: &mut Server, node: &Node, root: &Table, mistakes:
             &check(section(Some(node), "limits", &empty, mistakes), LIMITS, &[], mistakes),
         );
     }
+}
+
+/// The latency between servers that work together; a topology has been checked already.
+fn between(server: &Server, own: &Table, root: &Table, mistakes: &mut Collector) -> Duration {
+    let said = [own.get("topology"), root.get("topology")].into_iter().flatten().find_map(|node| {
+        let node = node.table()?.get("latency")?;
+        Some((node, node.text().and_then(parse_duration)?))
+    });
+    let Some((node, latency)) = said else { return Duration::ZERO };
+    if matches!(server.topology, Topology::Galera { .. }) && !latency.is_zero() {
+        mistakes.at(
+            &node.place,
+            format!("server `{}` is a cluster whose nodes Prony cannot put apart", server.name),
+            "nodes of Galera tell each other where they are and then connect directly, past any network that Prony makes",
+        );
+    }
+    latency
 }
 
 fn lay_upon(limits: &mut Limits, values: &Values<'_>) {

@@ -225,6 +225,9 @@ pub struct Server {
     /// Whether they are set on a server that runs already, and put back afterwards.
     #[serde(default)]
     pub apply_settings: bool,
+    /// Round trip of the network between it and each of its replicas; zero: none.
+    #[serde(default)]
+    pub latency_between: Duration,
 }
 
 impl Server {
@@ -241,6 +244,7 @@ impl Server {
             limits,
             latency: None,
             apply_settings: false,
+            latency_between: Duration::ZERO,
         }
     }
 }

@@ -1,0 +1,61 @@
+//! What was around a server, in words: the limits that held for it with what it used of them, and the networks before it.
+
+use super::words::Words;
+use crate::{network::LinkRecord, provision::Confinement, store::ServerRecord};
+use std::time::Duration;
+
+/// One text for each limit that the kernel said it had.
+pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {
+    let Some(Confinement { by, limits, disk }) = &known.description.confinement else { return Vec::new() };
+    let usage = known.surroundings.usage.clone().unwrap_or_default();
+    let fill = |key: &str, places: &[(&str, &str)]| words.fill("sentence", key, places);
+    let mib = |bytes: u64| (bytes >> 20).to_string();
+    let disk = disk.as_deref().unwrap_or_default();
+    let rate = |key: &str, bytes: u64| {
+        let rate = (bytes as f64 / 1e6).to_string();
+        fill(key, &[("rate", &rate), ("disk", disk)])
+    };
+    let count = |key: &str, count: u64| fill(key, &[("rate", &count.to_string()), ("disk", disk)]);
+    let said = [
+        limits.memory_bytes.map(|bytes| {
+            let used = usage.memory_bytes_max.map_or_else(|| "?".to_owned(), mib);
+            let places = [("limit", mib(bytes)), ("used", used), ("by", by.clone())];
+            fill("limit_memory", &places.each_ref().map(|(name, value)| (*name, value.as_str())))
+        }),
+        limits.cpus.map(|cpus| {
+            let waited = format!("{:.1}", usage.cpu_waited.as_secs_f64());
+            let cpus = ((cpus * 1000.0).round() / 1000.0).to_string();
+            let waits = usage.cpu_waits.to_string();
+            fill("limit_cpus", &[("limit", &cpus), ("waits", &waits), ("waited", &waited), ("by", by)])
+        }),
+        (!limits.pin.is_empty()).then(|| {
+            let numbers = limits.pin.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            fill("limit_pin", &[("numbers", &numbers)])
+        }),
+        limits.read_bytes_per_second.map(|bytes| rate("limit_read", bytes)),
+        limits.write_bytes_per_second.map(|bytes| rate("limit_write", bytes)),
+        limits.reads_per_second.map(|reads| count("limit_reads", reads)),
+        limits.writes_per_second.map(|writes| count("limit_writes", writes)),
+    ];
+    said.into_iter().flatten().collect()
+}
+
+/// One text for each network.
+pub(super) fn networks(known: &ServerRecord, words: Words) -> Vec<String> {
+    known.surroundings.links.iter().map(|link| network(link, words)).collect()
+}
+
+fn network(link: &LinkRecord, words: Words) -> String {
+    let ms = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
+    let measured = |time: Option<Duration>| time.map_or_else(|| "?".to_owned(), ms);
+    let key = if link.between.is_some() { "network_between" } else { "network" };
+    let places = [
+        ("stated", ms(link.stated)),
+        ("before", measured(link.measured_before)),
+        ("after", measured(link.measured_after)),
+        ("between", link.between.clone().unwrap_or_default()),
+        ("late", measured(link.late)),
+        ("busy", format!("{:.0}", link.busy_max * 100.0)),
+    ];
+    words.fill("sentence", key, &places.each_ref().map(|(name, value)| (*name, value.as_str())))
+}
