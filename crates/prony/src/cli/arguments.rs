@@ -353,12 +353,12 @@ pub(super) struct ReportOptions {
     prony compare 11 12 --check\n\n\
     Exit codes:  0 compared · 1 with --check: something is worse · 2 no such run, or nothing in common")]
 pub(super) struct CompareOptions {
-    /// Number of the run that is held against (`prony list runs`)
+    /// The run that is held against: a number (`prony list runs`), `last`, a label or the name of a study
     #[arg(value_name = "BASE")]
-    pub(super) base: i64,
-    /// Number of the run that is judged
+    pub(super) base: String,
+    /// The run that is judged
     #[arg(value_name = "RUN")]
-    pub(super) run: i64,
+    pub(super) run: String,
     /// What to make
     #[arg(long, default_value = "terminal", value_parser = runs_formats())]
     pub(super) format: RunsFormat,

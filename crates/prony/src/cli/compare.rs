@@ -3,6 +3,7 @@
 use super::{
     arguments::CompareOptions,
     failure::{Failure, chain},
+    keep,
     report::{open_store, print, terminal_options, write},
 };
 use crate::{
@@ -13,8 +14,8 @@ use crate::{
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
     let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
-    let base = store.run(options.base).map_err(failed)?;
-    let run = store.run(options.run).map_err(failed)?;
+    let base = store.run(keep::run_named(&store, Some(&options.base))?).map_err(failed)?;
+    let run = store.run(keep::run_named(&store, Some(&options.run))?).map_err(failed)?;
     let look = match options.write {
         Some(_) => Options { language: options.language, ..Options::default() },
         None => terminal_options(options.language),
