@@ -237,6 +237,9 @@ pub(super) struct RunOptions {
     /// Go on with this study's last run, doing only the trials that are missing
     #[arg(long)]
     pub(super) resume: bool,
+    /// Profile each server where its throughput is highest, with perf, and draw a flame graph (`--set telemetry.profile=true`)
+    #[arg(long)]
+    pub(super) profile: bool,
     /// With --resume: go on although the study's settings, a server or the machine changed; the run keeps what was different
     #[arg(long, requires = "resume")]
     pub(super) anyway: bool,

@@ -5,7 +5,7 @@ use crate::{
     network::{LinkRecord, Surroundings},
     plan::{Plan, Trial},
     report::number,
-    run::{Because, Event, Origin, TrialOutcome},
+    run::{Because, Event, Note, Origin, TrialOutcome},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -166,6 +166,12 @@ impl RunProgress {
                     self.line(&format!("trial {repeated} ({levels}) is invalid and is repeated"));
                 }
                 self.added.push(*trial);
+            }
+            Event::Noted(Note::NotProfiled { server, reason }) => {
+                self.line(&format!("{}: no profile: {reason}", self.server(*server)));
+            }
+            Event::Noted(Note::Profiled { profile, .. }) => {
+                self.line(&format!("profiled: {} samples, drawn in the report", profile.samples()));
             }
             Event::Noted(_) => {}
             Event::TrialStarted { trial } => {

@@ -40,7 +40,8 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
 }
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
-    let plan = read(&options.study)?;
+    let mut plan = read(&options.study)?;
+    plan.telemetry.profile |= options.profile;
     if options.check && plan.claims.is_empty() {
         return Err(Failure::cannot_begin(
             "the study claims nothing that could be checked: it has no [[claim]]",

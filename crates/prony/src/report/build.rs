@@ -109,6 +109,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         points,
         resources,
         waits_that_grew,
+        profiles: resources::profiles(record),
     }
 }
 

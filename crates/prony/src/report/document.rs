@@ -3,7 +3,7 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
-use super::resources::{Grown, Resources};
+use super::resources::{Grown, Profiled, Resources};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,6 +54,8 @@ pub struct Document {
     pub resources: Vec<Resources>,
     /// Waits that grew with the load, of each ladder.
     pub waits_that_grew: Vec<Grown>,
+    /// Where servers spent their processor time, if the study asks for it.
+    pub profiles: Vec<Profiled>,
 }
 
 /// One execution of a study.

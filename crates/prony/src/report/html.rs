@@ -5,11 +5,11 @@ use super::{
     Error, conditions,
     detail::{closer, details},
     document::{Document, Group},
-    number,
-    resources::{self, cost_table, evidence},
+    flame, number,
+    resources::{self, Profiled, cost_table, evidence},
     table::{Layout, Remarks, Table, estimate, series_head, table},
     terminal::{notes, summary},
-    words::Words,
+    words::{Words, subject},
 };
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
@@ -76,6 +76,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         notes => notes(document, words),
         summary => summary(document, words),
         cost => cost_table(document, false, words),
+        flames => flames(document),
         evidence => evidence(document, words),
         resources => resources::closer(document, words),
         conditions => conditions::table(document, words),
@@ -91,6 +92,17 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
 /// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a comment.
 fn embedded(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain values become JSON").replace('<', "\\u003c")
+}
+
+/// A flame graph of each profile: what it is about, the drawing, and why there is none.
+fn flames(document: &Document) -> Vec<(String, Value, Option<String>)> {
+    let flame = |one: &Profiled| {
+        let about = subject(&one.levels);
+        let about = if about.is_empty() { one.server.clone() } else { format!("{}, {about}", one.server) };
+        let drawing = if one.failure.is_some() { String::new() } else { flame::svg(&one.stacks) };
+        (about, Value::from_safe_string(drawing), one.failure.clone())
+    };
+    document.profiles.iter().map(flame).collect()
 }
 
 /// Puts a value into the only place of a template text.

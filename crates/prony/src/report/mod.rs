@@ -11,6 +11,7 @@ mod conduct;
 mod csv;
 mod detail;
 mod document;
+mod flame;
 mod following;
 mod group;
 pub mod history;

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     analyse::{self, Axis, Limiting},
+    run::Note,
     store::RunRecord,
 };
 use schemars::JsonSchema;
@@ -87,6 +88,39 @@ pub struct Grown {
     pub at_first: f64,
     /// Of a thousand transactions at the last one.
     pub at_last: f64,
+}
+
+/// Where a server spent its processor time at its highest throughput, under a load beside the trials.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Profiled {
+    /// The server.
+    pub server: String,
+    /// Level of each factor.
+    pub levels: BTreeMap<String, String>,
+    /// Why there is no profile; null: there is one.
+    pub failure: Option<String>,
+    /// How often each stack was met, frames from the root on joined by semicolons.
+    pub stacks: BTreeMap<String, u64>,
+}
+
+/// The profiles that were noted.
+pub(super) fn profiles(record: &RunRecord) -> Vec<Profiled> {
+    let name = |server: usize| record.plan.servers[server].name.clone();
+    let profiled = |note: &Note| match note {
+        Note::Profiled { treatment, profile } => {
+            let treatment = &record.plan.treatments[*treatment];
+            let (server, levels) = (name(treatment.server), treatment.levels.clone());
+            Some(Profiled { server, levels, failure: None, stacks: profile.stacks.clone() })
+        }
+        Note::NotProfiled { server, reason } => Some(Profiled {
+            server: name(*server),
+            levels: BTreeMap::new(),
+            failure: Some(reason.clone()),
+            stacks: BTreeMap::new(),
+        }),
+        _ => None,
+    };
+    record.notes.iter().filter_map(profiled).collect()
 }
 
 /// Both parts of the document.

@@ -7,7 +7,7 @@ use crate::{
     network::Surroundings,
     plan::{Plan, Trial},
     provision::ServerDescription,
-    telemetry::Reading,
+    telemetry::{Profile, Reading},
 };
 use load::{Outcome, Sample};
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,20 @@ pub enum Note {
     },
     /// Why a treatment was not repeated more often.
     Stopped(Stop),
+    /// Where the server of a treatment spent its processor time, under a load beside the trials.
+    Profiled {
+        /// Index in [`Plan::treatments`].
+        treatment: usize,
+        /// What was met.
+        profile: Profile,
+    },
+    /// Why there is no profile of a server although one was asked for.
+    NotProfiled {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// In words, with what to do.
+        reason: String,
+    },
 }
 
 /// Why a treatment was not repeated more often.

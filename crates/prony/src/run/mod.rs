@@ -12,6 +12,7 @@ mod lag;
 mod links;
 mod nodes;
 mod pinned;
+mod profile;
 mod schedule;
 mod settle;
 mod site;
@@ -177,13 +178,18 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let (begun, before) = (Instant::now(), spent_on(plan, earlier));
         let mut schedule = Schedule::new(plan, earlier);
+        let mut knees = profile::Knees::default();
         self.bring_up_all(earlier)?;
         while let Some((trial, because)) = schedule.next(before + begun.elapsed()) {
             if let Some(because) = because {
                 self.tell(&Event::TrialAdded { trial, because })?;
             }
             let outcome = self.trial(&trial)?;
+            knees.saw(plan.treatments[trial.treatment].server, trial, &outcome);
             schedule.ended(trial, &outcome);
+        }
+        if plan.telemetry.profile {
+            self.profile(&knees)?;
         }
         for stop in schedule.stops() {
             self.tell(&Event::Noted(Note::Stopped(stop)))?;

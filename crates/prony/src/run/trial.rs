@@ -130,7 +130,7 @@ fn measured(
     }
 }
 
-fn spec(plan: &Plan, trial: &Trial, targets: Vec<Target>) -> Spec {
+pub(super) fn spec(plan: &Plan, trial: &Trial, targets: Vec<Target>) -> Spec {
     let mut targets = targets.into_iter();
     let primary = targets.next().expect("a server of the plan is one at least");
     let Treatment { streams, client, .. } = &plan.treatments[trial.treatment];

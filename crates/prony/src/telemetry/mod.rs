@@ -22,6 +22,7 @@ mod exporter;
 mod host;
 mod machine;
 mod process;
+mod profile;
 mod sampler;
 mod sql;
 mod stored;
@@ -29,6 +30,7 @@ mod stored;
 pub use beside::Beside;
 pub use cost::{Cost, mean};
 pub use machine::ControlGroup;
+pub use profile::Profile;
 pub use sampler::{Running, Sampler};
 pub use sql::ways;
 
