@@ -1,7 +1,7 @@
 //! Where a server spends its processor time at its knee: under the treatment of its highest throughput the load is offered
 //! once more, for nobody's figures, while `perf` looks on. A profile disturbs, so no measured trial has one.
 
-use super::{Error, Event, Note, Run, TrialOutcome, nodes, target_of, trial};
+use super::{Error, Event, Note, Run, TrialOutcome, nodes, trial};
 use crate::{
     plan::Trial,
     provision::{
@@ -68,18 +68,15 @@ impl Run<'_, '_> {
     fn profile_one(&mut self, server: usize, trial: &Trial) -> Result<Result<Profile, String>, Error> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
-        self.have_data(server, treatment.data)?;
+        self.prepare(trial)?;
         let stop = self.stop;
         let provisioner = self.provisioner;
+        let targets = self.reach(server, &treatment.client)?;
         let up = self.up(server);
-        let targets = up.group.servers().map(|server| target_of(server, &treatment.client)).collect();
         let nodes = nodes::nodes(&up.group, &plan.servers[server]);
         let Some(pid) = nodes[0].pid else {
             return Ok(Err("its process is not on this machine, or not known".to_owned()));
         };
-        if super::spoils(treatment) {
-            (up.data, up.spoilt) = (None, true);
-        }
         let mut spec = trial::spec(plan, trial, targets);
         (spec.warm_up, spec.interval) = (SETTLE, LOOK + Duration::from_secs(1));
         let profile = thread::scope(|scope| {
