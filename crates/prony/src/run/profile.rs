@@ -68,7 +68,7 @@ impl Run<'_, '_> {
     fn profile_one(&mut self, server: usize, trial: &Trial) -> Result<Result<Profile, String>, Error> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
-        self.prepare(trial)?;
+        self.have_data(server, treatment.data)?;
         let stop = self.stop;
         let provisioner = self.provisioner;
         let targets = self.reach(server, &treatment.client)?;
