@@ -210,7 +210,7 @@ fn elsewhere(server: &ServerPlan, url: &str) -> String {
         "no variable of it is changed".to_owned()
     };
     format!(
-        "{}: running at {url}; gets the tables of the data set in the database that is named, which is made if it is not there; they stay until `prony cleanup`. No table that Prony did not make is touched; {configured}",
+        "{}: running at {url}; gets the tables of the data set in the database that is named; they stay until `prony cleanup`. No table that Prony did not make is touched; {configured}",
         server.name
     )
 }
