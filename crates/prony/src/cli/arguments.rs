@@ -142,6 +142,8 @@ pub(super) enum ServerCommand {
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
+    /// Put back the settings of servers elsewhere that a killed run had changed (the next run does so too)
+    Restore,
     /// List the servers that `prony server start` started, and how to connect
     Status {
         /// Print JSON

@@ -8,7 +8,7 @@ use super::{
     interrupt,
     progress::RunProgress,
     report::{self, terminal_options},
-    resume,
+    resume, server,
 };
 use crate::{
     analyse,
@@ -51,6 +51,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     Foreseen::of(&plan, &provisioner)?.check()?;
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    server::restore(&provisioner)?;
     let machine = Machine::of_this_host();
     let mut earlier =
         options.resume.then(|| resume::earlier(&mut store, &plan, &machine, options.anyway)).transpose()?;
@@ -120,6 +121,9 @@ pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failu
 fn announce(plan: &Plan, id: i64, done: usize, store: &Store) {
     let cost = plan::estimate(plan);
     eprintln!("{}", plan.title);
+    for line in plan::servers_elsewhere(plan) {
+        eprintln!("{line}");
+    }
     eprintln!(
         "run {id}: {}, about {:.0} s; kept in {}",
         number::counted(missing(plan, done) as u64, "trial"),

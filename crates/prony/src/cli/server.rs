@@ -27,6 +27,10 @@ pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
         ServerCommand::Fetch { names } => fetch_all(names),
         ServerCommand::Start(options) => start(options),
         ServerCommand::Stop { names, all } => stop(names, *all),
+        ServerCommand::Restore => {
+            let any = restore(&provisioner()?)?;
+            if any { Ok(()) } else { print("no server has settings of a killed run\n") }
+        }
         ServerCommand::Status { json } => status(*json),
         ServerCommand::Data { remove, remove_all, json } => data::data(remove, *remove_all, *json),
     }
@@ -78,6 +82,30 @@ fn fetch_all(names: &[String]) -> Result<(), Failure> {
         print(&format!("{}: {product} {version} in {}\n", entry.name, place.display()))?;
     }
     Ok(())
+}
+
+/// Puts back what killed runs changed on servers elsewhere, and says so; whether there was anything.
+#[expect(clippy::print_stderr, reason = "remarks of the command")]
+pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
+    let debts = provisioner.pay_debts().map_err(|error| failure(&error))?;
+    for paid in &debts {
+        let server = &paid.server;
+        match &paid.result {
+            Ok(changes) if changes.is_empty() => {
+                eprintln!(
+                    "{server}: a run that was killed had changed settings; they have other values by now and stay"
+                );
+            }
+            Ok(changes) => {
+                eprintln!("{server}: put back what a killed run had changed: {}", changes.join(", "));
+            }
+            Err(error) => eprintln!(
+                "{server}: a killed run has changed its settings, and they cannot be put back yet: {}; `prony server restore` tries again",
+                chain(error)
+            ),
+        }
+    }
+    Ok(!debts.is_empty())
 }
 
 fn start(options: &StartOptions) -> Result<(), Failure> {

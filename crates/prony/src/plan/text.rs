@@ -147,18 +147,7 @@ fn write_server(text: &mut String, server: &ServerPlan, common: &BTreeSet<&Strin
             server.name,
             path.display()
         )?,
-        ServerSource::Url(url) => {
-            let configured = if server.apply_settings {
-                "its settings below are set while the run lasts and put back afterwards"
-            } else {
-                "nothing else of it is changed"
-            };
-            writeln!(
-                text,
-                "  {}: running at {url}; gets the tables of the data set, which stay until `prony cleanup`, in the database that is named, which is made if it is not there. No table that Prony did not make is touched; {configured}",
-                server.name
-            )?;
-        }
+        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(server, url))?,
     }
     if let Some(words) = topology_words(server.topology) {
         writeln!(text, "      {words}")?;
@@ -204,6 +193,29 @@ fn topology_words(topology: Topology) -> Option<String> {
             Some(format!("with {replicas} on this machine, {how}"))
         }
     }
+}
+
+/// What will be done to each server that Prony does not start, in words.
+#[must_use]
+pub fn servers_elsewhere(plan: &Plan) -> Vec<String> {
+    let of_server = |server: &ServerPlan| match &server.source {
+        ServerSource::Url(url) => Some(elsewhere(server, url)),
+        _ => None,
+    };
+    plan.servers.iter().filter_map(of_server).collect()
+}
+
+fn elsewhere(server: &ServerPlan, url: &str) -> String {
+    let configured = if server.apply_settings && !server.settings.is_empty() {
+        let names: Vec<_> = server.settings.keys().map(String::as_str).collect();
+        format!("{} are set while the run lasts and put back afterwards", names.join(", "))
+    } else {
+        "no variable of it is changed".to_owned()
+    };
+    format!(
+        "{}: running at {url}; gets the tables of the data set in the database that is named; they stay until `prony cleanup`. No table that Prony did not make is touched; {configured}",
+        server.name
+    )
 }
 
 /// Names of the settings that every one of several servers gets with the same value.

@@ -1,11 +1,11 @@
-//! A server that runs already: it is never started, stopped or reconfigured.
+//! A server that runs already: it is never started or stopped, and reconfigured only where the study says so.
 
-use super::{Error, describe::pairs, target};
+use super::{Applied, Error, Places, describe::pairs, target};
 use load::{
     client::{self, Connection},
     spec::{Address, Target},
 };
-use std::{fs, net::IpAddr, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, net::IpAddr, path::Path, time::Duration};
 
 /// How long a server may take to take a login.
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
@@ -17,6 +17,8 @@ const PROGRAM_WORDS: usize = 4;
 pub struct Running {
     target: Target,
     pid: Option<u32>,
+    /// Settings that are put back when it is given up.
+    applied: Option<Applied>,
 }
 
 impl Running {
@@ -27,7 +29,22 @@ impl Running {
     pub fn attach(target: Target) -> Result<Self, Error> {
         let mut connection = log_in(&target)?;
         let pid = process_of(&mut connection, &target);
-        Ok(Self { target, pid })
+        Ok(Self { target, pid, applied: None })
+    }
+
+    /// Sets what the study asks for, until it is given up.
+    pub(super) fn apply(
+        &mut self,
+        settings: &BTreeMap<String, String>,
+        places: &Places,
+    ) -> Result<(), Error> {
+        self.applied = Some(Applied::apply(&self.target, settings, places)?);
+        Ok(())
+    }
+
+    /// Puts back what was there before.
+    pub(super) fn restore(&mut self) -> Result<(), Error> {
+        self.applied.as_mut().map_or(Ok(()), Applied::restore)
     }
 
     /// How to log in.

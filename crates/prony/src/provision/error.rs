@@ -130,6 +130,12 @@ pub enum Error {
         after.as_secs()
     )]
     NotCaughtUp { state: String, after: Duration },
+    #[error("{server}: another Prony has settings of its own in force there: wait until it is done")]
+    Owed { server: String },
+    #[error(
+        "{server}: SET GLOBAL {variable}: {source}; a variable that cannot be changed while the server runs has no place in the settings of a server that Prony did not start"
+    )]
+    SetGlobal { server: String, variable: String, source: Box<load::client::Error> },
     #[error("{file}, line {line}: {reason}", file = file.display())]
     OptionFile { file: PathBuf, line: usize, reason: String },
 }

@@ -9,6 +9,7 @@ mod administration;
 mod attach;
 pub mod catalogue;
 mod confines;
+mod debts;
 mod describe;
 mod error;
 pub mod fetch;
@@ -42,6 +43,7 @@ mod work;
 
 pub use attach::{Running, log_in, process_of};
 pub use confines::{Confinement, Usage};
+pub use debts::{Applied, Paid};
 pub use describe::{describe, pairs, status};
 pub use error::Error;
 pub use installed::installed;

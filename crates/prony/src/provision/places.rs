@@ -70,6 +70,12 @@ impl Places {
         self.state.join("servers")
     }
 
+    /// What is owed to servers that run elsewhere, a file each.
+    #[must_use]
+    pub fn owed(&self) -> PathBuf {
+        self.state.join("owed")
+    }
+
     /// The file with the user's own entries of the catalogue.
     #[must_use]
     pub fn own_servers(&self) -> PathBuf {

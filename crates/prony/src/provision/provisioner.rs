@@ -1,10 +1,10 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Part, Places, Running, ServerDescription, Snapshot, Software, Standing, StandingWish,
+    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing, StandingWish,
     Usage, Wish, Work,
     catalogue::{self, Entry},
-    describe, fetch, installed, kept, remains, state, target,
+    debts, describe, fetch, installed, kept, remains, state, target,
 };
 use crate::plan::{DataPlan, ServerPlan, ServerSource};
 use load::{
@@ -65,6 +65,14 @@ impl Provisioner {
         remains::sweep(&self.places.instances())
     }
 
+    /// Puts back the settings of servers elsewhere that killed runs had changed. Call it before the first server is brought up.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Record`].
+    pub fn pay_debts(&self) -> Result<Vec<Paid>, Error> {
+        debts::pay_all(&self.places)
+    }
+
     /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` is told each step in words
     /// (`fetching mariadb-10.11 (12 MB)`), once a second at most while one lasts. Blocks, up to minutes where it must be fetched.
     ///
@@ -78,10 +86,15 @@ impl Provisioner {
     ) -> Result<Server, Error> {
         if let ServerSource::Url(url) = &plan.source {
             let target = target::resolve(Some(url), None)?;
-            if !plan.settings.is_empty() {
+            if !plan.settings.is_empty() && !plan.apply_settings {
                 return Err(Error::SettingsElsewhere { server: target::shown(&target) });
             }
-            return Ok(Server::Running(Running::attach(target)?));
+            let mut running = Running::attach(target)?;
+            if !plan.settings.is_empty() {
+                progress("writing down its settings, and setting those of the study");
+                running.apply(&plan.settings, &self.places)?;
+            }
+            return Ok(Server::Running(running));
         }
         self.bring_up_node(plan, &Part::default(), data_bytes, progress)
     }
@@ -429,7 +442,7 @@ impl Server {
     pub fn stop(self) -> Result<(), Error> {
         match self {
             Self::Own(instance) => instance.stop(),
-            Self::Running(_) => Ok(()),
+            Self::Running(mut running) => running.restore(),
         }
     }
 }
