@@ -17,7 +17,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     hash::{DefaultHasher, Hash, Hasher},
-    io::{Seek, Write},
+    io::{ErrorKind, Seek, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{Child, ExitStatus},
@@ -88,7 +88,13 @@ pub(super) fn fill(
         fs::rename(&unfinished, &template).map_err(Error::file("move into place", &template))?;
         prune(&templates)?;
     }
-    copy_directory(&template.join("data"), data)
+    copy_directory(&template.join("data"), data)?;
+    // MySQL writes its server's identity when it makes the tables, and a replica of the same identity does not replicate
+    let identity = data.join("auto.cnf");
+    match fs::remove_file(&identity) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file("remove", &identity)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Removes the oldest templates beyond [`TEMPLATES_MAX`]. One that is in use is locked and stays.

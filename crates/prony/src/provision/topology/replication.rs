@@ -151,7 +151,12 @@ pub(super) fn wait_until_equal(
         wait_until(deadline, stop, &mut || {
             let said = rows(&mut connection, target, &words.wait_for(&place))?;
             match said.first().and_then(|row| row.first()).and_then(Option::as_deref) {
-                Some("-1") => Ok(Some(format!("replica {number} does not have all of it yet"))),
+                Some("-1") => {
+                    // a connection that is being made anew passes; what does not is the reason in the end
+                    let failure = State::of(&mut connection, target, words)?.failure();
+                    let reason = failure.map_or_else(String::new, |reason| format!(" ({reason})"));
+                    Ok(Some(format!("replica {number} does not have all of it yet{reason}")))
+                }
                 Some(_) => Ok(None),
                 None => match State::of(&mut connection, target, words)?.failure() {
                     Some(reason) => Err(Error::ReplicationStopped { replica: number, reason }),
