@@ -318,7 +318,8 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
         assert_eq!((scaling.points.len(), scaling.left_out.len()), if is_pool { (5, 1) } else { (6, 0) });
         let peak = scaling.peak.expect("it falls");
         let (low, high) = peak.interval().expect("known");
-        assert!(low < 98.99 && 98.99 < high && high / low < 1.5, "{peak:?}");
+        // one interval in twenty misses the truth: the simulations of `stats` count how many do
+        assert!((peak.value - 98.99).abs() < 5.0 && high / low < 1.5, "{peak:?}");
         assert!((50..76).contains(&scaling.enough), "{}", scaling.enough);
         assert!(scaling.points.iter().all(|point| point.residual.abs() < 0.05), "{:?}", scaling.points);
     }
