@@ -31,7 +31,7 @@ fn prony(home: &Path, arguments: &[&str]) -> Output {
 }
 
 fn study(home: &Path, more: &str) {
-    fs::write(home.join("study.toml"), format!("{STUDY}{more}")).unwrap();
+    fs::write(home.join("study.toml"), format!("{STUDY}{more}")).expect("the study is written");
 }
 
 fn json(output: &Output) -> Value {

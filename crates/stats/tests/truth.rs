@@ -2,6 +2,8 @@
 //! different no more often than stated, intervals hold the truth as often as stated, and a difference of twice the one that is
 //! stated as detectable is found. The rates are printed (`--nocapture`); docs/statistics.md has those of the long tests.
 
+#![expect(clippy::print_stdout, reason = "the rates, for who looks at the test's output")]
+
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{Rng, SeedableRng},
@@ -81,7 +83,7 @@ impl Random {
 fn run(noise: Noise, repeats: usize, ratio: f64, random: &mut Random) -> Vec<Vec<[f64; 2]>> {
     let mut drift = 0.0;
     let once = [random.normal(), random.normal()].map(|start| 0.01 * start);
-    let mut rungs = vec![Vec::with_capacity(repeats); RUNGS];
+    let mut rungs = vec![Vec::new(); RUNGS];
     for block in 0..repeats {
         let starts = [random.normal(), random.normal()].map(|start| 0.02 * start);
         for (number, rung) in rungs.iter_mut().enumerate() {

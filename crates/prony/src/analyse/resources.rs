@@ -326,16 +326,20 @@ pub fn grown(record: &RunRecord, axis: &Axis, resources: &[Resources]) -> Vec<Gr
     let Some(factor) = axis.factors.first().filter(|_| axis.kind != AxisKind::Names) else {
         return Vec::new();
     };
-    let mut ladders: Vec<(BTreeMap<String, String>, Vec<(f64, &Resources)>)> = Vec::new();
+    // in the plan's order
+    let (mut names, mut ladders) = (Vec::new(), Vec::<Vec<(f64, &Resources)>>::new());
     for one in resources {
         let mut levels = record.plan.treatments[one.treatment].levels.clone();
         let Some(rung) = levels.remove(factor).and_then(|level| level.parse::<f64>().ok()) else { continue };
-        match ladders.iter_mut().find(|(known, _)| *known == levels) {
-            Some((_, rungs)) => rungs.push((rung, one)),
-            None => ladders.push((levels, vec![(rung, one)])),
+        match names.iter().position(|known| *known == levels) {
+            Some(place) => ladders[place].push((rung, one)),
+            None => {
+                names.push(levels);
+                ladders.push(vec![(rung, one)]);
+            }
         }
     }
-    ladders.iter_mut().flat_map(|(_, rungs)| along(rungs)).collect()
+    ladders.iter_mut().flat_map(|rungs| along(rungs)).collect()
 }
 
 fn along(rungs: &mut [(f64, &Resources)]) -> Vec<Grown> {

@@ -1,8 +1,8 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing, StandingWish,
-    Usage, Wish, Work,
+    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
+    StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
     debts, describe, fetch, installed, kept, remains, state, target,
 };
@@ -94,7 +94,7 @@ impl Provisioner {
                 progress("writing down its settings, and setting those of the study");
                 running.apply(&plan.settings, &self.places)?;
             }
-            return Ok(Server::Running(running));
+            return Ok(Server::Running(Box::new(running)));
         }
         self.bring_up_node(plan, &Part::default(), data_bytes, progress)
     }
@@ -342,7 +342,7 @@ pub enum Server {
     /// Started by Prony; stopped and removed when dropped.
     Own(Box<Instance>),
     /// Was there before and stays.
-    Running(Running),
+    Running(Box<Running>),
 }
 
 impl Server {

@@ -211,7 +211,8 @@ pub(super) fn cost_table(document: &Document, on_terminal: bool, words: Words) -
     if all.is_empty() || (on_terminal && all.len() > ROWS_ON_TERMINAL) {
         return None;
     }
-    let columns: [(&str, fn(&Resources) -> Option<f64>); 6] = [
+    type Figure = fn(&Resources) -> Option<f64>;
+    let columns: [(&str, Figure); 6] = [
         ("server_cpu_us", |one| one.cost.server_cpu_us),
         ("client_cpu_us", |one| one.cost.client_cpu_us),
         ("switches", |one| one.cost.context_switches),

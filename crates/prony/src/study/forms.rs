@@ -222,7 +222,7 @@ fn quantity(text: &str, step: u32) -> Option<u64> {
     let unit = text[at..].trim().to_ascii_uppercase();
     let power = ["", "K", "M", "G", "T"].iter().position(|letter| *letter == unit.trim_end_matches('B'))?;
     let bytes = number * f64::from(step).powi(i32::try_from(power).ok()?);
-    (bytes >= 1.0 && bytes < 1e18).then_some(bytes as u64)
+    (1.0..1e18).contains(&bytes).then_some(bytes as u64)
 }
 
 /// Reads `pin`: numbers of processors in their order, each once.

@@ -80,15 +80,9 @@ pub fn reference() -> String {
     write_keys(&mut text, SERVER, &["product"]);
     heading(&mut text, "settings");
     text.push_str("[settings]\n# innodb_buffer_pool_size = \"1G\"\n\n");
-    heading(&mut text, "topology");
-    text.push_str("[topology]\n");
-    write_keys(&mut text, TOPOLOGY, &[]);
-    heading(&mut text, "limits");
-    text.push_str("[limits]\n");
-    write_keys(&mut text, LIMITS, &[]);
-    heading(&mut text, "data");
-    text.push_str("[data]\n");
-    write_keys(&mut text, DATA, &[]);
+    section(&mut text, "topology", TOPOLOGY);
+    section(&mut text, "limits", LIMITS);
+    section(&mut text, "data", DATA);
     heading(&mut text, "stream");
     text.push_str("[[stream]]\n");
     write_keys(&mut text, STREAM, &["workload", "connections"]);
@@ -104,7 +98,21 @@ pub fn reference() -> String {
          #   { sql = \"SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE\", keep = [\"stock\"] },\n\
          #   \"UPDATE sbtest{table} SET k = {stock + 1}, pad = {price} WHERE id = {id}\",\n#   \"COMMIT\",\n# ]\n\n",
     );
-    heading(&mut text, "vary");
+    write_design(&mut text);
+    section(&mut text, "client", CLIENT);
+    section(&mut text, "measure", MEASURE);
+    section(&mut text, "telemetry", TELEMETRY);
+    heading(&mut text, "scale");
+    text.push_str(
+        "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { interval = \"3s\", repeats = 2 \
+         }\n",
+    );
+    text
+}
+
+/// What varies, what of it is left out, and what is claimed of the outcome.
+fn write_design(text: &mut String) {
+    heading(text, "vary");
     text.push_str(
         "# Several servers are compared without a word here. The names of levels are those of the keys' values.\n\
          [vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \"stream.workload\" = [\"oltp_read_only\", \
@@ -113,21 +121,21 @@ pub fn reference() -> String {
          # \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \"0.8ms\"]\n\
          # limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \"1ms\"]\n\n",
     );
-    heading(&mut text, "factor");
+    heading(text, "factor");
     text.push_str(
         "# [factor.size]\n# small = { data.rows = 1_000, stream.connections = 8 }\n# large = { data.rows = 1_000_000, \
          stream.connections = 64 }\n\n",
     );
-    heading(&mut text, "nested");
+    heading(text, "nested");
     text.push_str(
         "# [[nested]]\n# under = { server = \"a\" }\n# vary = { settings.thread_pool_size = [2, 4] }\n\n",
     );
-    heading(&mut text, "exclude");
+    heading(text, "exclude");
     text.push_str(
         "# A level, a list of levels, or for numbers \">= 64\", \"highest\", \"lowest\"; all that are named must hold.\n\
          # [[exclude]]\n# connections = \">= 512\"\n# workload = [\"oltp_read_only\"]\n\n",
     );
-    heading(&mut text, "claim");
+    heading(text, "claim");
     text.push_str("# [[claim]]\n");
     for key in CLAIM {
         text.push_str(&format!(
@@ -138,21 +146,13 @@ pub fn reference() -> String {
         ));
     }
     text.push('\n');
-    heading(&mut text, "client");
-    text.push_str("[client]\n");
-    write_keys(&mut text, CLIENT, &[]);
-    heading(&mut text, "measure");
-    text.push_str("[measure]\n");
-    write_keys(&mut text, MEASURE, &[]);
-    heading(&mut text, "telemetry");
-    text.push_str("[telemetry]\n");
-    write_keys(&mut text, TELEMETRY, &[]);
-    heading(&mut text, "scale");
-    text.push_str(
-        "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { interval = \"3s\", repeats = 2 \
-         }\n",
-    );
-    text
+}
+
+/// A section of which every key can be written as it stands.
+fn section(text: &mut String, name: &str, keys: &[Key]) {
+    heading(text, name);
+    text.push_str(&format!("[{name}]\n"));
+    write_keys(text, keys, &[]);
 }
 
 fn heading(text: &mut String, section: &str) {

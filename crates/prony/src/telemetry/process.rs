@@ -150,12 +150,14 @@ pub(super) fn own_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// What a thread had when it was looked at: its number, voluntary switches, the others.
+type OfThread = (u32, f64, f64);
+
 /// Context switches, which the kernel counts for each thread alone.
 #[derive(Debug)]
 struct Switches {
     sparing: Sparing,
-    /// When the threads were looked at, and what each of them had then: its number, voluntary ones, the others.
-    last: Option<(Instant, Vec<(u32, f64, f64)>)>,
+    last: Option<(Instant, Vec<OfThread>)>,
 }
 
 impl Default for Switches {

@@ -79,10 +79,9 @@ fn without_comments(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("/*") {
         plain.push_str(before);
         // What a server executes all the same begins with an exclamation mark.
-        rest = if after.starts_with('!') {
-            &after[1..]
-        } else {
-            after.split_once("*/").map_or("", |(_, rest)| rest)
+        rest = match after.strip_prefix('!') {
+            Some(executed) => executed,
+            None => after.split_once("*/").map_or("", |(_, rest)| rest),
         };
     }
     plain.push_str(rest);
