@@ -1,8 +1,8 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing, StandingWish,
-    Usage, Wish, Work,
+    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
+    StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
     debts, describe, fetch, installed, kept, remains, state, target,
 };
