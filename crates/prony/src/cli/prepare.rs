@@ -90,6 +90,16 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
     if !cleaned.foreign.is_empty() {
         println!("{shown}: left alone, because Prony did not make them: {}", cleaned.foreign.join(", "));
     }
+    if options.tables.is_some() {
+        return Ok(());
+    }
+    match dataset::drop_database(&target).map_err(|error| failure(&error))? {
+        dataset::Database::Foreign => {}
+        dataset::Database::Dropped => println!("{shown}: dropped the database, which Prony had made"),
+        dataset::Database::InUse(others) => {
+            println!("{shown}: the database stays, though Prony made it: it holds {}", others.join(", "));
+        }
+    }
     Ok(())
 }
 

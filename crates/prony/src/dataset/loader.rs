@@ -334,7 +334,11 @@ pub(super) fn tables(session: &mut Session) -> Result<Vec<(String, String)>, Err
 }
 
 /// Comments of the plan's tables that are there. A foreign one is an error.
-fn survey(session: &mut Session, target: &Target, plan: &DataPlan) -> Result<Vec<Option<String>>, Error> {
+pub(super) fn survey(
+    session: &mut Session,
+    target: &Target,
+    plan: &DataPlan,
+) -> Result<Vec<Option<String>>, Error> {
     let mut found = vec![None; plan.tables as usize];
     for (table, comment) in tables(session)? {
         let Some(place) = table::number(&table).and_then(|number| found.get_mut(number as usize - 1)) else {

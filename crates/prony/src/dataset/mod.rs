@@ -7,6 +7,7 @@
 //! It works through [`load::client`] only, and does not know which study or command asked.
 
 mod check;
+mod database;
 mod error;
 mod insert;
 mod loader;
@@ -18,6 +19,7 @@ mod warm;
 mod work;
 
 pub use check::{Checksum, checksum};
+pub use database::Database;
 pub use error::Error;
 pub use size::{Size, size};
 pub use warm::warm;
@@ -120,6 +122,25 @@ pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
         }
     }
     Ok(cleaned)
+}
+
+/// Drops the target's database if Prony made it and, but for its mark, nothing is in it: to be called after [`cleanup`].
+///
+/// # Errors
+/// No connection, no privilege, or another Prony at work.
+pub fn drop_database(target: &Target) -> Result<Database, Error> {
+    let Some(mut session) = Session::open_existing(target)? else { return Ok(Database::Foreign) };
+    session.lock()?;
+    database::drop_if_own(&mut session)
+}
+
+/// Sees, without changing anything, whether the plan's tables can be made: none is there already that Prony did not make.
+///
+/// # Errors
+/// [`Error::Foreign`]; no connection.
+pub fn refuse_foreign(target: &Target, plan: &DataPlan) -> Result<(), Error> {
+    let Some(mut session) = Session::open_existing(target)? else { return Ok(()) };
+    loader::survey(&mut session, target, plan).map(drop)
 }
 
 /// About how much disk a data set takes, bytes: what InnoDB was seen to need (225 for a row, 16 for its entry in the

@@ -1,6 +1,6 @@
 //! A connection that says, when something fails, on which server, in which statement and about which table.
 
-use super::Error;
+use super::{Error, database};
 use load::{
     client::{self, Answer, Connection},
     spec::Target,
@@ -15,6 +15,8 @@ use std::{
 const CONNECT: Duration = Duration::from_secs(10);
 /// Server's error: there is no such schema.
 const UNKNOWN_DATABASE: u16 = 1049;
+/// Server's error: there is a schema of that name.
+const DATABASE_EXISTS: u16 = 1007;
 
 /// Most connections that load one data set: each holds a lock of its own, and more would not load faster.
 pub(super) const LOADERS_MAX: u32 = 64;
@@ -33,28 +35,58 @@ pub(super) struct Session {
 impl Session {
     /// Connects; makes the schema if it is not there and the account may.
     pub(super) fn open(target: &Target) -> Result<Self, Error> {
-        let database = target.database.as_deref().ok_or(Error::NoDatabase)?;
+        let mut session = Self::connect(target)?;
+        if session.enter()? {
+            return Ok(session);
+        }
+        let database = session.database.clone();
+        match session.run("CREATE DATABASE", &database, &format!("CREATE DATABASE {}", session.quoted())) {
+            Ok(_) => {
+                session.enter()?;
+                database::mark(&mut session)?;
+            }
+            // Somebody else was faster: it is theirs.
+            Err(Error::Statement { source, .. }) if source.code() == Some(DATABASE_EXISTS) => {
+                session.enter()?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(session)
+    }
+
+    /// Connects to a schema that is there; `None`: it is not.
+    pub(super) fn open_existing(target: &Target) -> Result<Option<Self>, Error> {
+        let mut session = Self::connect(target)?;
+        Ok(session.enter()?.then_some(session))
+    }
+
+    fn connect(target: &Target) -> Result<Self, Error> {
+        let database = target.database.clone().ok_or(Error::NoDatabase)?;
         let server = target.address.to_string();
         let anywhere = Target { database: None, ..target.clone() };
         let connection = Connection::open(&anywhere, CONNECT)
             .map_err(|source| Error::Connect { server: server.clone(), source: Box::new(source) })?;
-        let mut session = Self { server, database: database.to_owned(), connection };
-        let quoted = format!("`{}`", database.replace('`', "``"));
-        let enter = format!("USE {quoted}");
-        match session.run("USE", database, &enter) {
-            Err(Error::Statement { source, .. }) if source.code() == Some(UNKNOWN_DATABASE) => {
-                session.run(
-                    "CREATE DATABASE",
-                    database,
-                    &format!("CREATE DATABASE IF NOT EXISTS {quoted}"),
-                )?;
-                session.run("USE", database, &enter)?;
-            }
-            other => {
-                other?;
-            }
+        Ok(Self { server, database, connection })
+    }
+
+    /// Whether the schema is there.
+    fn enter(&mut self) -> Result<bool, Error> {
+        let database = self.database.clone();
+        match self.run("USE", &database, &format!("USE {}", self.quoted())) {
+            Ok(_) => Ok(true),
+            Err(Error::Statement { source, .. }) if source.code() == Some(UNKNOWN_DATABASE) => Ok(false),
+            Err(error) => Err(error),
         }
-        Ok(session)
+    }
+
+    fn quoted(&self) -> String {
+        format!("`{}`", self.database.replace('`', "``"))
+    }
+
+    /// Removes the schema with everything in it.
+    pub(super) fn drop_database(&mut self) -> Result<(), Error> {
+        let database = self.database.clone();
+        self.run("DROP DATABASE", &database, &format!("DROP DATABASE {}", self.quoted())).map(drop)
     }
 
     /// Keeps other Pronys out of the schema as long as the session lives.

@@ -207,6 +207,7 @@ impl Run<'_, '_> {
         }
         let treatments: BTreeSet<usize> = todo.iter().map(|trial| trial.treatment).collect();
         self.check_space()?;
+        self.refuse_foreign_tables(&treatments)?;
         for index in 0..plan.servers.len() {
             let of_server: Vec<_> =
                 treatments.iter().copied().filter(|&each| plan.treatments[each].server == index).collect();

@@ -4,6 +4,7 @@ use super::{Error, Event, Origin, Run, event::DataProgress, state::State, target
 use crate::{
     dataset,
     network::Surroundings,
+    plan::ServerSource,
     provision::{self, Group, ServerDescription, Wants},
 };
 use load::{client, spec::Address};
@@ -35,6 +36,21 @@ pub(super) struct Up {
 }
 
 impl Run<'_, '_> {
+    /// Before anything is changed anywhere: on servers that run already no table may stand where one of the data is to be made.
+    pub(super) fn refuse_foreign_tables(&self, treatments: &BTreeSet<usize>) -> Result<(), Error> {
+        for &each in treatments {
+            let treatment = &self.plan.treatments[each];
+            let server = &self.plan.servers[treatment.server];
+            let ServerSource::Url(url) = &server.source else { continue };
+            let name = || server.name.clone();
+            let target = provision::target::resolve(Some(url), None)
+                .map_err(|source| Error::Provision { name: name(), source })?;
+            dataset::refuse_foreign(&target, &self.plan.data_sets[treatment.data])
+                .map_err(|source| Error::Data { name: name(), source })?;
+        }
+        Ok(())
+    }
+
     /// Starts one server, checks that it can bear what is planned, and loads its data.
     pub(super) fn bring_up(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
         self.heed_stop()?;

@@ -1,0 +1,285 @@
+//! Servers that Prony did not start: what it sets there it puts back, even after a crash, and what it did not make it leaves alone.
+
+mod support {
+    #[expect(dead_code, reason = "nobody here looks for processes")]
+    pub(crate) mod server;
+}
+
+use load::{
+    client::Connection,
+    spec::{Address, Target},
+};
+use prony::provision::{Server, pairs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use support::server::mariadb;
+
+/// Nothing here takes nearly as long, on any machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the server has before: none of it is a default, or what the study asks for.
+const BEFORE: [(&str, &str); 3] =
+    [("max_connections", "177"), ("innodb_flush_log_at_trx_commit", "0"), ("sync_binlog", "3")];
+
+/// A server that somebody else has started, and a home for Prony.
+struct Elsewhere {
+    home: tempfile::TempDir,
+    _state: tempfile::TempDir,
+    server: Server,
+}
+
+impl Elsewhere {
+    fn new() -> Self {
+        let (state, server) = mariadb(&BEFORE);
+        Self { home: tempfile::tempdir().expect("a directory"), _state: state, server }
+    }
+
+    fn url(&self, database: &str) -> String {
+        let Address::Tcp { host, port } = &self.server.target().address else { panic!("TCP") };
+        format!("mysql://{}@{host}:{port}/{database}", self.server.target().user)
+    }
+
+    fn query(&self, sql: &str) -> Vec<Vec<Option<String>>> {
+        let target = Target { database: None, ..self.server.target().clone() };
+        let mut connection = Connection::open(&target, PATIENCE).expect("a login");
+        connection.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).rows().to_vec()
+    }
+
+    fn value(&self, sql: &str) -> String {
+        self.query(sql)[0][0].clone().expect("a value")
+    }
+
+    fn variables(&self) -> BTreeMap<String, String> {
+        let mut connection = Connection::open(self.server.target(), PATIENCE).expect("a login");
+        pairs(&mut connection, "SHOW GLOBAL VARIABLES").expect("variables")
+    }
+
+    /// Writes a study on the database `database`, with these lines for its server.
+    fn study(&self, database: &str, interval: &str, lines: &str) {
+        let text = format!(
+            r#"
+title = "Elsewhere"
+[server.there]
+url = "{}"
+{lines}
+[data]
+rows = 200
+[[stream]]
+workload = "oltp_point_select"
+connections = 2
+[measure]
+warm_up = "50ms"
+interval = "{interval}"
+repeats = 1
+"#,
+            self.url(database)
+        );
+        fs::write(self.home.path().join("study.toml"), text).expect("a study");
+    }
+
+    fn prony(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(arguments).current_dir(self.home.path()).env_remove("PRONY_URL").stdin(Stdio::null());
+        for name in ["CACHE", "STATE", "CONFIG", "DATA"] {
+            command.env(format!("XDG_{name}_HOME"), self.home.path().join(name));
+        }
+        command.env_remove("PRONY_STORE").env("PRONY_PASSWORD", self.server.target().password.reveal());
+        command
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        self.prony(arguments).output().expect("prony starts")
+    }
+
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        said
+    }
+
+    fn run(&self) -> String {
+        self.done(&["run", "study.toml", "--report", "report.html"])
+    }
+
+    fn owed(&self) -> Vec<PathBuf> {
+        let entries = self.home.path().join("STATE/prony/owed").read_dir();
+        entries.map_or_else(|_| Vec::new(), |entries| entries.flatten().map(|entry| entry.path()).collect())
+    }
+
+    fn assert_as_before(&self) {
+        let now = self.variables();
+        for (name, value) in BEFORE {
+            assert_eq!(now[name], value, "{name}");
+        }
+        assert_eq!(self.owed(), Vec::<PathBuf>::new());
+    }
+
+    /// Kills a run that has its settings in force.
+    fn kill_in_the_middle(&self) {
+        self.study(self.database(), "60s", SETTINGS);
+        let mut child = self
+            .prony(&["run", "study.toml", "--report", "report.html"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("prony starts");
+        let begun = Instant::now();
+        while self.value("SELECT COUNT(*) >= 4 FROM information_schema.PROCESSLIST") != "1"
+            || self.value("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit") != "2"
+        {
+            assert!(begun.elapsed() < PATIENCE && child.try_wait().expect("a child").is_none(), "no load");
+            thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().expect("a child");
+        child.wait().expect("a child");
+        let left = self.variables();
+        assert_eq!((left["max_connections"].as_str(), left["sync_binlog"].as_str()), ("222", "3"));
+        assert_eq!(self.owed().len(), 1, "it is written down");
+    }
+
+    fn database(&self) -> &str {
+        self.server.target().database.as_deref().expect("a database")
+    }
+}
+
+/// A word, and a name of the server's own.
+const SETTINGS: &str = "apply_settings = true\nsettings = { flush_at_commit = 2, max_connections = 222 }";
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn exists(path: &Path) -> bool {
+    path.try_exists().expect("a path")
+}
+
+#[test]
+fn what_a_study_sets_is_in_force_while_it_runs_and_put_back_at_its_end() {
+    let there = Elsewhere::new();
+    there.study(there.database(), "200ms", SETTINGS);
+    let plan = there.done(&["plan", "study.toml"]);
+    assert!(plan.contains("flush_at_commit, max_connections are set while the run lasts"), "{plan}");
+    there.assert_as_before();
+    there.run();
+    there.assert_as_before();
+    let shown = there.done(&["report", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let shown = report.to_string();
+    assert!(shown.contains(r#""max_connections":"222""#), "the report has what it ran with");
+}
+
+#[test]
+fn what_a_killed_run_owes_is_paid_by_the_next_one_or_on_request() {
+    let there = Elsewhere::new();
+    there.kill_in_the_middle();
+    there.study(there.database(), "200ms", "");
+    let said = there.run();
+    assert!(
+        said.contains("put back what a killed run had changed") && said.contains("max_connections = 177"),
+        "{said}"
+    );
+    there.assert_as_before();
+
+    there.kill_in_the_middle();
+    // Somebody has set it meanwhile: that is not Prony's to put back.
+    there.query("SET GLOBAL max_connections = 333");
+    let said = there.done(&["server", "restore"]);
+    assert!(
+        said.contains("innodb_flush_log_at_trx_commit = 0") && !said.contains("max_connections"),
+        "{said}"
+    );
+    assert_eq!(there.variables()["max_connections"], "333");
+    there.query("SET GLOBAL max_connections = 177");
+    there.assert_as_before();
+    let again = there.done(&["server", "restore"]);
+    assert!(again.contains("no server has settings of a killed run"), "{again}");
+}
+
+#[test]
+fn no_variable_is_changed_unless_the_study_says_so() {
+    let there = Elsewhere::new();
+    there.study(there.database(), "200ms", "settings = { max_connections = 222 }");
+    let refused = there.output(&["run", "study.toml"]);
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("takes no settings") && message.contains("apply_settings = true"), "{message}");
+
+    let before = there.variables();
+    there.study(there.database(), "200ms", "");
+    // What is for all servers is for those that Prony starts.
+    let study = there.home.path().join("study.toml");
+    let common = fs::read_to_string(&study).expect("the study") + "[settings]\nmax_connections = 222\n";
+    fs::write(&study, common).expect("a study");
+    there.run();
+    let now = there.variables();
+    let changed: Vec<_> = before.iter().filter(|(name, value)| now.get(*name) != Some(value)).collect();
+    assert!(changed.is_empty(), "{changed:?}");
+    assert!(!exists(&there.home.path().join("STATE/prony/owed")));
+}
+
+#[test]
+fn a_table_that_prony_did_not_make_is_refused_before_anything_is_changed() {
+    let there = Elsewhere::new();
+    there.query("CREATE DATABASE theirs");
+    there.query("CREATE TABLE theirs.sbtest1 (a INT PRIMARY KEY) COMMENT = 'of the shop'");
+    there.query("INSERT INTO theirs.sbtest1 VALUES (7)");
+    there.study("theirs", "200ms", SETTINGS);
+    let refused = there.output(&["run", "study.toml"]);
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("`sbtest1` in `theirs` was not made by Prony"), "{message}");
+    assert!(!exists(&there.home.path().join("STATE/prony/owed")), "no setting was touched");
+    there.assert_as_before();
+    let url = there.url("theirs");
+    let said = there.done(&["cleanup", "--url", &url]);
+    assert!(said.contains("left alone, because Prony did not make them: sbtest1"), "{said}");
+    assert_eq!(there.value("SELECT a FROM theirs.sbtest1"), "7");
+}
+
+#[test]
+fn only_a_database_that_prony_made_and_nobody_else_uses_is_dropped() {
+    let there = Elsewhere::new();
+    let databases = |like: &str| there.query(&format!("SHOW DATABASES LIKE '{like}'")).len();
+    let prepare = |url: &str| {
+        there.done(&["prepare", "oltp_read_only", "--rows", "100", "--tables", "2", "--url", url])
+    };
+    let cleanup = |url: &str| there.done(&["cleanup", "--url", url]);
+
+    let made = there.url("made");
+    prepare(&made);
+    let some = there.done(&["cleanup", "--tables", "1", "--url", &made]);
+    assert!(some.contains("dropped sbtest1\n") && databases("made") == 1, "{some}");
+    for (add, remove) in [
+        ("CREATE TABLE made.bills (a INT)", "DROP TABLE made.bills"),
+        ("CREATE VIEW made.bills AS SELECT 1", "DROP VIEW made.bills"),
+        ("CREATE PROCEDURE made.bills() SELECT 1", "DROP PROCEDURE made.bills"),
+        ("CREATE EVENT made.bills ON SCHEDULE EVERY 1 YEAR DO SELECT 1", "DROP EVENT made.bills"),
+    ] {
+        there.query(add);
+        let said = cleanup(&made);
+        assert!(said.contains("stays, though Prony made it: it holds bills"), "{add}: {said}");
+        assert_eq!(databases("made"), 1, "{add}");
+        there.query(remove);
+    }
+    let said = cleanup(&made);
+    assert!(said.contains("dropped the database, which Prony had made") && databases("made") == 0, "{said}");
+
+    there.query("CREATE DATABASE theirs");
+    prepare(&there.url("theirs"));
+    cleanup(&there.url("theirs"));
+    assert_eq!((databases("theirs"), there.query("SHOW TABLES FROM theirs").len()), (1, 0));
+    // Made by Prony once, and then by somebody else.
+    prepare(&made);
+    there.query("DROP DATABASE made");
+    there.query("CREATE DATABASE made");
+    prepare(&made);
+    let said = cleanup(&made);
+    assert!(!said.contains("the database") && databases("made") == 1, "{said}");
+}
