@@ -410,12 +410,15 @@ fn the_load_engine_runs_in_every_connection_mode(server: &Server) {
     if let Some(path) = socket(server) {
         modes.push(("socket", server.with(|target| target.address = Address::Unix(path.into()))));
     }
+    let mut seed = 5;
     for (mode, target) in modes {
         for protocol in [Protocol::Prepared, Protocol::Text] {
+            // another each time: what the last one wrote would be written again, which changes nothing
+            seed += 1;
             let stream = Stream { protocol, ..Stream::new("main", engine_workload(), 4) };
             let interval = Duration::from_millis(250);
             let spec = load::Spec {
-                seed: 5,
+                seed,
                 workers: Some(2),
                 ..load::Spec::new(target.clone(), vec![stream], Duration::ZERO, interval)
             };

@@ -78,8 +78,23 @@ fn offered(spec: &Spec) -> Vec<Vec<u64>> {
     offered
 }
 
-/// A server that answers at once stalls for a second while 1000 requests come in each second.
+/// A server that answers at once stalls for a second while 1000 requests come in each second. A machine that was so busy
+/// that many more than those were late is asked again: that adds late replies, but takes none away.
 fn stalled(connections: u32) -> Outcome {
+    const ATTEMPTS: u32 = 4;
+    for attempt in 1.. {
+        let outcome = stalled_once(connections);
+        let response = outcome.streams[0].transactions.response();
+        let is_disturbed = at_least(response, ms(100)) > 1200;
+        if !is_disturbed || attempt == ATTEMPTS {
+            assert_late(response);
+            return outcome;
+        }
+    }
+    unreachable!("the last attempt is judged")
+}
+
+fn stalled_once(connections: u32) -> Outcome {
     let server = plain_server();
     let arrival = open(Rate::Constant(1000.0), Gaps::Constant);
     let mut spec = spec(server.address(), stream("main", connections, arrival), Duration::from_secs(4));
@@ -92,7 +107,10 @@ fn stalled(connections: u32) -> Outcome {
     let books = schedule(stream);
     assert!(books.offered.abs_diff(4000) <= 1, "{books:?}");
     assert!(stream.errors.is_empty() && stream.outages.is_empty(), "{:?}", stream.errors);
-    let response = stream.transactions.response();
+    outcome
+}
+
+fn assert_late(response: &Histogram) {
     // A request that came `u` after the stall began waited for the rest of it: uniform from 0 to 1 s.
     // A busy machine makes some others wait for some milliseconds, which is why only longer times have an upper bound.
     for (limit, extra) in [(5, 3000), (100, 300), (300, 250), (500, 250), (900, 250)] {
@@ -106,7 +124,6 @@ fn stalled(connections: u32) -> Outcome {
     let p90_ms = response.quantile_ns(0.90) as f64 / 1e6;
     assert!((590.0..850.0).contains(&p90_ms), "{p90_ms}");
     assert!(response.quantile_ns(0.5) < 100_000_000, "half of them never saw the stall");
-    outcome
 }
 
 #[test]

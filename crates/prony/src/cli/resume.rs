@@ -16,20 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const MEMORY_WITHIN: f64 = 0.01;
 /// Differences that a message shows; the run keeps all.
 const SHOWN_MAX: usize = 12;
-/// Variables that are others at every start, or say nothing of how a server works.
-const NOT_OF_THE_SERVER: &[&str] = &[
-    "hostname",
-    "identity",
-    "insert_id",
-    "last_insert_id",
-    "port",
-    "pseudo_thread_id",
-    "rand_seed1",
-    "rand_seed2",
-    "report_port",
-    "server_id",
-    "timestamp",
-];
 
 /// A run that is gone on with.
 pub(super) struct Earlier {
@@ -179,7 +165,7 @@ fn server_differences(was: &ServerDescription, is: &ServerDescription) -> Vec<St
     let names: BTreeSet<&String> = was.variables.keys().chain(is.variables.keys()).collect();
     for variable in names {
         let (was, is) = (was.variables.get(variable), is.variables.get(variable));
-        let is_of_this_start = NOT_OF_THE_SERVER.contains(&variable.as_str())
+        let is_of_this_start = !crate::provision::is_setting(variable)
             || ["gtid", "uid"].iter().any(|part| variable.contains(part))
             // directories and sockets of this start
             || [was, is].into_iter().flatten().any(|value| value.contains('/'));
@@ -261,7 +247,12 @@ mod tests {
                 .collect(),
             ..ServerDescription::default()
         };
-        let was = server(&[("port", "3307"), ("socket", "/tmp/a"), ("thread_pool_size", "2")]);
+        let was = server(&[
+            ("port", "3307"),
+            ("extra_port", "4307"),
+            ("socket", "/tmp/a"),
+            ("thread_pool_size", "2"),
+        ]);
         let same = server(&[("port", "3308"), ("socket", "/tmp/b"), ("thread_pool_size", "2")]);
         assert!(server_differences(&was, &same).is_empty());
         let other = server(&[("thread_pool_size", "4")]);

@@ -4,6 +4,68 @@ use super::ServerDescription;
 use load::client::{Connection, Error};
 use std::collections::BTreeMap;
 
+/// Variables that name a process, its place or a moment, not how a server works.
+const NOT_SETTINGS: &[&str] = &[
+    "admin_address",
+    "admin_port",
+    "aria_log_dir_path",
+    "auto_generate_certs",
+    "basedir",
+    "character_sets_dir",
+    "datadir",
+    "extra_port",
+    "general_log_file",
+    "gtid_binlog_pos",
+    "gtid_current_pos",
+    "gtid_executed",
+    "gtid_purged",
+    "hostname",
+    "identity",
+    "innodb_buffer_pool_filename",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_temp_data_file_path",
+    "innodb_tmpdir",
+    "innodb_undo_directory",
+    "insert_id",
+    "last_insert_id",
+    "lc_messages_dir",
+    "log_bin_basename",
+    "log_bin_index",
+    "log_error",
+    "mysqlx_port",
+    "mysqlx_socket",
+    "pid_file",
+    "plugin_dir",
+    "port",
+    "pseudo_thread_id",
+    "rand_seed1",
+    "rand_seed2",
+    "relay_log_basename",
+    "relay_log_index",
+    "replica_load_tmpdir",
+    "report_host",
+    "report_port",
+    "secure_file_priv",
+    "server_id",
+    "server_uid",
+    "server_uuid",
+    "slave_load_tmpdir",
+    "slow_query_log_file",
+    "socket",
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+    "timestamp",
+    "tmpdir",
+];
+
+/// Whether a variable says how a server works: others are different at every start, or on every machine.
+#[must_use]
+pub fn is_setting(variable: &str) -> bool {
+    !NOT_SETTINGS.contains(&variable)
+}
+
 /// What the server at the other end of `connection` says of itself; `name` is its name in the plan. Origin, program and
 /// process number stay empty: only who started it knows them.
 ///

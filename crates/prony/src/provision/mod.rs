@@ -44,7 +44,7 @@ mod work;
 pub use attach::{Running, log_in, process_of};
 pub use confines::{Confinement, Usage};
 pub use debts::{Applied, Paid};
-pub use describe::{describe, pairs, status};
+pub use describe::{describe, is_setting, pairs, status};
 pub use error::Error;
 pub use installed::installed;
 pub use instance::{Instance, Wish};

@@ -23,57 +23,6 @@ use crate::{
 use load::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Variables that name the process or the moment, not the configuration.
-pub(super) const NOT_SETTINGS: &[&str] = &[
-    "basedir",
-    "character_sets_dir",
-    "datadir",
-    "general_log_file",
-    "gtid_binlog_pos",
-    "gtid_current_pos",
-    "gtid_executed",
-    "gtid_purged",
-    "hostname",
-    "innodb_data_home_dir",
-    "innodb_log_group_home_dir",
-    "innodb_undo_directory",
-    "last_insert_id",
-    "log_bin_basename",
-    "log_bin_index",
-    "log_error",
-    "mysqlx_port",
-    "mysqlx_socket",
-    "pid_file",
-    "plugin_dir",
-    "port",
-    "pseudo_thread_id",
-    "rand_seed1",
-    "rand_seed2",
-    "relay_log_basename",
-    "relay_log_index",
-    "report_port",
-    "secure_file_priv",
-    "server_id",
-    "server_uid",
-    "server_uuid",
-    "slave_load_tmpdir",
-    "replica_load_tmpdir",
-    "slow_query_log_file",
-    "socket",
-    "timestamp",
-    "tmpdir",
-    "innodb_tmpdir",
-    "innodb_temp_data_file_path",
-    "innodb_buffer_pool_filename",
-    "lc_messages_dir",
-    "report_host",
-    "aria_log_dir_path",
-    "ssl_ca",
-    "ssl_cert",
-    "ssl_key",
-    "auto_generate_certs",
-];
-
 /// Shares of transactions at which the distribution is written down.
 const CURVE: &[f64] = &[
     0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985,
@@ -198,7 +147,7 @@ fn differences(record: &RunRecord) -> Vec<Difference> {
     let value = |name: &String| -> Vec<Option<String>> {
         known.iter().map(|variables| variables.and_then(|variables| variables.get(name)).cloned()).collect()
     };
-    let is_setting = |name: &&String| !NOT_SETTINGS.contains(&name.as_str());
+    let is_setting = |name: &&String| crate::provision::is_setting(name);
     let differs = |values: &[Option<String>]| values.iter().any(|value| *value != values[0]);
     names
         .into_iter()

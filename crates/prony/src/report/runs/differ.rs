@@ -1,7 +1,7 @@
 //! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their settings. By the
 //! stored values themselves, name by name, so that nothing that is stored goes unseen.
 
-use super::{super::build::NOT_SETTINGS, RunDifference};
+use super::RunDifference;
 use crate::store::RunRecord;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
             let named = [("product", &known.product), ("version", &known.version), ("build", &known.build)];
             facts.extend(named.map(|(name, value)| (name.to_owned(), value.clone())));
             facts.insert("origin".to_owned(), known.origin.clone());
-            let settings = known.variables.iter().filter(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()));
+            let settings = known.variables.iter().filter(|(name, _)| crate::provision::is_setting(name));
             facts.extend(settings.map(|(name, value)| (name.clone(), value.clone())));
         }
         facts
