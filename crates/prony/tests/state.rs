@@ -27,7 +27,7 @@ use std::{
 use support::server::processes_of;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
-const WAIT: Duration = Duration::from_secs(20);
+const WAIT: Duration = Duration::from_secs(120);
 
 /// Directories of a test's own, but for the programs, which are fetched once.
 fn places(home: &Path) -> Places {
@@ -80,16 +80,16 @@ fn spoil(server: &Server) {
     run_sql(server, "DROP TABLE sbtest2");
 }
 
-fn brought_back(product: &str, version: &str, engine: &str) {
+fn brought_back(product: &str, version: &str, engine: &str, times: u32) {
     let home = tempfile::tempdir().unwrap();
-    let (provisioner, plan) = (provisioner(home.path()), data(2, 5_000, engine));
+    let (provisioner, plan) = (provisioner(home.path()), data(2, 2_000, engine));
     let mut up = provisioner.bring_up(&server(product, version), 0, &mut |_| ()).unwrap();
     let target = up.target().clone();
     load(&target, &plan);
     let loaded = checksum(&target, &plan);
     let mut snapshot = provisioner.snapshot(&mut up, None, true, &mut |_| ()).unwrap().expect("one");
     assert!(!snapshot.is_kept());
-    for _ in 0..2 {
+    for _ in 0..times {
         spoil(&up);
         let pid = up.pid();
         provisioner.put_back(&mut up, &mut snapshot, &mut |_| ()).unwrap();
@@ -109,7 +109,7 @@ fn brought_back(product: &str, version: &str, engine: &str) {
 
 #[test]
 fn a_trial_that_follows_one_that_wrote_finds_the_data_as_they_were_loaded() {
-    brought_back("mariadb", "10.11", "InnoDB");
+    brought_back("mariadb", "10.11", "InnoDB", 1);
 }
 
 fn parse(text: &str) -> Plan {
@@ -152,7 +152,7 @@ fn carried_out(home: &Path, plan: &Plan) -> (Vec<(String, Began)>, Vec<String>) 
 #[test]
 fn a_run_puts_data_back_after_each_trial_that_wrote_and_only_then() {
     let home = tempfile::tempdir().unwrap();
-    let (began, remarks) = carried_out(home.path(), &parse(&text(2_000, "fresh = \"snapshot\"")));
+    let (began, remarks) = carried_out(home.path(), &parse(&text(1_000, "fresh = \"snapshot\"")));
     assert_eq!((began.len(), remarks.len()), (4, 0), "{remarks:?}");
     for (place, (_, how)) in began.iter().enumerate() {
         let follows_a_write = place > 0 && began[place - 1].0 == "oltp_delete";
@@ -167,15 +167,21 @@ fn a_run_puts_data_back_after_each_trial_that_wrote_and_only_then() {
 }
 
 #[test]
-fn a_study_says_whether_data_are_put_back_loaded_anew_or_left() {
+fn a_study_can_have_data_loaded_anew() {
     let home = tempfile::tempdir().unwrap();
     let (reloaded, _) = carried_out(
         home.path(),
-        &parse(&text(2_000, "fresh = \"reload\"\nwarm = \"none\"\nsettle = \"0s\"")),
+        &parse(&text(1_000, "fresh = \"reload\"\nwarm = \"none\"\nsettle = \"0s\"")),
     );
     assert!(reloaded.iter().all(|(_, how)| how.data == Origin::Loaded && !how.restarted), "{reloaded:#?}");
     assert!(reloaded.iter().all(|(_, how)| how.warmed.is_none() && how.settled.is_none()), "{reloaded:#?}");
-    let (left, _) = carried_out(home.path(), &parse(&text(2_000, "fresh = \"never\"")));
+}
+
+#[test]
+#[ignore = "long: restarts a server before each trial"]
+fn a_study_can_have_data_put_back_before_every_trial_or_left() {
+    let home = tempfile::tempdir().unwrap();
+    let (left, _) = carried_out(home.path(), &parse(&text(1_000, "fresh = \"never\"")));
     assert_eq!(left.iter().filter(|(_, how)| how.put_back.is_some()).count(), 0, "{left:#?}");
     assert_eq!(left.last().unwrap().1.data, Origin::Left, "{left:#?}");
     let (always, _) = carried_out(home.path(), &parse(&text(2_000, "fresh = \"always\"\nwarm = \"pages\"")));
@@ -209,11 +215,19 @@ fn write_study(home: &Path, measure: &str) {
     fs::write(home.join("tested.toml"), text(2_000, measure)).unwrap();
 }
 
+/// A study of one trial, which only reads.
+fn write_short_study(home: &Path, measure: &str) {
+    let text = text(2_000, measure)
+        .replace("[\"oltp_delete\", \"oltp_point_select\"]", "[\"oltp_point_select\"]")
+        .replace("repeats = 2", "repeats = 1");
+    fs::write(home.join("tested.toml"), text).unwrap();
+}
+
 #[test]
 fn two_runs_at_once_and_one_after_them_use_what_one_of_them_loaded() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    write_study(home, "reuse = \"always\"");
+    write_short_study(home, "reuse = \"always\"");
     let start = |store: &str| -> Child {
         let mut command = prony(home, &["run", "tested.toml"]);
         command.env("PRONY_STORE", home.join(store));
@@ -235,10 +249,11 @@ fn two_runs_at_once_and_one_after_them_use_what_one_of_them_loaded() {
 }
 
 #[test]
+#[ignore = "long: starts a server several times"]
 fn a_run_that_is_killed_while_files_are_copied_leaves_nothing_and_the_next_one_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    write_study(home, "reuse = \"always\"");
+    write_short_study(home, "reuse = \"always\"");
     let (data, instances) = (places(home).data(), places(home).instances());
     let has = |directory: &Path, wanted: &dyn Fn(&str) -> bool| {
         let mut entries = directory.read_dir().into_iter().flatten().flatten();
@@ -306,6 +321,17 @@ fn a_disk_that_is_too_small_for_snapshots_is_told_before_anything_starts_with_a_
         assert!(said.contains(words), "{said}");
     }
     assert!(!said.contains("starting"), "{said}");
+}
+
+#[test]
+#[ignore = "long: a whole run"]
+fn a_disk_that_is_too_small_for_snapshots_has_room_for_a_run_without_them() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let Some(_disk) = Disk::mounted(home.join("state"), "550m") else {
+        eprintln!("not tested: a small disk, which only root can mount");
+        return;
+    };
     write_study(home, "fresh = \"reload\"");
     finished(&prony(home, &["run", "tested.toml"]).output().unwrap());
 }
@@ -317,7 +343,7 @@ fn every_generation_of_servers_is_brought_back() {
         [("mysql", "5.5"), ("mysql", "5.7"), ("mysql", "8.0"), ("mariadb", "10.1"), ("mariadb", "11.8")]
     {
         for engine in ["InnoDB", "MyISAM"] {
-            brought_back(product, version, engine);
+            brought_back(product, version, engine, 2);
         }
         for measure in ["fresh = \"snapshot\"", "fresh = \"always\"\nwarm = \"pages\""] {
             let home = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, which trials were repeated or
-//! left out and why, why repeating ended. Nothing vanishes in silence.
+//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, in which state trials
+//! began, which were repeated or left out and why, why repeating ended. Nothing vanishes in silence.
 
-use super::{number, words::Words};
+use super::{began::began, number, words::Words};
 use crate::{
     analyse::Findings,
     run::{Note, Stop, Why},
@@ -18,6 +18,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
             sentences.push(words.fill("conduct", "machine", &places));
         }
     }
+    sentences.extend(began(&record.began, words));
     for trial in record.trials.iter().filter(|trial| trial.trial.again_of.is_some()) {
         let first = trial.trial.again_of.unwrap_or_default() + 1;
         let places = [("first", &*first.to_string()), ("again", &*(trial.trial.number + 1).to_string())];

@@ -4,6 +4,7 @@
 //! the analysis; starts nothing and prints nothing.
 
 mod around;
+mod began;
 mod build;
 mod claims;
 mod conditions;

@@ -134,6 +134,15 @@ pub enum What {
         /// it never was.
         left_out_s: u32,
     },
+    /// The server had not done what trials before left it to do.
+    NotSettled {
+        /// How long it was waited for.
+        seconds: u64,
+        /// Pages that were still to be written.
+        dirty_pages: u64,
+        /// Transactions whose old versions of rows were still to be purged.
+        transactions: u64,
+    },
     /// The longest warm-up was over before it was steady.
     NotWarm {
         /// How long that was, s.
@@ -258,6 +267,7 @@ impl Doubt {
             What::LimitMissed => "limit_missed",
             What::Drift { .. } => "drift",
             What::NotWarm { .. } => "not_warm",
+            What::NotSettled { .. } => "not_settled",
             What::WorkerBusy { .. } => "worker_busy",
             What::Queueing { .. } => "queueing",
             What::SendDelay { .. } => "send_delay",
@@ -310,6 +320,11 @@ impl fmt::Display for What {
             Self::NotWarm { seconds } => write!(
                 f,
                 "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max longer"
+            ),
+            Self::NotSettled { seconds, dirty_pages, transactions } => write!(
+                f,
+                "the server had not settled when the trial began: after {seconds} s there were still {dirty_pages} dirty pages and \
+                 {transactions} transactions to purge, which the trial pays for; raise settle in [measure]"
             ),
             _ => self.of_replies(f),
         }

@@ -223,7 +223,7 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         self.start(treatment.server, plan.start_of(trial.block))?;
-        self.prepare(trial)?;
+        let unsettled = self.prepare(trial)?.doubt();
         let stop = self.stop;
         let targets = self.reach(treatment.server, &treatment.client)?;
         let up = self.up(treatment.server);
@@ -234,7 +234,10 @@ impl Run<'_, '_> {
         links.begin();
         let mut look = || {
             let died = servers[treatment.server].as_mut().and_then(|up| up.group.check().err());
-            (links.doubts(), died.map(|error| error.to_string()))
+            (
+                links.doubts().into_iter().chain(unsettled.clone()).collect(),
+                died.map(|error| error.to_string()),
+            )
         };
         trial::carry_out(plan, trial, Scene { targets, nodes: &nodes, follower }, &mut look, stop, reader)
     }

@@ -5,7 +5,7 @@
 //! elsewhere is neither restarted nor configured.
 
 use super::{
-    Error, Event, Run,
+    Doubt, Error, Event, Level, Run, What,
     settle::{self, Settled},
     site::{CONTROL_WAIT, Up},
 };
@@ -44,6 +44,16 @@ pub struct Began {
     pub settled: Option<Settled>,
     /// How long filling the buffer pool took, where that was done for this trial.
     pub warmed: Option<Duration>,
+}
+
+impl Began {
+    /// What speaks against a trial that began so.
+    pub(super) fn doubt(&self) -> Option<Doubt> {
+        let Settled { took, dirty_pages, history: transactions, .. } =
+            self.settled.filter(|settled| settled.limit_reached)?;
+        let what = What::NotSettled { seconds: took.as_secs(), dirty_pages, transactions };
+        Some(Doubt::new(Level::Suspicious, what))
+    }
 }
 
 /// What the data of a trial were.
@@ -105,7 +115,7 @@ impl State {
 
 impl Run<'_, '_> {
     /// Brings the server of a trial into the state in which it is to begin, and tells which that is.
-    pub(super) fn prepare(&mut self, trial: &Trial) -> Result<(), Error> {
+    pub(super) fn prepare(&mut self, trial: &Trial) -> Result<Began, Error> {
         let treatment = &self.plan.treatments[trial.treatment];
         let (server, data) = (treatment.server, treatment.data);
         let put_back = self.have_data(server, data)?;
@@ -118,7 +128,8 @@ impl Run<'_, '_> {
         if treatment.writes() && state.origin != Origin::None {
             state.origin = Origin::Left;
         }
-        self.tell(&Event::TrialPrepared { trial: trial.number, began: Box::new(began) })
+        self.tell(&Event::TrialPrepared { trial: trial.number, began: Box::new(began) })?;
+        Ok(began)
     }
 
     /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was something to do.
@@ -427,5 +438,30 @@ fn pages(connection: &mut Connection, what: &str) -> Result<bool, client::Error>
             return Ok(text.contains("completed"));
         }
         thread::sleep(POLL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_of_a_server_that_did_not_settle_is_suspicious() {
+        let settled =
+            Settled { took: Duration::from_secs(30), dirty_pages: 900, history: 5000, limit_reached: true };
+        let began = Began {
+            data: Origin::Left,
+            put_back: None,
+            restarted: false,
+            settled: Some(settled),
+            warmed: None,
+        };
+        let doubt = began.doubt().expect("it has not settled");
+        assert_eq!((doubt.level, doubt.id()), (Level::Suspicious, "not_settled"));
+        let text = doubt.to_string();
+        assert!(text.contains("900 dirty pages and 5000 transactions"), "{text}");
+        let done = Began { settled: Some(Settled { limit_reached: false, ..settled }), ..began };
+        assert_eq!(done.doubt(), None);
+        assert_eq!(Began { settled: None, ..began }.doubt(), None);
     }
 }
