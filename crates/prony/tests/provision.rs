@@ -76,7 +76,7 @@ fn a_server_runs_with_the_studys_settings_says_what_it_is_and_leaves_nothing() {
     assert_eq!(connection.query("SELECT a FROM t").unwrap().first_value(), Some("1"));
     assert!(status(&mut connection).unwrap()["Questions"].parse::<u64>().unwrap() > 0);
 
-    let wants = Wants { connections: 76, prepared_statements: 100, tcp: true, sources: 1 };
+    let wants = Wants { connections: 76, prepared_statements: 100, tcp: true, sources: 1, relayed: false };
     preflight(&mut connection, &wants).unwrap();
     let error = preflight(&mut connection, &Wants { connections: 77, ..wants }).unwrap_err();
     assert!(matches!(error, PreflightError::MaxConnections { value: 77, needed: 78, .. }), "{error}");
@@ -356,7 +356,7 @@ fn try_server(state: &Path, plan: &ServerPlan) -> Result<String, Box<dyn std::er
         description = format!("{:?}", answer.rows());
         preflight(
             &mut connection,
-            &Wants { connections: 10, prepared_statements: 10, tcp: true, sources: 1 },
+            &Wants { connections: 10, prepared_statements: 10, tcp: true, sources: 1, relayed: false },
         )?;
         let users = connection.query("SELECT COUNT(*) FROM mysql.user WHERE User=''")?;
         if users.first_value() != Some("0") || !description.contains("\"33\"") {

@@ -199,11 +199,66 @@ repeats = 1
     assert_eq!(processes_of(home.path()), [""; 0]);
 }
 
+/// Ways of waiting for a replica that is a network away, each with a client that is one away, too.
+const OVER_A_NETWORK: &str = r#"
+[server.mysql]
+product = "mysql"
+version = "8.0"
+[server.mariadb]
+product = "mariadb"
+version = "10.11"
+[topology]
+replicas = 1
+latency = "800us"
+[client]
+latency = "800us"
+[data]
+rows = 500
+[[stream]]
+workload = "oltp_update_non_index"
+connections = 4
+[vary]
+"topology.replication" = ["after-sync", "after-commit"]
+[measure]
+warm_up = "300ms"
+interval = "1500ms"
+repeats = 1
+"#;
+
+/// A commit takes the client's round trip, and waits for the replica's.
+#[test]
+#[ignore = "long: fetches MySQL 8.0, starts eight servers"]
+fn semi_synchronous_replication_waits_for_the_network_between_the_servers() {
+    let home = tempfile::tempdir().expect("a directory");
+    let report = run(home.path(), OVER_A_NETWORK);
+    let points = report["points"].as_array().expect("points");
+    assert_eq!(points.len(), 4, "{points:?}");
+    for point in points {
+        let semi_sync = &point["following"]["semi_sync"];
+        let waited = semi_sync["wait_mean_ms"].as_f64().expect("a wait");
+        println!("{}: waited {waited} ms, {}", point["server"], point["following"]["members"][0]["lag_ms"]);
+        // what comes to the replica together is acknowledged together, so a few wait for a part of the way only
+        assert!(waited > 0.4, "{point}");
+        assert!(semi_sync["acknowledged"].as_u64() > Some(0), "{point}");
+        assert_eq!(semi_sync["unacknowledged"], 0, "{point}");
+        assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    }
+    assert_eq!(processes_of(home.path()), [""; 0]);
+}
+
 #[test]
 #[ignore = "long: fetches galera-4; a run with a replica and a cluster is killed and goes on"]
 fn a_killed_run_leaves_no_server_of_any_topology_and_goes_on() {
-    let home = tempfile::tempdir().expect("a directory");
-    let study = r#"
+    kill_and_resume(CLUSTER_AND_REPLICA, "1/6", 4);
+}
+
+#[test]
+#[ignore = "long: fetches MySQL 8.0; a run with replicas over a network is killed and goes on"]
+fn a_killed_run_leaves_no_network_between_servers_and_goes_on() {
+    kill_and_resume(OVER_A_NETWORK, "2/4", 8);
+}
+
+const CLUSTER_AND_REPLICA: &str = r#"
 [server.replica]
 product = "mariadb"
 version = "10.11"
@@ -222,6 +277,10 @@ warm_up = "100ms"
 interval = "1s"
 repeats = 3
 "#;
+
+/// Kills a run behind the trial whose line has `trial`, while at least so many servers run, and lets it go on.
+fn kill_and_resume(study: &str, trial: &str, servers: usize) {
+    let home = tempfile::tempdir().expect("a directory");
     std::fs::write(home.path().join("study.toml"), study).expect("written");
     let command = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
@@ -232,11 +291,11 @@ repeats = 3
     let mut child =
         command(&["run", "study.toml"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.contains("1/6")), "a trial ends");
+    assert!(lines.any(|line| line.starts_with(trial)), "a trial ends");
     let running = processes_of(home.path()).len();
     child.kill().expect("killed");
     child.wait().expect("ended");
-    assert!(running >= 4, "{running} servers");
+    assert!(running >= servers, "{running} servers");
     let begun = std::time::Instant::now();
     while !processes_of(home.path()).is_empty() {
         assert!(begun.elapsed() < WAIT, "{:?}", processes_of(home.path()));

@@ -17,6 +17,16 @@ pub struct Wants {
     pub tcp: bool,
     /// Addresses of this machine that they come from; 0 counts as 1.
     pub sources: u32,
+    /// Whether a relay of Prony's own hands them on: a process that holds two files for each.
+    pub relayed: bool,
+}
+
+impl Wants {
+    /// Files that one process must hold open: the relay is a process of its own, with the same limit.
+    fn files(&self) -> u64 {
+        let of_connection = if self.relayed { 2 } else { 1 };
+        of_connection * u64::from(self.connections) + OTHER_FILES
+    }
 }
 
 /// A limit that the load would hit: which, its value, what is needed, how to raise it.
@@ -60,7 +70,7 @@ pub enum Error {
     /// This process's limit of open files.
     #[error(
         "this process may have {value} files open (hard limit of open files) and the load needs {needed}, one for each \
-         connection. Raise it with ulimit -Hn {needed} as root before the start, or in /etc/security/limits.conf"
+         connection and two where a network with a latency is put before the server. Raise it with ulimit -Hn {needed} as root before the start, or in /etc/security/limits.conf"
     )]
     OpenFiles {
         /// The hard limit.
@@ -98,7 +108,7 @@ const MARK: &str = "prony preflight";
 /// # Errors
 /// The first limit that does not suffice.
 pub fn preflight(connection: &mut Connection, wants: &Wants) -> Result<Vec<Remark>, Error> {
-    check_open_files(u64::from(wants.connections) + OTHER_FILES)?;
+    check_open_files(wants.files())?;
     if wants.tcp {
         let ports = port_range().map(|ports| ports * u64::from(wants.sources.max(1)));
         check_ports(u64::from(wants.connections), ports)?;
@@ -230,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_too_low_is_named_with_value_need_and_remedy() {
-        let fits = Wants { connections: 148, prepared_statements: 16372, tcp: true, sources: 1 };
+        let fits =
+            Wants { connections: 148, prepared_statements: 16372, tcp: true, sources: 1, relayed: false };
         assert!(limits().check(&fits).is_ok());
         let error = limits().check(&Wants { connections: 149, ..fits }).unwrap_err().to_string();
         for part in ["max_connections", "151", "needs 149 more", "at least 152", "SET GLOBAL"] {
@@ -245,7 +256,13 @@ mod tests {
 
     #[test]
     fn what_is_unknown_counts_as_enough() {
-        let much = Wants { connections: 100_000, prepared_statements: 1 << 40, tcp: true, sources: 1 };
+        let much = Wants {
+            connections: 100_000,
+            prepared_statements: 1 << 40,
+            tcp: true,
+            sources: 1,
+            relayed: false,
+        };
         assert!(Limits::default().check(&much).is_ok());
         assert!(check_ports(100_000, None).is_ok());
     }
@@ -253,6 +270,9 @@ mod tests {
     #[test]
     fn the_machines_own_limits_are_checked() {
         assert!(check_ports(30_000, Some(28_232)).unwrap_err().to_string().contains("28232 ports"));
+        let wants = Wants { connections: 1_000, ..Wants::default() };
+        assert_eq!(wants.files(), 1_000 + OTHER_FILES);
+        assert_eq!(Wants { relayed: true, ..wants }.files(), 2_000 + OTHER_FILES, "the relay's two sockets");
         assert!(check_open_files(100).is_ok());
         let error = check_open_files(u64::MAX - 1).unwrap_err().to_string();
         assert!(error.contains("ulimit -Hn"), "{error}");

@@ -156,7 +156,7 @@ impl Run<'_, '_> {
     /// How a load reaches a server and those that work together with it, through the network that the study wants between.
     pub(super) fn reach(&mut self, server: usize, client: &Client) -> Result<Vec<Target>, Error> {
         let plan = &self.plan.servers[server];
-        let latency = plan.latency.or(client.latency).unwrap_or_default();
+        let latency = self.latency(server, client);
         let way = Way { server, latency, processors: &client.pin };
         let direct: Vec<Target> = self.up(server).group.servers().map(|one| target_of(one, client)).collect();
         let mut targets = Vec::with_capacity(direct.len());
@@ -168,6 +168,15 @@ impl Run<'_, '_> {
             }
         }
         Ok(targets)
+    }
+
+    /// Whether a load from `client` goes through a network that Prony makes.
+    pub(super) fn is_relayed(&self, server: usize, client: &Client) -> bool {
+        !self.latency(server, client).is_zero()
+    }
+
+    fn latency(&self, server: usize, client: &Client) -> Duration {
+        self.plan.servers[server].latency.or(client.latency).unwrap_or_default()
     }
 
     /// Tells which networks there are around a server, if there are any.

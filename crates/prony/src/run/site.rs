@@ -100,7 +100,8 @@ impl Run<'_, '_> {
             let server = self.up(index).group.primary();
             let sources = u32::try_from(treatment.client.sources.len()).unwrap_or(u32::MAX).max(1);
             let target = target_of(server, &treatment.client);
-            let wants = Wants { sources, ..super::wants(&treatment.streams, &target) };
+            let relayed = self.is_relayed(index, &treatment.client);
+            let wants = Wants { sources, relayed, ..super::wants(&treatment.streams, &target) };
             let limits = provision::preflight(&mut connection, &wants);
             remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
         }

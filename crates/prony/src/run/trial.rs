@@ -159,5 +159,6 @@ pub fn wants(streams: &[Stream], target: &Target) -> Wants {
             .sum(),
         tcp: matches!(target.address, Address::Tcp { .. }),
         sources: 1,
+        relayed: false,
     }
 }
