@@ -18,6 +18,8 @@ const MEMORY_WITHIN: f64 = 0.01;
 const SHOWN_MAX: usize = 12;
 /// Variables that are others at every start, or say nothing of how a server works.
 const NOT_OF_THE_SERVER: &[&str] = &[
+    "admin_port",
+    "extra_port",
     "hostname",
     "identity",
     "insert_id",
@@ -261,8 +263,18 @@ mod tests {
                 .collect(),
             ..ServerDescription::default()
         };
-        let was = server(&[("port", "3307"), ("socket", "/tmp/a"), ("thread_pool_size", "2")]);
-        let same = server(&[("port", "3308"), ("socket", "/tmp/b"), ("thread_pool_size", "2")]);
+        let was = server(&[
+            ("port", "3307"),
+            ("admin_port", "3407"),
+            ("socket", "/tmp/a"),
+            ("thread_pool_size", "2"),
+        ]);
+        let same = server(&[
+            ("port", "3308"),
+            ("admin_port", "3408"),
+            ("socket", "/tmp/b"),
+            ("thread_pool_size", "2"),
+        ]);
         assert!(server_differences(&was, &same).is_empty());
         let other = server(&[("thread_pool_size", "4")]);
         assert_eq!(server_differences(&was, &other), ["server a: thread_pool_size was `2`, is `4`"]);

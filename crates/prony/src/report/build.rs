@@ -25,9 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables that name the process or the moment, not the configuration.
 pub(super) const NOT_SETTINGS: &[&str] = &[
+    "admin_port",
     "basedir",
     "character_sets_dir",
     "datadir",
+    "extra_port",
     "general_log_file",
     "gtid_binlog_pos",
     "gtid_current_pos",
