@@ -1,7 +1,12 @@
-//! `prony server` as its user meets it: entries of one's own, fetching that is interrupted, and servers that stay.
+//! `prony server` as its user meets it: entries of one's own, fetching that is interrupted, and servers that stay. And every server of
+//! the catalogue: what it makes of the words of `[settings]`, and what it runs with when nobody asks for anything.
 
 use load::client::Connection;
-use prony::provision::{Provisioner, Software, target};
+use prony::{
+    fairness::{Known, conditions},
+    plan::{ServerPlan, ServerSource},
+    provision::{Build, Places, Provisioner, Software, catalogue, fetch, target, translate, words},
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
@@ -120,7 +125,7 @@ fn a_server_stays_when_prony_ends_is_known_to_the_next_one_and_ends_when_told() 
     assert!(!said.contains("Pr-1"), "the password is in the file alone");
     refused(home, &["server", "start", "mine"], "--name gives the new one another name");
     let cleaned = Provisioner::with(
-        prony::provision::Places {
+        Places {
             cache: home.join("CACHE/prony"),
             state: home.join("STATE/prony"),
             config: home.join("CONFIG/prony"),
@@ -316,4 +321,129 @@ fn ctrl_c_ends_a_fetch_as_an_interruption_and_leaves_neither_client_nor_half_a_s
         client.set_read_timeout(Some(WAIT)).unwrap();
         client.read_to_end(&mut Vec::new()).expect("the client's end of the connection is closed");
     }
+}
+
+/// Rounds of settings that together say every word, and every way in which it can be said, but for those of semi-synchronous
+/// replication, which topologies start. Two words never contradict each other in a round.
+const ROUNDS: [&[(&str, &str)]; 4] = [
+    &[
+        ("buffer_pool", "64M"),
+        ("buffer_pool_instances", "1"),
+        ("redo_capacity", "256M"),
+        ("log_buffer", "8M"),
+        ("flush_at_commit", "0"),
+        ("flush_method", "fsync"),
+        ("doublewrite", "true"),
+        ("adaptive_hash_index", "true"),
+        ("file_per_table", "true"),
+        ("io_capacity", "500"),
+        ("query_cache", "off"),
+        ("thread_pool", "false"),
+        ("binlog", "false"),
+        ("isolation", "read-uncommitted"),
+        ("character_set", "utf8mb4"),
+        ("collation", "utf8mb4_general_ci"),
+        ("performance_schema", "false"),
+        ("max_connections", "77"),
+        ("table_cache", "700"),
+    ],
+    &[
+        ("buffer_pool", "200M"),
+        ("redo_capacity", "64M"),
+        ("log_buffer", "16M"),
+        ("flush_at_commit", "1"),
+        ("flush_method", "direct"),
+        ("doublewrite", "false"),
+        ("adaptive_hash_index", "false"),
+        ("file_per_table", "false"),
+        ("query_cache", "32M"),
+        ("thread_pool", "true"),
+        ("thread_pool_size", "3"),
+        ("binlog", "true"),
+        ("binlog_format", "row"),
+        ("sync_binlog", "1"),
+        ("log_replica_updates", "true"),
+        ("isolation", "read-committed"),
+        ("character_set", "latin1"),
+        ("collation", "latin1_swedish_ci"),
+        ("performance_schema", "true"),
+    ],
+    &[
+        ("flush_at_commit", "2"),
+        ("flush_method", "direct_no_fsync"),
+        ("binlog", "true"),
+        ("binlog_format", "statement"),
+        ("sync_binlog", "10"),
+        ("log_replica_updates", "false"),
+        ("isolation", "repeatable-read"),
+        ("collation", "utf8mb4_0900_ai_ci"),
+        ("character_set", "utf8mb4"),
+    ],
+    &[
+        ("binlog", "true"),
+        ("binlog_format", "mixed"),
+        ("sync_binlog", "0"),
+        ("isolation", "serializable"),
+        ("redo_capacity", "1G"),
+    ],
+];
+
+#[test]
+#[ignore = "long: fetches every server of the catalogue once, starts each five times"]
+fn every_server_takes_the_words_that_it_can_have_and_has_the_defaults_that_plans_foresee() {
+    let said = |word: &str| ROUNDS.iter().any(|round| round.iter().any(|(name, _)| *name == word));
+    for word in words() {
+        assert!(word.name.starts_with("semi_sync_") || said(&word.name), "{} is not tried", word.name);
+    }
+    let mut faults = Vec::new();
+    let wanted = std::env::var("PRONY_TEST_SERVER").unwrap_or_default();
+    for entry in catalogue::entries().iter().filter(|entry| entry.name.contains(&wanted) && entry.runs_here())
+    {
+        let began = Instant::now();
+        let of_server = try_words(entry);
+        println!("{}: {:.1} s {of_server:#?}", entry.name, began.elapsed().as_secs_f64());
+        faults.extend(of_server);
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// What is wrong with one server.
+fn try_words(entry: &catalogue::Entry) -> Vec<String> {
+    let state = tempfile::tempdir().expect("a directory");
+    let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
+    let provisioner = Provisioner::with(places.clone(), PathBuf::from(env!("CARGO_BIN_EXE_prony")));
+    provisioner.fetch(entry, &mut |_| ()).expect("a server");
+    let plain = ServerPlan::new("tested", ServerSource::Path(fetch::place(entry, &places)));
+    let mut faults = Vec::new();
+    let server = provisioner.bring_up(&plain, 0, &mut |_| ()).expect("a server without settings");
+    let mut connection = Connection::open(server.target(), WAIT).expect("a login");
+    let description = server.describe("tested", &mut connection).expect("a description");
+    drop(connection);
+    server.stop().expect("it stops");
+    let build = Build { product: &description.product, version: &description.version };
+    let plans = [plain.clone()];
+    let really = conditions(&plans, &[Known { description: Some(&description), ..Known::default() }]);
+    let foreseen = conditions(&plans, &[Known { build: Some(build), ..Known::default() }]);
+    for condition in &foreseen {
+        let found = really.iter().find(|one| one.key == condition.key).map(|one| &one.values);
+        if found != Some(&condition.values) {
+            faults.push(format!(
+                "{}: {} is foreseen as {:?}, is {found:?}",
+                entry.name, condition.key, condition.values
+            ));
+        }
+    }
+    for (number, round) in ROUNDS.iter().enumerate() {
+        let settings = round.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let (taken, refused): (Vec<_>, Vec<_>) =
+            settings.partition(|one| translate(build, &[one.clone()].into()).is_ok());
+        println!("{} {number}: cannot have {refused:?}", entry.name);
+        let plan = ServerPlan { settings: taken.into_iter().collect(), ..plain.clone() };
+        // What it does not say back as it was asked for is an error of its start.
+        match provisioner.bring_up(&plan, 0, &mut |_| ()) {
+            Ok(server) => server.stop().expect("it stops"),
+            Err(error) => faults.push(format!("{}, round {number}: {error}", entry.name)),
+        }
+    }
+    faults
 }
