@@ -1,5 +1,7 @@
 //! In which state trials find their servers: data as they were loaded, kept for later runs, whatever kills Prony in between.
 
+#![expect(clippy::unwrap_used, reason = "what the tests share is part of them")]
+
 mod support {
     #[expect(dead_code, reason = "the server of other tests")]
     pub(crate) mod server;
