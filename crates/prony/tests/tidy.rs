@@ -23,6 +23,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("run", &["network", "plan", "provision", "dataset", "fairness", "telemetry", "workload"]),
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry"]),
     ("foreign", &["plan", "run", "store", "study"]),
+    ("export", &["run", "store"]),
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
     (
         "report",
@@ -46,6 +47,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "run",
             "store",
             "foreign",
+            "export",
             "analyse",
             "report",
         ],
@@ -59,6 +61,7 @@ const LINES_MAX: usize = 750;
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("mysql_common", &["wire/src/auth.rs", "wire/src/lib.rs"]),
     ("rusqlite", &["prony/src/store/"]),
+    ("parquet::errors", &["prony/src/export/"]),
     ("unsafe {", &["load/src/io.rs"]),
     ("process::exit", &["prony/src/cli/interrupt.rs"]),
     ("ServerCertVerifier", &["load/src/tls.rs"]),

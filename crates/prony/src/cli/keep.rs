@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     analyse::History,
+    export,
     foreign::{self, Known, Tool},
     report::{self, Language},
     store::{self, RunSummary, Store},
@@ -66,14 +67,20 @@ pub(super) struct DeleteOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n\n\
-    The file has a format version, checksums and no passwords. `prony import` takes it into another store.")]
+#[command(
+    after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n  prony export last --format parquet --write data\n\n\
+    The file has a format version, checksums and no passwords. `prony import` takes it into another store.\n\
+    Parquet files (trials, seconds, readings, histograms) are for pandas, DuckDB and the like."
+)]
 pub(super) struct ExportOptions {
     /// A number, `last`, a label or the name of a study
     #[arg(value_name = RUN)]
     run: String,
-    /// The file [default: prony-STUDY-RUN.prony in this directory]
-    #[arg(long, value_name = "FILE")]
+    /// What to make: one file with everything, or Parquet files
+    #[arg(long, value_enum, default_value_t = ExportFormat::Prony)]
+    format: ExportFormat,
+    /// The file, for Parquet the directory; nothing is overwritten [default: prony-STUDY-RUN.prony, or prony-STUDY-RUN.parquet]
+    #[arg(long, value_name = "PATH")]
     write: Option<PathBuf>,
     #[command(flatten)]
     store: StoreOptions,
@@ -134,6 +141,23 @@ pub(super) struct HistoryOptions {
     write: Option<PathBuf>,
     #[command(flatten)]
     store: StoreOptions,
+}
+
+/// What a run is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    Prony,
+    Parquet,
+}
+
+impl ExportFormat {
+    /// How the name of what is written ends.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Prony => "prony",
+            Self::Parquet => "parquet",
+        }
+    }
 }
 
 /// What a history is written as.
@@ -217,8 +241,15 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
     let id = run_named(&store, Some(&options.run))?;
     let name = store.summary(id).map_err(failed)?.name;
-    let path = options.write.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{name}-{id}.prony")));
-    store.export(id, &path).map_err(failed)?;
+    let ending = options.format.ending();
+    let path = options.write.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{name}-{id}.{ending}")));
+    match options.format {
+        ExportFormat::Prony => store.export(id, &path).map_err(failed)?,
+        ExportFormat::Parquet => {
+            let record = store.run(id).map_err(failed)?;
+            export::parquet(&record, &path).map_err(|error| Failure::failed(chain(&error)))?;
+        }
+    }
     print(&format!("run {id} of {name}: {}\n", path.display()))
 }
 

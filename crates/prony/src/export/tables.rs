@@ -1,0 +1,276 @@
+//! What stands in which file. Times of transactions are in µs, everything else in seconds since the load of its trial began.
+
+use super::{
+    Error,
+    file::{Cell, Kind, Table},
+};
+use crate::{
+    run::{TrialOutcome, verdict},
+    store::{RunRecord, TrialRecord},
+};
+use load::{
+    Histogram,
+    histogram::LOWEST_NS,
+    sample::{Phase, Sample, StreamOutcome, Tally},
+};
+use std::path::Path;
+
+const NS_PER_US: f64 = 1000.0;
+
+/// Of each power of two, how many buckets a histogram of three digits has.
+const BUCKETS_PER_POWER_LOG2: u32 = 10;
+
+const TRIALS: &[(&str, Kind)] = &[
+    ("trial", Kind::Whole),
+    ("block", Kind::Whole),
+    ("again_of", Kind::Whole),
+    ("treatment", Kind::Whole),
+    ("server", Kind::Text),
+    ("started", Kind::Moment),
+    ("outcome", Kind::Text),
+    ("failure", Kind::Text),
+    ("verdict", Kind::Text),
+    ("doubts", Kind::Text),
+    ("warm_up_s", Kind::Number),
+    ("interval_s", Kind::Number),
+];
+
+const SECONDS: &[(&str, Kind)] = &[
+    ("trial", Kind::Whole),
+    ("stream", Kind::Text),
+    ("second", Kind::Whole),
+    ("phase", Kind::Text),
+    ("length_s", Kind::Number),
+    ("transactions", Kind::Whole),
+    ("errors", Kind::Whole),
+    ("rows", Kind::Whole),
+    ("affected", Kind::Whole),
+    ("offered", Kind::Whole),
+    ("started", Kind::Whole),
+    ("late", Kind::Whole),
+    ("skipped", Kind::Whole),
+    ("mean_us", Kind::Number),
+    ("p50_us", Kind::Number),
+    ("p95_us", Kind::Number),
+    ("p99_us", Kind::Number),
+    ("max_us", Kind::Number),
+];
+
+const READINGS: &[(&str, Kind)] =
+    &[("trial", Kind::Whole), ("at_s", Kind::Number), ("path", Kind::Text), ("value", Kind::Number)];
+
+const HISTOGRAMS: &[(&str, Kind)] = &[
+    ("trial", Kind::Whole),
+    ("stream", Kind::Text),
+    ("kind", Kind::Text),
+    ("name", Kind::Text),
+    ("time", Kind::Text),
+    ("low_us", Kind::Number),
+    ("high_us", Kind::Number),
+    ("count", Kind::Whole),
+];
+
+/// Writes all files of a run into a directory that is there, and returns their names.
+pub(super) fn write(record: &RunRecord, directory: &Path) -> Result<Vec<&'static str>, Error> {
+    type Rows = fn(&RunRecord, &mut Table) -> Result<(), Error>;
+    let mut of_trials = named(TRIALS);
+    of_trials.extend(record.plan.factors.iter().map(|factor| (format!("level_{}", factor.name), Kind::Text)));
+    let files: [(&str, Vec<(String, Kind)>, Rows); 4] = [
+        ("trials.parquet", of_trials, trials),
+        ("seconds.parquet", named(SECONDS), seconds),
+        ("readings.parquet", named(READINGS), readings),
+        ("histograms.parquet", named(HISTOGRAMS), histograms),
+    ];
+    let about = [
+        ("study", record.plan.name.as_str()),
+        ("run", &record.uid),
+        ("prony_version", &record.prony_version),
+    ];
+    let mut names = Vec::new();
+    for (name, columns, rows) in files {
+        let mut table = Table::begin(&directory.join(name), &columns, &about)?;
+        rows(record, &mut table)?;
+        table.finish()?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn named(columns: &[(&str, Kind)]) -> Vec<(String, Kind)> {
+    columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect()
+}
+
+/// One row for each trial; the level of each factor is a column.
+fn trials(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+    let plan = &record.plan;
+    for TrialRecord { trial, started, outcome, .. } in &record.trials {
+        let treatment = &plan.treatments[trial.treatment];
+        let mut row = vec![
+            Cell::Whole(trial.number.into()),
+            Cell::Whole(trial.block.into()),
+            trial.again_of.map_or(Cell::Empty, |number| Cell::Whole(number.into())),
+            Cell::Whole(trial.treatment as u64),
+            Cell::Text(&plan.servers[treatment.server].name),
+            Cell::Moment(*started),
+        ];
+        let said;
+        match outcome {
+            TrialOutcome::Failed(reason) => {
+                row.extend([Cell::Text("failed"), Cell::Text(reason)]);
+                row.extend([Cell::Empty; 4]);
+            }
+            TrialOutcome::Measured { outcome, doubts, .. } => {
+                said = doubts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                let warm_up = outcome.warm_up.unwrap_or(plan.warm_up);
+                row.extend([
+                    Cell::Text("measured"),
+                    Cell::Empty,
+                    Cell::Text(verdict(doubts).name()),
+                    Cell::Text(&said),
+                    Cell::Number(warm_up.as_secs_f64()),
+                    Cell::Number(outcome.interval.as_secs_f64()),
+                ]);
+            }
+        }
+        let level = |name| treatment.levels.get(name).map_or(Cell::Empty, |level| Cell::Text(level));
+        row.extend(plan.factors.iter().map(|factor| level(&factor.name)));
+        table.row(&row)?;
+    }
+    Ok(())
+}
+
+/// One row for each second of each stream, warm-up included.
+fn seconds(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+    for trial in &record.trials {
+        let streams = &record.plan.treatments[trial.trial.treatment].streams;
+        for sample in &trial.samples {
+            let stream = streams.get(usize::from(sample.stream)).map_or("", |stream| &stream.name);
+            table.row(&second(trial.trial.number, stream, sample))?;
+        }
+    }
+    Ok(())
+}
+
+fn second<'a>(trial: u32, stream: &'a str, sample: &Sample) -> [Cell<'a>; SECONDS.len()] {
+    let done = &sample.transactions;
+    let times = done.response();
+    let time = |ns: f64| if times.is_empty() { Cell::Empty } else { Cell::Number(ns / NS_PER_US) };
+    let percentile = |quantile| time(times.quantile_ns(quantile) as f64);
+    let schedule = sample.schedule.as_ref();
+    let count = |count: Option<u64>| count.map_or(Cell::Empty, Cell::Whole);
+    [
+        Cell::Whole(trial.into()),
+        Cell::Text(stream),
+        Cell::Whole(sample.second.into()),
+        Cell::Text(match sample.phase {
+            Phase::WarmUp => "warm_up",
+            Phase::Measure => "measure",
+        }),
+        Cell::Number(sample.length.as_secs_f64()),
+        Cell::Whole(done.count),
+        Cell::Whole(sample.errors),
+        Cell::Whole(done.rows),
+        Cell::Whole(done.affected),
+        count(schedule.map(|schedule| schedule.offered)),
+        count(schedule.map(|schedule| schedule.started)),
+        count(schedule.map(|schedule| schedule.late)),
+        count(schedule.map(|schedule| schedule.skipped)),
+        time(times.mean_ns()),
+        percentile(0.5),
+        percentile(0.95),
+        percentile(0.99),
+        time(times.max_ns() as f64),
+    ]
+}
+
+/// One row for each figure of each reading.
+fn readings(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+    for trial in &record.trials {
+        for reading in &trial.readings {
+            let (number, at) = (trial.trial.number.into(), reading.at.as_secs_f64());
+            for (path, value) in &reading.values {
+                table.row(&[
+                    Cell::Whole(number),
+                    Cell::Number(at),
+                    Cell::Text(path),
+                    Cell::Number(*value),
+                ])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One row for each bucket of each histogram of the measurement: of all transactions, each transaction, and each statement.
+fn histograms(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+    for trial in &record.trials {
+        let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
+        for stream in &outcome.streams {
+            for (kind, tally) in tallies(stream) {
+                let service = tally.response.as_ref().map(|_| ("service", &tally.service));
+                for (time, histogram) in std::iter::once(("response", tally.response())).chain(service) {
+                    buckets(trial.trial.number, &stream.name, (kind, &tally.name, time), histogram, table)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tallies(stream: &StreamOutcome) -> impl Iterator<Item = (&'static str, &Tally)> {
+    let all = std::iter::once(("all", &stream.transactions));
+    let each = stream.by_transaction.iter().map(|tally| ("transaction", tally));
+    all.chain(each).chain(stream.statements.iter().map(|tally| ("statement", tally)))
+}
+
+fn buckets(
+    trial: u32,
+    stream: &str,
+    (kind, name, time): (&str, &str, &str),
+    histogram: &Histogram,
+    table: &mut Table,
+) -> Result<(), Error> {
+    for (highest_ns, count) in histogram.buckets() {
+        table.row(&[
+            Cell::Whole(trial.into()),
+            Cell::Text(stream),
+            Cell::Text(kind),
+            Cell::Text(name),
+            Cell::Text(time),
+            Cell::Number(lowest_ns(highest_ns) as f64 / NS_PER_US),
+            Cell::Number(highest_ns as f64 / NS_PER_US),
+            Cell::Whole(count),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Lower end of the bucket with this upper end.
+fn lowest_ns(highest_ns: u64) -> u64 {
+    let power = highest_ns.max(1).ilog2();
+    let width = LOWEST_NS.max(1 << power.saturating_sub(BUCKETS_PER_POWER_LOG2));
+    (highest_ns + 1).saturating_sub(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_lies_in_its_bucket_and_no_bucket_is_wider_than_it_must_be() {
+        for value in (4..40).flat_map(|power| [-1, 0, 1, 77].map(|more| ((1_i64 << power) + more) as u64)) {
+            let mut histogram = Histogram::new();
+            histogram.record_ns(value);
+            let (highest, count) = histogram.buckets().next().unwrap();
+            let lowest = lowest_ns(highest);
+            assert!(count == 1 && lowest <= value && value <= highest, "{lowest} {value} {highest}");
+            // what lies just below is in another one
+            if let Some(below) = lowest.checked_sub(1) {
+                histogram.record_ns(below);
+                histogram.record_ns(lowest);
+                let found: Vec<_> = histogram.buckets().collect();
+                assert_eq!(found, [(below, 1), (highest, 2)]);
+            }
+        }
+    }
+}

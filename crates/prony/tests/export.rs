@@ -1,0 +1,189 @@
+//! A run as Parquet files: what stands in them is what the store has, and others can read them.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
+
+#[path = "support/synthetic.rs"]
+#[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
+mod synthetic;
+#[path = "support/synthetic_load.rs"]
+#[expect(unreachable_pub, reason = "shared by several test programs, each of which needs a part")]
+mod synthetic_load;
+
+use parquet::{
+    file::reader::{FileReader, SerializedFileReader},
+    record::Field,
+};
+use prony::{
+    export::{self, Error},
+    run::TrialOutcome,
+    store::RunRecord,
+};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+type Row = BTreeMap<String, Field>;
+
+fn rows(file: &Path) -> Vec<Row> {
+    let reader = SerializedFileReader::new(fs::File::open(file).unwrap()).unwrap();
+    let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    assert!(facts.iter().any(|fact| fact.key == "prony_export_format" && fact.value.as_deref() == Some("1")));
+    let rows = reader.get_row_iter(None).unwrap();
+    rows.map(|row| row.unwrap().into_columns().into_iter().collect()).collect()
+}
+
+fn whole(value: u64) -> Field {
+    Field::Long(value as i64)
+}
+
+fn text(value: &str) -> Field {
+    Field::Str(value.to_owned())
+}
+
+fn exported(record: &RunRecord) -> (tempfile::TempDir, BTreeMap<&'static str, Vec<Row>>) {
+    let directory = tempfile::tempdir().unwrap();
+    let files = export::parquet(record, directory.path()).unwrap();
+    let tables = files.into_iter().map(|name| (name, rows(&directory.path().join(name)))).collect();
+    (directory, tables)
+}
+
+#[test]
+fn trials_seconds_and_readings_are_those_of_the_record() {
+    for record in [synthetic::record(), synthetic_load::record()] {
+        let (_directory, tables) = exported(&record);
+
+        assert_eq!(tables["trials.parquet"].len(), record.trials.len());
+        for (row, trial) in tables["trials.parquet"].iter().zip(&record.trials) {
+            assert_eq!(row["trial"], whole(trial.trial.number.into()));
+            assert_eq!(row["started"], Field::TimestampMicros(trial.started.as_microsecond()));
+            let treatment = &record.plan.treatments[trial.trial.treatment];
+            for (factor, level) in &treatment.levels {
+                assert_eq!(row[&format!("level_{factor}")], text(level));
+            }
+            match &trial.outcome {
+                TrialOutcome::Failed(reason) => {
+                    assert_eq!((&row["failure"], &row["verdict"]), (&text(reason), &Field::Null));
+                }
+                TrialOutcome::Measured { outcome, doubts, .. } => {
+                    assert_eq!(row["verdict"], text(prony::run::verdict(doubts).name()));
+                    assert_eq!(row["interval_s"], Field::Double(outcome.interval.as_secs_f64()));
+                }
+            }
+        }
+
+        let samples =
+            record.trials.iter().flat_map(|trial| trial.samples.iter().map(move |one| (trial, one)));
+        assert_eq!(samples.clone().count(), tables["seconds.parquet"].len());
+        for (row, (trial, sample)) in tables["seconds.parquet"].iter().zip(samples) {
+            let stream = &record.plan.treatments[trial.trial.treatment].streams[usize::from(sample.stream)];
+            assert_eq!((&row["stream"], &row["second"]), (&text(&stream.name), &whole(sample.second.into())));
+            assert_eq!(row["transactions"], whole(sample.transactions.count));
+            assert_eq!(row["errors"], whole(sample.errors));
+            let times = sample.transactions.response();
+            let p99 = Field::Double(times.quantile_ns(0.99) as f64 / 1000.0);
+            assert_eq!(row["p99_us"], if times.is_empty() { Field::Null } else { p99 });
+            let offered = sample.schedule.as_ref().map(|schedule| whole(schedule.offered));
+            assert_eq!(row["offered"], offered.unwrap_or(Field::Null));
+        }
+
+        let mut readings = tables["readings.parquet"].iter();
+        for trial in &record.trials {
+            for reading in &trial.readings {
+                for (path, value) in &reading.values {
+                    let row = readings.next().unwrap();
+                    assert_eq!(row["trial"], whole(trial.trial.number.into()));
+                    assert_eq!(row["at_s"], Field::Double(reading.at.as_secs_f64()));
+                    assert_eq!((&row["path"], &row["value"]), (&text(path), &Field::Double(*value)));
+                }
+            }
+        }
+        assert!(readings.next().is_none());
+    }
+}
+
+#[test]
+fn histograms_are_those_of_the_record() {
+    let record = synthetic_load::record();
+    let (_directory, tables) = exported(&record);
+    let mut found = BTreeMap::new();
+    for row in &tables["histograms.parquet"] {
+        let key = ["trial", "stream", "kind", "name", "time"].map(|name| row[name].to_string());
+        let (Field::Double(low), Field::Double(high), Field::Long(count)) =
+            (&row["low_us"], &row["high_us"], &row["count"])
+        else {
+            panic!("{row:?}")
+        };
+        assert!(low <= high);
+        let histogram: &mut Vec<(u64, u64)> = found.entry(key).or_default();
+        histogram.push(((high * 1000.0).round() as u64, *count as u64));
+    }
+    let mut expected = BTreeMap::new();
+    for trial in &record.trials {
+        let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
+        for stream in &outcome.streams {
+            let all = [("all", &stream.transactions)].into_iter();
+            let each = stream.by_transaction.iter().map(|tally| ("transaction", tally));
+            let statements = stream.statements.iter().map(|tally| ("statement", tally));
+            for (kind, tally) in all.chain(each).chain(statements) {
+                let mut expect = |time: &str, histogram: &load::Histogram| {
+                    let key = [text(&stream.name), text(kind), text(&tally.name), text(time)];
+                    let key = std::iter::once(whole(trial.trial.number.into())).chain(key);
+                    let key: Vec<String> = key.map(|field| field.to_string()).collect();
+                    if !histogram.is_empty() {
+                        expected.insert(<[String; 5]>::try_from(key).unwrap(), histogram.buckets().collect());
+                    }
+                };
+                expect("response", tally.response());
+                if tally.response.is_some() {
+                    expect("service", &tally.service);
+                }
+            }
+        }
+    }
+    assert!(expected.keys().any(|key| key[4].contains("service")), "an open loop has both times");
+    assert!(found == expected, "histograms differ");
+}
+
+#[test]
+fn what_is_there_is_not_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("new/data");
+    export::parquet(&synthetic_load::record(), &target).unwrap();
+    let again = export::parquet(&synthetic_load::record(), &target);
+    assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
+    assert_eq!(fs::read_dir(directory.path().join("new")).unwrap().count(), 1, "nothing is left beside it");
+}
+
+/// Checks the files with what users have.
+const READERS: &str = "
+import sys, duckdb, pandas
+folder, transactions, trials = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+frame = pandas.read_parquet(folder + '/seconds.parquet')
+assert frame.transactions.sum() == transactions, frame
+assert str(pandas.read_parquet(folder + '/trials.parquet').started.dtype).endswith('UTC]')
+ask = lambda text: duckdb.sql(text.replace('data/', folder + '/')).fetchall()
+assert ask(\"SELECT sum(transactions) FROM 'data/seconds.parquet'\") == [(transactions,)]
+assert ask(\"SELECT count(*) FROM 'data/trials.parquet'\") == [(trials,)]
+assert ask(\"SELECT count(DISTINCT path) FROM 'data/readings.parquet'\")[0][0] > 3
+assert ask(\"\"\"SELECT server, second, avg(transactions / length_s) FROM 'data/seconds.parquet' JOIN 'data/trials.parquet' USING (trial)
+    WHERE verdict <> 'invalid' GROUP BY ALL ORDER BY ALL\"\"\")
+assert ask(\"SELECT sum(count) FROM 'data/histograms.parquet' WHERE kind = 'all'\")[0][0] > 0
+";
+
+#[test]
+#[ignore = "long: gets DuckDB and pandas from pip"]
+fn duckdb_and_pandas_read_it() {
+    let record = synthetic::record();
+    let directory = tempfile::tempdir().unwrap();
+    let (python, data) = (directory.path().join("python"), directory.path().join("data"));
+    export::parquet(&record, &data).unwrap();
+    let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
+    done(Command::new("python3").args(["-m", "venv"]).arg(&python));
+    done(Command::new(python.join("bin/pip")).args(["install", "--quiet", "duckdb", "pandas", "pyarrow"]));
+    let samples = record.trials.iter().flat_map(|trial| &trial.samples);
+    let transactions: u64 = samples.map(|sample| sample.transactions.count).sum();
+    done(
+        Command::new(python.join("bin/python"))
+            .args(["-c", READERS])
+            .arg(&data)
+            .args([transactions.to_string(), record.trials.len().to_string()]),
+    );
+}
