@@ -72,10 +72,11 @@ const HISTOGRAMS: &[(&str, Kind)] = &[
 
 /// Writes all files of a run into a directory that is there, and returns their names.
 pub(super) fn write(record: &RunRecord, directory: &Path) -> Result<Vec<&'static str>, Error> {
+    type Columns = Vec<(String, Kind)>;
     type Rows = fn(&RunRecord, &mut Table) -> Result<(), Error>;
     let mut of_trials = named(TRIALS);
     of_trials.extend(record.plan.factors.iter().map(|factor| (format!("level_{}", factor.name), Kind::Text)));
-    let files: [(&str, Vec<(String, Kind)>, Rows); 4] = [
+    let files: [(&str, Columns, Rows); 4] = [
         ("trials.parquet", of_trials, trials),
         ("seconds.parquet", named(SECONDS), seconds),
         ("readings.parquet", named(READINGS), readings),
