@@ -1,6 +1,8 @@
 //! `prony server` as its user meets it: entries of one's own, fetching that is interrupted, and servers that stay. And every server of
 //! the catalogue: what it makes of the words of `[settings]`, and what it runs with when nobody asks for anything.
 
+#![expect(clippy::print_stdout, reason = "what a server cannot have, for who looks at the test's output")]
+
 use load::client::Connection;
 use prony::{
     fairness::{Known, conditions},
