@@ -10,7 +10,7 @@ use super::{
     words::Words,
 };
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets};
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// Narrower terminals get this width: below it nothing can be read anyway.
 pub(super) const WIDTH_MIN: usize = 40;
@@ -105,7 +105,12 @@ pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
 
 /// What was compared, on what, how: one line each.
 pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
-    let mut lines: Vec<String> = document.servers.iter().map(server).collect();
+    let common = common_settings(&document.servers);
+    let mut lines: Vec<String> = document.servers.iter().map(|one| server(one, &common)).collect();
+    if !common.is_empty() {
+        let settings: Vec<String> = common.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        lines.push(words.fill("text", "of_all_servers", &[("settings", &settings.join(", "))]));
+    }
     let machine = &document.machine;
     let text = if machine.cpus == 0 { "of_unknown_machine" } else { "of_machine" };
     lines.push(words.fill(
@@ -135,12 +140,22 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
     lines
 }
 
-/// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`.
-fn server(server: &Server) -> String {
+/// Settings that every one of several servers has with the same value.
+fn common_settings(servers: &[Server]) -> BTreeMap<&String, &String> {
+    let [first, others @ ..] = servers else { return BTreeMap::new() };
+    let everywhere = |(name, value): &(&String, &String)| {
+        !others.is_empty() && others.iter().all(|server| server.settings.get(*name) == Some(*value))
+    };
+    first.settings.iter().filter(everywhere).collect()
+}
+
+/// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`, without what is `common` to all servers.
+fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
     let what = [server.product.as_str(), server.version.as_str()];
     let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut parts = vec![if what.is_empty() { "?".to_owned() } else { what }];
-    parts.extend(server.settings.iter().map(|(key, value)| format!("{key}={value}")));
+    let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
+    parts.extend(own.map(|(key, value)| format!("{key}={value}")));
     parts.extend(server.limits.iter().chain(&server.networks).cloned());
     format!("{}: {}", server.name, parts.join(", "))
 }
