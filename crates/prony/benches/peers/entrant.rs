@@ -191,8 +191,6 @@ impl Entrant {
             &format!("--time={seconds}"),
             &format!("--table-size={rows}"),
             "--rand-type=uniform",
-            // its default of 30 s is too short for thousands of connections on a busy machine
-            "--thread-init-timeout=300",
             "run",
         ]);
         command
