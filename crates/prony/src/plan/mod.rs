@@ -14,7 +14,7 @@ pub use crate::study::{
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
-pub use text::{render, servers_elsewhere};
+pub use text::{common_settings, render, servers_elsewhere};
 
 use crate::study::{RELEVANT, Study};
 use ::load::spec::Stream;

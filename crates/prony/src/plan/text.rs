@@ -5,7 +5,7 @@ use super::{
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
-use std::{collections::BTreeSet, fmt::Write, time::Duration};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 /// Trials that are listed; of more, the first block.
 const TRIALS_SHOWN: usize = 48;
@@ -55,15 +55,15 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
         writeln!(text)?;
     }
     writeln!(text, "Servers")?;
-    let common = common_settings(&plan.servers);
+    let common = common_settings(plan.servers.iter().map(|server| &server.settings));
     for server in &plan.servers {
         write_server(text, server, &common)?;
     }
     if !common.is_empty() {
         writeln!(text, "  all of them:")?;
     }
-    for name in common {
-        writeln!(text, "      {name} = {}", plan.servers[0].settings[name])?;
+    for (name, value) in common {
+        writeln!(text, "      {name} = {value}")?;
     }
     writeln!(text, "\nData")?;
     for data in &plan.data_sets {
@@ -131,7 +131,11 @@ fn has_limit(plan: &Plan) -> bool {
     plan.treatments.iter().flat_map(|treatment| &treatment.streams).any(|stream| stream.limit.is_some())
 }
 
-fn write_server(text: &mut String, server: &ServerPlan, common: &BTreeSet<&String>) -> std::fmt::Result {
+fn write_server(
+    text: &mut String,
+    server: &ServerPlan,
+    common: &BTreeMap<&String, &String>,
+) -> std::fmt::Result {
     match &server.source {
         ServerSource::Product { product, version } => {
             let version = version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
@@ -153,7 +157,7 @@ fn write_server(text: &mut String, server: &ServerPlan, common: &BTreeSet<&Strin
         writeln!(text, "      {words}")?;
     }
     for (name, value) in &server.settings {
-        if !common.contains(name) {
+        if !common.contains_key(name) {
             writeln!(text, "      {name} = {value}")?;
         }
     }
@@ -218,14 +222,16 @@ fn elsewhere(server: &ServerPlan, url: &str) -> String {
     )
 }
 
-/// Names of the settings that every one of several servers gets with the same value.
-fn common_settings(servers: &[ServerPlan]) -> BTreeSet<&String> {
-    let [first, others @ ..] = servers else { return BTreeSet::new() };
+/// Settings that every one of several servers has with the same value; `servers` has those of each.
+pub fn common_settings<'a>(
+    servers: impl Iterator<Item = &'a BTreeMap<String, String>>,
+) -> BTreeMap<&'a String, &'a String> {
+    let all: Vec<_> = servers.collect();
+    let [first, others @ ..] = all.as_slice() else { return BTreeMap::new() };
     let everywhere = |(name, value): &(&String, &String)| {
-        others.iter().all(|server| server.settings.get(*name) == Some(*value))
+        !others.is_empty() && others.iter().all(|server| server.get(*name) == Some(*value))
     };
-    let names = first.settings.iter().filter(everywhere).map(|(name, _)| name);
-    if others.is_empty() { BTreeSet::new() } else { names.collect() }
+    first.iter().filter(everywhere).collect()
 }
 
 fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {

@@ -9,6 +9,7 @@ use super::{
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
 };
+use crate::plan;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets};
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -105,7 +106,7 @@ pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
 
 /// What was compared, on what, how: one line each.
 pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
-    let common = common_settings(&document.servers);
+    let common = plan::common_settings(document.servers.iter().map(|server| &server.settings));
     let mut lines: Vec<String> = document.servers.iter().map(|one| server(one, &common)).collect();
     if !common.is_empty() {
         let settings: Vec<String> = common.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -138,15 +139,6 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
         ],
     ));
     lines
-}
-
-/// Settings that every one of several servers has with the same value.
-fn common_settings(servers: &[Server]) -> BTreeMap<&String, &String> {
-    let [first, others @ ..] = servers else { return BTreeMap::new() };
-    let everywhere = |(name, value): &(&String, &String)| {
-        !others.is_empty() && others.iter().all(|server| server.settings.get(*name) == Some(*value))
-    };
-    first.settings.iter().filter(everywhere).collect()
 }
 
 /// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`, without what is `common` to all servers.
