@@ -5,10 +5,11 @@ use super::{
     merge::merge,
     number::{self, round},
     table::{Cell, Table},
-    words::{Words, spoken},
+    words::Words,
 };
 use crate::{
     analyse::{self, Axis, Limiting},
+    plan::Treatment,
     run::Note,
     store::RunRecord,
 };
@@ -302,14 +303,27 @@ pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String
 
 /// Its levels, joined.
 fn label(one: &Resources, document: &Document) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    if document.servers.len() > 1 {
-        parts.push(&one.server);
-    }
-    for factor in document.run.factors.iter().filter(|factor| factor.name != "server") {
-        parts.extend(one.levels.get(&factor.name).map(String::as_str));
-    }
-    if parts.is_empty() { one.server.clone() } else { parts.join(", ") }
+    let factors = document.run.factors.iter().map(|factor| &factor.name);
+    joined(&one.server, document.servers.len() > 1, factors, &one.levels)
+}
+
+/// The same of a treatment.
+pub(super) fn label_of(record: &RunRecord, treatment: &Treatment) -> String {
+    let servers = &record.plan.servers;
+    let factors = record.plan.factors.iter().map(|factor| &factor.name);
+    joined(&servers[treatment.server].name, servers.len() > 1, factors, &treatment.levels)
+}
+
+fn joined<'a>(
+    server: &'a str,
+    several: bool,
+    factors: impl Iterator<Item = &'a String>,
+    levels: &'a BTreeMap<String, String>,
+) -> String {
+    let mut parts: Vec<&str> = several.then_some(server).into_iter().collect();
+    let others = factors.filter(|factor| *factor != "server");
+    parts.extend(others.filter_map(|factor| levels.get(factor)).map(String::as_str));
+    if parts.is_empty() { server.to_owned() } else { parts.join(", ") }
 }
 
 /// A row for each treatment, its levels first.
@@ -327,24 +341,37 @@ fn table_of_treatments(
         .filter(|name| *name != "server")
         .collect();
     let several = document.servers.len() > 1 || factors.is_empty();
-    let head = |factor: &&str| match words.get("head", factor) {
-        "" => spoken(factor),
-        head => head.to_owned(),
-    };
-    let mut heads: Vec<String> = factors.iter().map(head).collect();
+    let mut heads: Vec<String> = factors.iter().map(|factor| words.factor_head(factor)).collect();
     heads.extend(several.then(|| words.get("head", "server").to_owned()));
     let row = |one: &Resources| {
-        let level = |factor: &&str| Cell::name(one.levels.get(*factor).map_or("", String::as_str));
+        let level = |factor: &&str| {
+            let level = one.levels.get(*factor).map_or("", String::as_str);
+            level.parse().map_or_else(|_| Cell::name(level), |value| Cell::number(number::level(value)))
+        };
         let mut row: Vec<Cell> = factors.iter().map(level).collect();
         row.extend(several.then(|| Cell::name(&one.server)));
         row.extend(cells(one));
         row
     };
-    Table {
-        title: words.get("text", title).to_owned(),
-        heads,
-        rows: document.resources.iter().map(row).collect(),
-    }
+    let mut all: Vec<&Resources> = document.resources.iter().collect();
+    all.sort_by_cached_key(|one| place_of(one, document).unwrap_or((usize::MAX, 0, 0)));
+    Table { title: words.get("text", title).to_owned(), heads, rows: all.into_iter().map(row).collect() }
+}
+
+/// Where the first point of a treatment stands in the tables of points: group, rung, series.
+fn place_of(one: &Resources, document: &Document) -> Option<(usize, usize, usize)> {
+    let is_of = |point: usize| {
+        let point = &document.points[point];
+        point.server == one.server
+            && one.levels.iter().all(|(factor, level)| point.levels.get(factor) == Some(level))
+    };
+    let in_group = |(group, of): (usize, &super::document::Group)| {
+        (0..of.rungs.len()).find_map(|rung| {
+            let at = of.series.iter().position(|series| series.points[rung].is_some_and(is_of))?;
+            Some((group, rung, at))
+        })
+    };
+    document.groups.iter().enumerate().find_map(in_group)
 }
 
 fn quantity(value: Option<f64>) -> Cell {
