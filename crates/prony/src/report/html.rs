@@ -80,7 +80,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         percentiles => PERCENTILES,
         notes => notes(document, words),
         summary => summary(document, words),
-        cost => cost_table(document, false, words),
+        cost => cost_table(document, words),
         flames => flames(document),
         evidence => evidence(document, words),
         resources => resources::closer(document, words),

@@ -50,7 +50,7 @@ pub(super) fn render(document: &Document, words: Words) -> String {
     for (number, remark) in remarks.texts().enumerate() {
         let _ = writeln!(text, "- [{}] {}", number + 1, escaped(remark));
     }
-    if let Some(table) = cost_table(document, false, words) {
+    if let Some(table) = cost_table(document, words) {
         let _ = writeln!(text, "\n## {}", escaped(&table.title));
         put_table(&mut text, &table);
         text.push('\n');

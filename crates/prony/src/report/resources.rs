@@ -206,10 +206,23 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
     }
 }
 
-/// What a transaction costs; `None` where nothing is known, or, on a terminal, where it would be too long.
-pub(super) fn cost_table(document: &Document, on_terminal: bool, words: Words) -> Option<Table> {
+/// Costs that a narrow terminal does without, the least missed first.
+pub(super) const LEFT_OUT: [&str; 4] = ["reads", "client_cpu_us", "syncs", "written_kb"];
+
+/// What a transaction costs; `None` where nothing is known, or it would be too long for a terminal.
+pub(super) fn cost_table_on_terminal(document: &Document, left_out: usize, words: Words) -> Option<Table> {
+    let is_short = document.resources.len() <= ROWS_ON_TERMINAL;
+    is_short.then(|| costs(document, &LEFT_OUT[..left_out], words)).flatten()
+}
+
+/// What a transaction costs; `None` where nothing is known.
+pub(super) fn cost_table(document: &Document, words: Words) -> Option<Table> {
+    costs(document, &[], words)
+}
+
+fn costs(document: &Document, left_out: &[&str], words: Words) -> Option<Table> {
     let all = &document.resources;
-    if all.is_empty() || (on_terminal && all.len() > ROWS_ON_TERMINAL) {
+    if all.is_empty() {
         return None;
     }
     type Figure = fn(&Resources) -> Option<f64>;
@@ -221,8 +234,8 @@ pub(super) fn cost_table(document: &Document, on_terminal: bool, words: Words) -
         ("written_kb", |one| one.cost.written_kb),
         ("syncs", |one| one.cost.log_syncs),
     ];
-    let columns: Vec<_> =
-        columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some())).collect();
+    let columns = columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some()));
+    let columns: Vec<_> = columns.filter(|(name, _)| !left_out.contains(name)).collect();
     let is_limited = all.iter().any(|one| !one.limited_by.is_empty());
     let mut table = table_of_treatments(document, "cost", words, |one| {
         let mut cells: Vec<Cell> = columns.iter().map(|(_, value)| quantity(value(one))).collect();

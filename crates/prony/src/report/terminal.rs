@@ -5,7 +5,7 @@ use super::{
     detail::details,
     document::{Document, Server},
     number,
-    resources::cost_table,
+    resources::{LEFT_OUT, cost_table_on_terminal},
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
 };
@@ -48,7 +48,7 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
             text.push('\n');
         }
     }
-    if let Some(table) = cost_table(document, true, words) {
+    if let Some(table) = cost_table(document, words, width) {
         let _ = writeln!(text, "\n{}", table.title);
         text.push_str(&fit(&table, &table, options.colour, width));
         text.push('\n');
@@ -167,6 +167,14 @@ pub(super) fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -
             [2, 1].into_iter().map(|gap| draw(&narrow, colour, gap, None)).find(fits)
         })
         .unwrap_or_else(|| draw(stacked, colour, 1, u16::try_from(width).ok()))
+}
+
+/// What a transaction costs, with as many columns as there is room for.
+fn cost_table(document: &Document, words: Words, width: usize) -> Option<Table> {
+    let tables = || (0..=LEFT_OUT.len()).map_while(|left| cost_table_on_terminal(document, left, words));
+    let fits =
+        |table: &Table| draw(&narrowed(table), false, 1, None).lines().all(|line| width_of(line) <= width);
+    tables().find(fits).or_else(|| tables().last())
 }
 
 /// The same with heads in as many lines as keep them from being wider than what stands below.
