@@ -56,8 +56,10 @@ function panels(context: Context, course: Sampled, chosen: string): Panel[] {
     return [{ name: text(title), colour: colour(place), dashed, data: course.at_s.map((at, index) => [at, values[index] ?? null]) }];
   };
   const lag = course.lag_ms.map((values, place): Line => {
-    const step = course.at_s.length > 0 ? (course.interval_s[1] || values.length) / values.length : 1;
-    return { name: text("member").replace("{number}", String(place + 1)), colour: colour(place), data: values.map((ms, i) => [(i + 1) * step, ms]) };
+    // a second each, but in a long trial
+    const end = course.interval_s[1];
+    const step = Math.max(1, end / Math.max(1, values.length));
+    return { name: text("member").replace("{number}", String(place + 1)), colour: colour(place), data: values.map((ms, i) => [Math.min((i + 1) * step, end), ms]) };
   });
   const counter = course.figures[chosen];
   const all: Panel[] = [

@@ -3,7 +3,7 @@
 use super::{number, words::Words};
 use crate::{
     network::LinkRecord,
-    plan::{ServerSource, Transport},
+    plan::{Replication, ServerSource, Topology, Transport, WaitPoint},
     provision::Confinement,
     run::TrialOutcome,
     store::{RunRecord, ServerRecord},
@@ -45,6 +45,32 @@ pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {
         limits.writes_per_second.map(|writes| count("limit_writes", writes)),
     ];
     said.into_iter().flatten().collect()
+}
+
+/// What worked together; empty for one server alone.
+pub(super) fn topology(topology: Topology, words: Words) -> String {
+    let fill = |key: &str, places: &[(&str, &str)]| words.fill("topology", key, places);
+    let (count, replication) = match topology {
+        Topology::Single => return String::new(),
+        Topology::Galera { nodes } => return fill("galera", &[("nodes", &nodes.to_string())]),
+        Topology::Replicas { count, replication } => (count.to_string(), replication),
+    };
+    let Replication::SemiSynchronous { wait_point, acknowledgements, timeout } = replication else {
+        return fill("asynchronous", &[("count", &count)]);
+    };
+    let wait_point = match wait_point {
+        None => "wait_point_default",
+        Some(WaitPoint::AfterSync) => "after_sync",
+        Some(WaitPoint::AfterCommit) => "after_commit",
+    };
+    let timeout = number::rate(timeout.as_secs_f64());
+    let places = [
+        ("count", &*count),
+        ("wait_point", words.get("topology", wait_point)),
+        ("acknowledgements", &acknowledgements.to_string()),
+        ("timeout", &timeout),
+    ];
+    fill("semi_synchronous", &places)
 }
 
 /// One text for each way in which clients reached a server.
