@@ -120,6 +120,7 @@ fn servers(record: &RunRecord, words: Words) -> Vec<Server> {
     let server = |(number, planned): (usize, &crate::plan::ServerPlan)| {
         let known = record.servers.get(&number).cloned().unwrap_or_default();
         Server {
+            topology: around::topology(planned.topology, words),
             limits: around::limits(&known, words),
             networks: around::networks(&known, words),
             name: planned.name.clone(),
