@@ -151,6 +151,11 @@ fn write_server(
             server.name,
             path.display()
         )?,
+        ServerSource::Image(image) => writeln!(
+            text,
+            "  {}: in a container of the image {image}; started on a data directory, port and socket of its own, removed afterwards",
+            server.name
+        )?,
         ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(server, url))?,
     }
     if let Some(words) = topology_words(server.topology) {

@@ -6,6 +6,7 @@ use super::{
     describe,
     files::write_private,
     log, not_taken,
+    process::Process,
     settings::{self, OptionFile},
     software::Software,
     trampoline::{self, Bond},
@@ -19,7 +20,6 @@ use std::{
     io::{self, Read},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::Child,
     thread,
     time::{Duration, Instant},
 };
@@ -63,7 +63,7 @@ pub(super) struct Launch<'a> {
 /// A server that answers.
 pub(super) struct Launched {
     /// Its process.
-    pub(super) child: Child,
+    pub(super) process: Process,
     /// Its port on 127.0.0.1.
     pub(super) port: u16,
     /// Its Unix socket.
@@ -73,10 +73,11 @@ pub(super) struct Launched {
 }
 
 impl Launch<'_> {
-    /// Starts it. `record` is told process number, port and socket at once, before the server answers, so that it is never forgotten.
+    /// Starts it. `record` is told process, port and socket at once, before the server answers, so that it is never forgotten; and again
+    /// when more is known.
     pub(super) fn start(
         &self,
-        record: &dyn Fn(u32, u16, &Path) -> Result<(), Error>,
+        record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
         work: &Work<'_>,
     ) -> Result<Launched, Error> {
         let mut attempt = 1;
@@ -105,7 +106,7 @@ impl Launch<'_> {
     fn start_on(
         &self,
         port: u16,
-        record: &dyn Fn(u32, u16, &Path) -> Result<(), Error>,
+        record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
         work: &Work<'_>,
     ) -> Result<Launched, Error> {
         let path = self.directory;
@@ -126,30 +127,38 @@ impl Launch<'_> {
         write_private(&init, &self.account_statements())?;
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
-        let mut command = self.software.command(self.launcher, self.bond, &file);
+        let is_contained = self.software.image.is_some();
+        let flags = if is_contained { self.confines.flags(path)? } else { Vec::new() };
+        let mut start = self.software.start((self.launcher, self.bond), &file, &flags);
         if let Some(programs) = self.programs {
             let usual = std::env::var_os("PATH").unwrap_or_default();
             let all = [programs.to_owned()].into_iter().chain(std::env::split_paths(&usual));
             // a directory with a colon in its name cannot be in it, and then the server says what it misses
-            command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
+            start.command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
         }
-        trampoline::confine(&mut command, &self.confines.directories(), self.confines.pin());
-        command.current_dir(path).stdout(output()?).stderr(output()?);
-        let mut child = trampoline::spawn(command, self.bond)
+        if !is_contained {
+            trampoline::confine(&mut start.command, &self.confines.directories(), self.confines.pin());
+        }
+        start.command.current_dir(path).stdout(output()?).stderr(output()?);
+        let mut process = start
+            .spawn(self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
-        let ready = record(child.id(), port, &socket)
-            .and_then(|()| wait_ready(self.software, &mut child, port, &log, work))
+        let ready = record(&process, port, &socket)
+            .and_then(|()| wait_ready(self.software, &mut process, port, &log, work))
+            .and_then(|()| {
+                process.find();
+                if is_contained { record(&process, port, &socket) } else { Ok(()) }
+            })
             .and_then(|()| self.read_back(port, &log));
         let cleaned = std::fs::remove_file(&init).map_err(Error::file("remove", &init));
         if let Err(error) = ready.and(cleaned) {
-            let _ = child.kill();
-            let _ = child.wait();
+            process.kill();
             return Err(self.confines.memory_death().map_or(error, |limit_bytes| Error::OutOfMemory {
                 server: self.software.to_string(),
                 limit_bytes,
             }));
         }
-        Ok(Launched { child, port, socket, log })
+        Ok(Launched { process, port, socket, log })
     }
 }
 
@@ -205,7 +214,7 @@ pub(super) fn target(port: u16, password: &str) -> Target {
 /// Waits for the greeting of the protocol: the server sends it once it has read the file with the account.
 fn wait_ready(
     software: &Software,
-    child: &mut Child,
+    process: &mut Process,
     port: u16,
     log: &Path,
     work: &Work<'_>,
@@ -213,7 +222,7 @@ fn wait_ready(
     let began = Instant::now();
     while began.elapsed() < START_LIMIT {
         work.heed()?;
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Ok(Some(status)) = process.try_wait() {
             return Err(died(software, status.to_string(), log));
         }
         if greets(port).unwrap_or(false) {

@@ -160,6 +160,10 @@ impl Provisioner {
             ServerSource::Path(directory) => {
                 Software::in_directory(directory, &format!("directory {}", directory.display()))
             }
+            ServerSource::Image(image) => {
+                let entry = Entry::of_image(image);
+                fetch::fetch(&entry, &self.places, &self.launcher, &mut Work::new(progress, &self.stop))
+            }
             ServerSource::Url(_) => unreachable!("a server that runs already is not started"),
         }
     }
@@ -170,7 +174,7 @@ impl Provisioner {
     }
 
     /// Product and version of the server that [`Provisioner::bring_up`] would have, as far as that is known without fetching or
-    /// asking it; `None`: it runs elsewhere.
+    /// asking it; `None`: it runs elsewhere, or is in an image that was not yet looked at.
     ///
     /// # Errors
     /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].
@@ -180,6 +184,10 @@ impl Provisioner {
             ServerSource::Path(directory) => {
                 let software = Software::in_directory(directory, "")?;
                 return Ok(Some((software.product, software.version)));
+            }
+            ServerSource::Image(image) => {
+                let here = fetch::cached(&Entry::of_image(image), &self.places);
+                return Ok(here.map(|software| (software.product, software.version)));
             }
             ServerSource::Url(_) => return Ok(None),
         };

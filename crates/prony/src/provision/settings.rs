@@ -48,7 +48,7 @@ impl OptionFile<'_> {
         let mut path = |name: &str, path: &Path| {
             let _ = writeln!(text, "{name} = {}", quoted(&path.display().to_string()));
         };
-        path("basedir", &software.base);
+        path("basedir", &software.seen(&software.base));
         path("datadir", self.data);
         path("tmpdir", self.directory);
         path("socket", self.socket);
@@ -64,7 +64,7 @@ impl OptionFile<'_> {
         if let Some(messages) =
             software.shared_file("english/errmsg.sys").as_deref().and_then(|file| file.parent()?.parent())
         {
-            path("lc-messages-dir", messages);
+            path("lc-messages-dir", &software.seen(messages));
         }
         match self.port {
             Some(port) => {

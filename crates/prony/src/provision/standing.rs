@@ -174,8 +174,8 @@ impl Standing {
             started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         };
         let launched =
-            launch.start(&|pid, port, socket| write(record, &standing(pid, port, socket)), work)?;
-        let standing = standing(launched.child.id(), launched.port, &launched.socket);
+            launch.start(&|process, port, socket| write(record, &standing(process.pid(), port, socket)), work)?;
+        let standing = standing(launched.process.pid(), launched.port, &launched.socket);
         let known = finish(directory, software, &launched, &password).and_then(|()| write(record, &standing));
         if let Err(error) = known {
             standing.end();

@@ -242,6 +242,13 @@ pub(super) const SERVER: &[Key] = &[
         "A directory with an unpacked server, in place of a product.",
     ),
     key(
+        "image",
+        Kind::Text,
+        None,
+        r#""docker.io/library/mariadb:11.8""#,
+        "An image with a server, which podman or docker runs, in place of a product.",
+    ),
+    key(
         "url",
         Kind::Text,
         None,

@@ -303,6 +303,8 @@ pub enum ServerSource {
     },
     /// A directory with an unpacked server.
     Path(PathBuf),
+    /// An image of a container, as podman or docker takes it.
+    Image(String),
     /// A server that is running already, as a URL without password. Never started or stopped, and reconfigured only where the
     /// study says so.
     Url(String),
