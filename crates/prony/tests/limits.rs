@@ -139,6 +139,7 @@ fn a_network_adds_what_it_says_to_a_round_trip_and_ends_with_its_owner() {
 }
 
 const STUDY: &str = r#"
+network = "relay"
 [server.a]
 product = "mariadb"
 version = "10.11"

@@ -120,7 +120,8 @@ impl Entry {
     /// The entry of an image that a study names.
     #[must_use]
     pub fn of_image(image: &str) -> Self {
-        let plain = |letter: char| if letter.is_ascii_alphanumeric() || ".-".contains(letter) { letter } else { '_' };
+        let plain =
+            |letter: char| if letter.is_ascii_alphanumeric() || ".-".contains(letter) { letter } else { '_' };
         Self {
             name: format!("image-{}", image.chars().map(plain).collect::<String>()),
             product: String::new(),

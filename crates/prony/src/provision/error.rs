@@ -16,7 +16,9 @@ pub enum Error {
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("no server program (mariadbd or mysqld) in {directory}: give the directory of an unpacked server", directory = directory.display())]
     NoProgram { directory: PathBuf },
-    #[error("the image {image} has no server program (mariadbd or mysqld in a directory bin, sbin or libexec): name another image")]
+    #[error(
+        "the image {image} has no server program (mariadbd or mysqld in a directory bin, sbin or libexec): name another image"
+    )]
     NoServerInImage { image: String },
     #[error("{program} is no usable server: {reason}", program = program.display())]
     Unusable { program: PathBuf, reason: String },

@@ -153,6 +153,7 @@ fn make(
         socket: &directory.join("sock"),
         port: None,
         administration: None,
+        apart: None,
         init_file: None,
     };
     let file = directory.join("my.cnf");

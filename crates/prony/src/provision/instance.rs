@@ -1,7 +1,7 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Part, Places, Snapshot, Translated,
+    Apart, Error, Part, Places, Snapshot, Translated,
     confines::{Confinement, Confines, Usage},
     initialise,
     kept::Found,
@@ -44,6 +44,7 @@ pub struct Instance {
     settings: Translated,
     launcher: PathBuf,
     programs: Option<PathBuf>,
+    apart: Option<Apart>,
     confines: Confines,
     confinement: Option<Confinement>,
     directory: remains::InstanceDirectory,
@@ -135,8 +136,9 @@ impl Instance {
                 settings: told,
                 launcher: launcher.to_owned(),
                 programs: wish.part.programs.clone(),
+                apart: wish.part.apart.clone(),
                 process: launched.process,
-                target: launch::target(launched.port, &password),
+                target: launch::target(wish.part.apart.as_ref(), launched.port, &password),
                 port: launched.port,
                 keep_pages: false,
                 socket: launched.socket,
@@ -177,6 +179,7 @@ impl Instance {
             password,
             has_account,
             programs: wish.part.programs.as_deref(),
+            apart: wish.part.apart.as_ref(),
             confines,
             bond: Bond::Owner,
             launcher,
@@ -290,6 +293,7 @@ impl Instance {
                 bond: Bond::Owner,
                 launcher: &self.launcher,
                 programs: self.programs.as_deref(),
+                apart: self.apart.as_ref(),
             };
             match launch.start(&|process, _, socket| self.directory.record(process, socket), work) {
                 // Somebody's outgoing connection may have the port for a moment.

@@ -1,7 +1,7 @@
 //! Starts a server's program on a data directory that is ready, and waits until it answers.
 
 use super::{
-    Error, Refusal, Translated, account, administration,
+    Apart, Error, Refusal, Translated, account, administration,
     confines::Confines,
     describe,
     files::write_private,
@@ -52,6 +52,8 @@ pub(super) struct Launch<'a> {
     pub(super) has_account: bool,
     /// A directory in which the server finds programs before all others.
     pub(super) programs: Option<&'a Path>,
+    /// A network namespace of its own.
+    pub(super) apart: Option<&'a Apart>,
     /// What it may use of the machine.
     pub(super) confines: &'a Confines,
     /// Whether it ends with this process.
@@ -94,6 +96,10 @@ impl Launch<'_> {
         }
     }
 
+    fn address(&self, port: u16) -> SocketAddr {
+        SocketAddr::from((settings::host(self.apart), port))
+    }
+
     fn account_statements(&self) -> String {
         let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
         if self.settings.options.contains_key("wsrep_on") {
@@ -120,6 +126,7 @@ impl Launch<'_> {
             socket: &socket,
             port: Some(port),
             administration: has_port.then(free_port).transpose()?,
+            apart: self.apart,
             init_file: (!self.has_account).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");
@@ -128,6 +135,10 @@ impl Launch<'_> {
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let is_contained = self.software.image.is_some();
+        if self.apart.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
+            let reason = "docker's daemon starts it, outside of the network namespace; say network = \"relay\" in the study";
+            return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
+        }
         let flags = if is_contained { self.confines.flags(path)? } else { Vec::new() };
         let mut start = self.software.start((self.launcher, self.bond), &file, &flags);
         if let Some(programs) = self.programs {
@@ -139,12 +150,15 @@ impl Launch<'_> {
         if !is_contained {
             trampoline::confine(&mut start.command, &self.confines.directories(), self.confines.pin());
         }
+        if let Some(apart) = self.apart {
+            trampoline::enter(&mut start.command, &apart.namespace);
+        }
         start.command.current_dir(path).stdout(output()?).stderr(output()?);
         let mut process = start
             .spawn(self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
         let ready = record(&process, port, &socket)
-            .and_then(|()| wait_ready(self.software, &mut process, port, &log, work))
+            .and_then(|()| wait_ready(self.software, &mut process, self.address(port), &log, work))
             .and_then(|()| {
                 process.find();
                 if is_contained { record(&process, port, &socket) } else { Ok(()) }
@@ -165,7 +179,7 @@ impl Launch<'_> {
 impl Launch<'_> {
     /// That the server runs with what it was told: many take what they cannot have, and run with something else.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
-        let target = target(port, self.password);
+        let target = target(self.apart, port, self.password);
         let mut connection = super::log_in(&target)?;
         let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
             let (server, remedy) = (self.software.to_string(), String::new());
@@ -200,9 +214,9 @@ pub(super) fn translated(
 }
 
 /// How to log in over TCP to a server of Prony's own.
-pub(super) fn target(port: u16, password: &str) -> Target {
+pub(super) fn target(apart: Option<&Apart>, port: u16, password: &str) -> Target {
     Target {
-        address: Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port },
+        address: Address::Tcp { host: settings::host(apart).to_string(), port },
         user: ACCOUNT.to_owned(),
         password: Secret::new(password.to_owned()),
         database: Some(SCHEMA.to_owned()),
@@ -215,7 +229,7 @@ pub(super) fn target(port: u16, password: &str) -> Target {
 fn wait_ready(
     software: &Software,
     process: &mut Process,
-    port: u16,
+    address: SocketAddr,
     log: &Path,
     work: &Work<'_>,
 ) -> Result<(), Error> {
@@ -225,7 +239,7 @@ fn wait_ready(
         if let Ok(Some(status)) = process.try_wait() {
             return Err(died(software, status.to_string(), log));
         }
-        if greets(port).unwrap_or(false) {
+        if greets(address).unwrap_or(false) {
             return Ok(());
         }
         thread::sleep(POLL);
@@ -233,11 +247,10 @@ fn wait_ready(
     Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
 }
 
-/// Whether somebody on `port` begins as a server of this protocol does: four bytes of header, then the version, 10.
-fn greets(port: u16) -> io::Result<bool> {
+/// Whether somebody at `address` begins as a server of this protocol does: four bytes of header, then the version, 10.
+fn greets(address: SocketAddr) -> io::Result<bool> {
     const LIMIT: Duration = Duration::from_secs(2);
     const PROTOCOL_VERSION: u8 = 10;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     let mut beginning = [0; 5];

@@ -1,7 +1,7 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
+    Apart, Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
     StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
     debts, describe, fetch, installed, kept, remains, state, target,
@@ -20,6 +20,7 @@ pub struct Provisioner {
     places: Places,
     launcher: PathBuf,
     stop: Arc<Stop>,
+    apart: Vec<Apart>,
 }
 
 impl Provisioner {
@@ -35,7 +36,13 @@ impl Provisioner {
     /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
-        Self { places, launcher, stop: Arc::default() }
+        Self { places, launcher, stop: Arc::default(), apart: Vec::new() }
+    }
+
+    /// The same, but servers that it starts are set apart: the one with number n among those that work together in the nth of these.
+    #[must_use]
+    pub fn within(self, apart: Vec<Apart>) -> Self {
+        Self { apart, ..self }
     }
 
     /// The same, but work that takes long ends soon with [`Error::Interrupted`] once `stop` is pulled.
@@ -141,6 +148,8 @@ impl Provisioner {
     ) -> Result<Server, Error> {
         let software = self.software_of(&plan.source, progress)?;
         let mut settings = plan.settings.clone();
+        let apart = self.apart.get(part.number).cloned();
+        let part = &Part { apart, ..part.clone() };
         settings.extend(part.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
         let mut work = Work::new(progress, &self.stop);
         let wish = Wish { software: &software, settings: &settings, limits: &plan.limits, data_bytes, part };

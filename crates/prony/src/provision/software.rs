@@ -140,8 +140,7 @@ impl Software {
         let (mut command, container) = match &self.image {
             Some(image) => {
                 let directory = options.parent().unwrap_or(Path::new("/"));
-                let (command, container) =
-                    image.command((launcher, bond), &self.program, directory, flags);
+                let (command, container) = image.command((launcher, bond), &self.program, directory, flags);
                 (command, Some(container))
             }
             None => {

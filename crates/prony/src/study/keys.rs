@@ -85,6 +85,13 @@ pub(super) const ROOT: &[Key] = &[
         "",
         "Differences between servers that the study does not make itself: told, refused, or not looked for.",
     ),
+    key(
+        "network",
+        Kind::Word(&["auto", "netem", "relay"]),
+        Some(r#""auto""#),
+        "",
+        "What makes a `latency`: netem in network namespaces (root and a kernel that has it), a relay, or the first that is possible.",
+    ),
     key("server", Kind::Section, None, "", "The servers, each `[server.NAME]`."),
     key(
         "settings",

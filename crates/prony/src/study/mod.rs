@@ -59,6 +59,8 @@ pub struct Study {
     pub treatments: Vec<Treatment>,
     /// What becomes of differences between servers that the study does not make itself.
     pub fairness: Fairness,
+    /// What makes networks with a latency.
+    pub network: Network,
     /// Load before each measurement, not counted; where [`Study::warm_up_auto`] is set, the longest.
     pub warm_up: Duration,
     /// Whether it ends as soon as throughput is steady.
@@ -275,6 +277,19 @@ impl Limits {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What makes networks with a latency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// netem where that is possible, else the relay.
+    #[default]
+    Auto,
+    /// netem, or there is no run.
+    Netem,
+    /// The relay.
+    Relay,
 }
 
 /// What becomes of differences between servers that the study does not make itself.

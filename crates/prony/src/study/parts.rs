@@ -74,7 +74,8 @@ fn server_source(
     completeness: Completeness,
     mistakes: &mut Collector,
 ) -> Option<ServerSource> {
-    let kinds: Vec<&Place> = ["product", "path", "image", "url"].iter().filter_map(|key| values.place(key)).collect();
+    let kinds: Vec<&Place> =
+        ["product", "path", "image", "url"].iter().filter_map(|key| values.place(key)).collect();
     if let [_, second, ..] = kinds.as_slice() {
         let title = format!("server `{name}` comes from two places");
         mistakes.at(second, title, "one of `product`, `path`, `image` and `url` is enough");

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs,
     io::ErrorKind,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
@@ -121,6 +120,11 @@ fn remove(client: &str, name: &str) {
 }
 
 impl Image {
+    /// Whether a daemon starts its containers, and not the client itself.
+    pub(super) fn has_daemon(&self) -> bool {
+        self.client != CLIENTS[0]
+    }
+
     /// A path on this machine as the server in the image sees it.
     pub(super) fn seen(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).map_or_else(|_| path.to_owned(), |inner| Path::new("/").join(inner))
@@ -195,19 +199,9 @@ fn volume(directory: &Path) -> String {
 pub(super) fn client(asked: Option<&str>) -> &'static str {
     let found = match asked {
         Some(asked) => CLIENTS.into_iter().find(|client| *client == asked),
-        None => CLIENTS.into_iter().find(|client| is_there(client)),
+        None => CLIENTS.into_iter().find(|client| trampoline::is_program(client)),
     };
     found.unwrap_or(CLIENTS[0])
-}
-
-fn is_there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| {
-        directory
-            .join(program)
-            .metadata()
-            .is_ok_and(|known| known.is_file() && known.permissions().mode() & 0o111 != 0)
-    })
 }
 
 /// The number that `name` means to `client` now; `None`: this machine does not have it.

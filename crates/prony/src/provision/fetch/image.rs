@@ -95,8 +95,9 @@ fn export(
 
 /// The member of the archive that is the server's program: MariaDB's own name before the old one, the shortest path before others.
 fn program_in(list: &[String]) -> Option<String> {
-    let is_for_programs =
-        |path: &Path| ["bin", "sbin", "libexec"].iter().any(|name| path.parent().is_some_and(|it| it.ends_with(name)));
+    let is_for_programs = |path: &Path| {
+        ["bin", "sbin", "libexec"].iter().any(|name| path.parent().is_some_and(|it| it.ends_with(name)))
+    };
     let rank = |member: &&String| {
         let name = Path::new(member.as_str()).file_name()?.to_str()?;
         let order = PROGRAMS.iter().position(|program| *program == name)?;
@@ -172,7 +173,8 @@ mod tests {
         assert_eq!(program, "./usr/sbin/mariadbd");
         let members = wanted(&list, &program);
         assert_eq!(members, [&list[1], &list[2], &list[4], &list[7]].map(Clone::clone));
-        let other = ["opt/mysql/bin/mysqld", "opt/mysql/share/x.sql", "usr/share/mysql/y.sql"].map(str::to_owned);
+        let other =
+            ["opt/mysql/bin/mysqld", "opt/mysql/share/x.sql", "usr/share/mysql/y.sql"].map(str::to_owned);
         let program = program_in(&other).expect("a program");
         assert_eq!(wanted(&other, &program), &other[..2]);
         assert_eq!(program_in(&["usr/bin/true".to_owned()]), None);
