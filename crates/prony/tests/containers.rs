@@ -14,6 +14,7 @@ use prony::provision::{Provisioner, Software};
 use support::server::processes_of;
 
 mod support {
+    #[expect(dead_code, reason = "the server of other tests")]
     pub(crate) mod server;
 }
 

@@ -38,7 +38,7 @@ const FREE_BYTES_MIN: u64 = 2 << 30;
 
 /// Settings that leave no trace in files; a name that ends in `_` stands for all that begin so. Any other setting is taken to
 /// matter: a data set that is loaded once too often costs time, one that is not what was asked for costs the result.
-const TRACELESS: [&str; 33] = [
+const TRACELESS: [&str; 34] = [
     "back_log",
     "extra_max_connections",
     "extra_port",
@@ -67,6 +67,7 @@ const TRACELESS: [&str; 33] = [
     "open_files_limit",
     "performance_schema_",
     "query_cache_",
+    "skip_ssl",
     "slow_query_log",
     "sync_binlog",
     "table_open_cache_",

@@ -10,10 +10,10 @@ use crate::{
     network::{
         self, Figures, Link, LinkRecord, Means, Node, Surroundings, WhyRelay, round_trip, round_trip_from,
     },
-    plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology},
+    plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology, Treatment},
     provision::Apart,
 };
-use load::spec::{Address, Target};
+use load::spec::{Address, Target, is_used};
 use std::{
     collections::BTreeMap,
     io,
@@ -283,14 +283,21 @@ impl Held {
 }
 
 impl Run<'_, '_> {
-    /// How a load reaches a server and those that work together with it, through the network that the study wants between.
-    pub(super) fn reach(&mut self, server: usize, client: &Client) -> Result<Vec<Target>, Error> {
+    /// How a load reaches a server and those that work together with it, through the network that the study wants between. One
+    /// that none of its streams goes to needs no network.
+    pub(super) fn reach(&mut self, server: usize, treatment: &Treatment) -> Result<Vec<Target>, Error> {
+        let Treatment { client, streams, .. } = treatment;
         let plan = &self.plan.servers[server];
         let latency = self.latency(server, client);
         let way = Way { server, latency, processors: &client.pin };
         let direct: Vec<Target> = self.up(server).group.servers().map(|one| target_of(one, client)).collect();
         let mut targets = Vec::with_capacity(direct.len());
+        let members = direct.len() - 1;
         for (number, direct) in direct.into_iter().enumerate() {
+            if !is_used(streams, number, members) {
+                targets.push(direct);
+                continue;
+            }
             let (target, is_new) = self.links.reach(way, number, direct, &|| plan.name.clone())?;
             targets.push(target);
             if is_new {

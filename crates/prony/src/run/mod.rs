@@ -235,7 +235,7 @@ impl Run<'_, '_> {
         self.start(treatment.server, plan.start_of(trial.block))?;
         let unsettled = self.prepare(trial)?.doubt();
         let stop = self.stop;
-        let targets = self.reach(treatment.server, &treatment.client)?;
+        let targets = self.reach(treatment.server, treatment)?;
         let up = self.up(treatment.server);
         let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
