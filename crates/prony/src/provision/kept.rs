@@ -13,6 +13,7 @@ use super::{
     snapshot::Snapshot,
     software::Software,
     space,
+    translate::size,
     work::Work,
 };
 use crate::plan::DataPlan;
@@ -297,15 +298,6 @@ fn limit_bytes() -> Result<u64, Error> {
     size(&value).ok_or(Error::DataLimit { variable: LIMIT_VARIABLE, value })
 }
 
-/// `50G`, `500M`, `0`.
-fn size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit =
-        ["", "K", "M", "G", "T"].iter().position(|unit| text[digits.len()..].eq_ignore_ascii_case(unit))?;
-    digits.trim().parse::<u64>().ok()?.checked_mul(1 << (10 * unit))
-}
-
 /// Every entry, those used last at the end.
 ///
 /// # Errors
@@ -536,10 +528,6 @@ mod tests {
         assert_ne!(
             key(1).name(),
             Key { settings: BTreeMap::from([("log_bin".to_owned(), "1".to_owned())]), ..key(1) }.name()
-        );
-        assert_eq!(
-            [size("50G"), size("1024"), size("2 m"), size("lots")],
-            [Some(50 << 30), Some(1024), Some(2 << 20), None]
         );
     }
 }

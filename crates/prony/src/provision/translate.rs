@@ -313,17 +313,15 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// Bytes of `1G`, in the units that servers take.
+/// Bytes of `1G`, in the units that servers take; also as people write them: `1 GB`, `1GiB`.
 #[must_use]
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (digits, power) = match text.char_indices().last()? {
-        (end, unit) if unit.is_ascii_alphabetic() => {
-            (&text[..end], 1 + "KMGTPE".find(unit.to_ascii_uppercase())? as u32)
-        }
-        _ => (text, 0),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1024_u64.checked_pow(power)?)
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_uppercase();
+    let letter = unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(&unit);
+    let power = ["", "K", "M", "G", "T", "P", "E"].iter().position(|known| *known == letter)?;
+    digits.trim().parse::<u64>().ok()?.checked_mul(1024_u64.checked_pow(power as u32)?)
 }
 
 impl<'de> Deserialize<'de> for Form {
@@ -439,7 +437,8 @@ mod tests {
         assert_eq!(size("1G"), Some(1 << 30));
         assert_eq!(size(" 128m "), Some(128 << 20));
         assert_eq!(size("4096"), Some(4096));
-        for wrong in ["", "G", "1GB", "-1", "99999999999999T"] {
+        assert_eq!([size("64MB"), size("2 GiB"), size("7b")], [Some(64 << 20), Some(2 << 30), Some(7)]);
+        for wrong in ["", "G", "1GG", "lots", "-1", "99999999999999T"] {
             assert_eq!(size(wrong), None, "{wrong}");
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn carry_out(
         Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
     };
     let spec = spec(plan, trial, targets);
-    let options = Options { every: plan.telemetry.every, all: plan.telemetry.all };
+    let options = Options { every: plan.telemetry.every, meet: plan.warm_up, all: plan.telemetry.all };
     let mut beside = Beside::prepare(nodes, options);
     let mut told = Ok(());
     let mut watch = Watch::new(&spec, plan.warm_up_auto);

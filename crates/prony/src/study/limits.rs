@@ -100,7 +100,10 @@ impl fmt::Display for Limits {
         let numbers = self.pin.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let said = [
             self.memory_bytes.map(|bytes| format!("{} MiB of memory", bytes >> 20)),
-            self.cpus.map(|cpus| format!("the time of {} processors", (cpus * 1000.0).round() / 1000.0)),
+            self.cpus.map(|cpus| {
+                let s = if (cpus - 1.0).abs() < 1e-9 { "" } else { "s" };
+                format!("the time of {} processor{s}", (cpus * 1000.0).round() / 1000.0)
+            }),
             (!self.pin.is_empty()).then(|| format!("processors {numbers}")),
             self.read_bytes_per_second.map(|bytes| format!("reading {}", rate(bytes))),
             self.write_bytes_per_second.map(|bytes| format!("writing {}", rate(bytes))),
