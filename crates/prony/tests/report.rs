@@ -200,6 +200,7 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
         axis,
         points: Vec::new(),
         comparisons: Vec::new(),
+        rates: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),
         findings: Vec::new(),

@@ -4,7 +4,7 @@ use super::{
     Options,
     detail::details,
     document::{Document, Server},
-    number,
+    number, rates,
     resources::cost_table,
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
@@ -44,6 +44,11 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
             text.push_str(&fit(&detail, &detail, options.colour, width));
             text.push('\n');
         }
+    }
+    if let Some(table) = rates::table(document, words) {
+        let _ = writeln!(text, "\n{}", bold(&table.title, options));
+        text.push_str(&fit(&table, &table, options.colour, width));
+        let _ = writeln!(text, "\n{}", words.get("text", "rates_note"));
     }
     if let Some(table) = cost_table(document, true, words) {
         let _ = writeln!(text, "\n{}", table.title);
@@ -138,6 +143,12 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
             ("seed", &run.seed.to_string()),
         ],
     ));
+    if !run.labels.is_empty() {
+        lines.push(words.fill("text", "labels", &[("labels", &run.labels.join(", "))]));
+    }
+    if !run.note.is_empty() {
+        lines.push(words.fill("text", "note", &[("note", &run.note)]));
+    }
     lines
 }
 

@@ -411,8 +411,9 @@ mod tests {
         let keys = |table: &'static Table| -> Vec<(&String, &String)> {
             table.iter().flat_map(|(section, texts)| texts.keys().map(move |key| (section, key))).collect()
         };
-        // doubts say themselves in English
-        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| *section != "doubt");
+        // doubts and what the machine is said to be are English by themselves
+        let of_both = |section: &str| !["doubt", "machine"].contains(&section);
+        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| of_both(section));
         assert_eq!(keys(&ENGLISH), chinese.collect::<Vec<_>>());
         for (section, key) in keys(&ENGLISH) {
             let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
@@ -449,6 +450,15 @@ mod tests {
             What::Steal { processors: 0.5 },
             What::Telemetry { processors: 0.02 },
             What::OtherLoad { processors: 0.5 },
+            What::Network { busy: 0.9, late_mean_us: 20.0, late_p99_us: 90.0 },
+            What::FellBack { unacknowledged: 1, commits: 9, given_up: 1, at_end: false },
+            What::MemberLost { server: 1, reason: "gone".to_owned() },
+            What::NotDrained { server: 1, seconds: 600 },
+            What::NothingBreaks { rate_per_second: 900.0 },
+            What::RateUnsteady { rate_per_second: 900.0 },
+            What::RateOfClient,
+            What::RateOfConnections,
+            What::ObjectiveBroken { objective: "p99 < 20ms".to_owned(), value: "21 ms".to_owned() },
         ];
         let words = Words::of(Language::Chinese);
         for what in some {
