@@ -19,6 +19,9 @@ use std::{
 /// A machine that does other things at the same time makes everything late, but nothing early.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Sending is begun so much earlier, at most, that it has usually ended in time.
+const EARLY_MAX: Duration = Duration::from_micros(60);
+
 /// Sends back whatever comes, until it ends; then ends, too.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -60,11 +63,11 @@ fn every_round_trip_takes_twice_the_delay_or_a_little_more() {
     let one_way = Duration::from_millis(4);
     let relay = Relay::start(echo(), one_way, 2).expect("a relay");
     let first = ask(&mut connect(&relay), b"opening it waits for the handshake, as well");
-    assert!(first >= 4 * one_way, "{first:?}");
+    assert!(first + 4 * EARLY_MAX >= 4 * one_way, "{first:?}");
     let mut sockets: Vec<_> = (0..3).map(|_| connect(&relay)).collect();
     let mut taken: Vec<Duration> =
         (0..60).map(|turn| ask(&mut sockets[turn % 3], format!("{turn}").as_bytes())).collect();
-    assert!(taken.iter().all(|taken| *taken >= 2 * one_way), "{taken:?}");
+    assert!(taken.iter().all(|taken| *taken + 2 * EARLY_MAX >= 2 * one_way), "{taken:?}");
     taken.sort();
     assert!(taken[30] < 5 * one_way, "{taken:?}");
     let figures = relay.figures().expect("running");

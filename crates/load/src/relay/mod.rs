@@ -5,8 +5,11 @@
 //! time, and nothing of what the bytes mean. What netem does in the kernel it does in user space, which needs no rights; the
 //! idea of a constant delay line is the same.
 //!
-//! * The time that counts is when a piece was seen; pieces keep their order, and the order of their times is the order of
-//!   sending, since all wait equally long. So one queue for each thread is all the bookkeeping, with any number of connections.
+//! * The time that counts is when the kernel noted that a piece arrived, not when a thread came to read it. All wait equally
+//!   long, so the order of their times is the order of sending: one queue for each thread is all the bookkeeping, with any
+//!   number of connections.
+//! * A network does not wait for a processor. So the threads ask for precedence, wake up a little earlier than they must and
+//!   do not sleep the last microseconds; what sending itself usually takes is part of the delay.
 //! * What a side that does not read leaves behind is bounded ([`window`]): then the other side is not read either, as with TCP
 //!   itself. The end of a stream and a reset travel as slowly as bytes do.
 //! * A connection here is accepted by the kernel at once. So that opening one costs what it costs over the network, the relay
@@ -56,7 +59,7 @@ pub struct Figures {
     pub pieces: u64,
     /// Bytes handed on.
     pub bytes: u64,
-    /// How much later than due a piece was handed on, mean, ns.
+    /// How much later than due a piece had been handed on, mean, ns.
     pub late_ns_mean: f64,
     /// The same, 99th percentile.
     pub late_ns_p99: u64,

@@ -10,9 +10,9 @@ use rustix::{
 };
 use std::{
     collections::VecDeque,
-    io::{self, ErrorKind, Read as _, Write as _},
+    io::{self, ErrorKind, Write as _},
     net::{Shutdown, SocketAddr, TcpStream},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Capacity of a buffer that is kept while nothing is on its way.
@@ -63,6 +63,8 @@ pub(super) struct End {
     end_released: bool,
     /// The end of the stream was handed on.
     pub(super) end_sent: bool,
+    /// When the last of what is on its way here is due; nothing overtakes it.
+    last_due: Option<Instant>,
     /// What epoll was asked for.
     interest: epoll::EventFlags,
 }
@@ -73,7 +75,8 @@ pub(super) struct Broken;
 
 impl Pair {
     pub(super) fn new(number: u64, socket: TcpStream, from: SocketAddr) -> Self {
-        Self { number, from, client: End { socket: Some(socket), ..End::default() }, server: End::default() }
+        let client = End { socket: Some(socket), ..End::default() };
+        Self { number, from, client, server: End::default() }
     }
 
     pub(super) fn end(&mut self, side: Side) -> &mut End {
@@ -151,6 +154,8 @@ impl End {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
+        // without the kernel's notes a piece counts from when it is read, which is a little later
+        let _ = crate::io::note_arrivals(socket.as_fd());
         self.socket = Some(TcpStream::from(socket));
         self.connecting = true;
         Ok(())
@@ -165,22 +170,25 @@ impl End {
         }
     }
 
-    /// Reads what there is; `None`: nothing now, `Some(0)`: the stream has ended.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Broken> {
-        let Some(socket) = &mut self.socket else { return Ok(None) };
-        match socket.read(buffer) {
-            Ok(count) => {
+    /// Reads what there is, and how long ago it came if the kernel knows; `None`: nothing now, 0 bytes: the stream has ended.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<(usize, Option<Duration>)>, Broken> {
+        let Some(socket) = &self.socket else { return Ok(None) };
+        match crate::io::read_with_age(socket.as_fd(), buffer) {
+            Ok((count, age)) => {
                 self.read_over = count == 0;
-                Ok(Some(count))
+                Ok(Some((count, age)))
             }
             Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => Ok(None),
             Err(_) => Err(Broken),
         }
     }
 
-    /// Takes bytes that are to be handed on here later.
-    pub(super) fn hold(&mut self, bytes: &[u8]) {
+    /// Takes bytes that are to be handed on here at this time, or no bytes if the stream ends; when it really will be.
+    pub(super) fn hold(&mut self, bytes: &[u8], at: Instant) -> Instant {
         self.waiting.extend(bytes);
+        let at = self.last_due.map_or(at, |last| last.max(at));
+        self.last_due = Some(at);
+        at
     }
 
     /// So many bytes have waited long enough.

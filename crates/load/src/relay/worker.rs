@@ -5,7 +5,7 @@ use super::{
     pair::{Pair, Side},
     window,
 };
-use crate::io::{Events, Usage, thread_usage};
+use crate::io::{Events, Usage, be_a_prompt_thread, note_arrivals, thread_usage};
 use rustix::{
     event::epoll,
     fd::{AsFd as _, OwnedFd},
@@ -55,6 +55,11 @@ pub(super) struct Worker {
     due: VecDeque<Due>,
     /// Connections that are to be made, in the order of their time.
     dials: VecDeque<Due>,
+    /// How long it takes to hand a piece on, and to wake up.
+    sending: Usual,
+    waking: Usual,
+    /// When epoll was asked the last time but one, and the last time.
+    looked: [Instant; 2],
     buffer: Vec<u8>,
     tally: Tally,
     asked: Instant,
@@ -77,6 +82,21 @@ enum What {
     Bytes(usize),
     End,
     Reset,
+}
+
+/// How long something usually takes: a moving mean, so that it can be begun earlier by that.
+#[derive(Debug, Clone, Copy, Default)]
+struct Usual(Duration);
+
+impl Usual {
+    /// What takes longer was interrupted, and says nothing of what is usual; nor would so long a time be spent waiting
+    /// without sleeping.
+    const LONGEST: Duration = Duration::from_micros(60);
+    const WEIGHT: u32 = 16;
+
+    fn learn(&mut self, taken: Duration) {
+        self.0 = (self.0 * (Self::WEIGHT - 1) + taken.min(Self::LONGEST)) / Self::WEIGHT;
+    }
 }
 
 impl Worker {
@@ -109,6 +129,9 @@ impl Worker {
             held: 0,
             due: VecDeque::new(),
             dials: VecDeque::new(),
+            sending: Usual::default(),
+            waking: Usual::default(),
+            looked: [Instant::now(); 2],
             buffer: vec![0; READ],
             tally: Tally::default(),
             asked: Instant::now(),
@@ -117,14 +140,19 @@ impl Worker {
     }
 
     pub(super) fn run(&mut self) -> io::Result<()> {
+        be_a_prompt_thread();
         // by default the kernel may wake a thread 50 us late, to save power; where it refuses, that is how late it is
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         self.used = thread_usage();
         loop {
             let limit = self.hand_on();
+            self.looked = [self.looked[1], Instant::now()];
             events.wait(self.poll.as_fd(), limit)?;
             let now = Instant::now();
+            if let Some(limit) = limit.filter(|limit| !limit.is_zero() && events.count() == 0) {
+                self.waking.learn(now.saturating_duration_since(self.looked[1] + limit));
+            }
             for index in 0..events.count() {
                 if index % READS_AT_ONCE == READS_AT_ONCE - 1 {
                     self.hand_on();
@@ -196,6 +224,8 @@ impl Worker {
 
     fn begin(&mut self, socket: TcpStream, from: SocketAddr, at: Instant) {
         let ready = socket.set_nonblocking(true).and_then(|()| Ok(set_tcp_nodelay(&socket, true)?));
+        // as with the server's side
+        let _ = note_arrivals(socket.as_fd());
         if ready.is_err() {
             self.tally.refused += 1;
             return;
@@ -224,7 +254,9 @@ impl Worker {
                 let token = epoll::EventData::new_u64(LISTENER);
                 let _ = epoll::add(&self.poll, listener, token, epoll::EventFlags::IN);
             }
-            let is_due = |due: &&Due| due.at <= now;
+            // what is sent takes its time to arrive, which is part of the delay
+            let ready = now + self.sending.0;
+            let is_due = |due: &&Due| due.at <= ready;
             let next = if self.dials.front().filter(is_due).is_some() {
                 self.dials.pop_front()
             } else if self.due.front().filter(is_due).is_some() {
@@ -232,7 +264,8 @@ impl Worker {
             } else {
                 let soonest = [self.due.front(), self.dials.front()].into_iter().flatten().map(|due| due.at);
                 let soonest = soonest.chain(self.accept_again).min();
-                return soonest.map(|at| at.saturating_duration_since(now));
+                // the last moments are not slept: with nothing to wait for epoll is asked again and again
+                return soonest.map(|at| at.saturating_duration_since(ready + self.waking.0));
             };
             if let Some(due) = next {
                 self.arrive(due, now);
@@ -250,10 +283,13 @@ impl Worker {
             What::Connect => end.connect(to, from).is_ok(),
             What::Bytes(count) => {
                 end.release(count);
+                let is_sent = end.send().is_ok();
+                let sent = Instant::now();
+                self.sending.learn(sent.saturating_duration_since(now));
                 self.tally.pieces += 1;
                 self.tally.bytes += count as u64;
-                self.tally.late.record_ns(now.saturating_duration_since(at).as_nanos() as u64);
-                end.send().is_ok()
+                self.tally.late.record_ns(sent.saturating_duration_since(at).as_nanos() as u64);
+                is_sent
             }
             What::End => {
                 end.release_end();
@@ -285,6 +321,7 @@ impl Worker {
             return;
         }
         let held = pair.held();
+        let mut arrived = None;
         if pair.end(side).connecting && pair.end(side).connected().is_err() {
             self.tally.refused += 1;
             return self.cut(index);
@@ -296,18 +333,22 @@ impl Worker {
         let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
         if flags.intersects(readable) && !pair.end(side).read_over {
             let number = pair.number;
-            let Ok(count) = pair.end(side).read(&mut self.buffer) else {
+            let Ok(read) = pair.end(side).read(&mut self.buffer) else {
                 return self.broke(index, side, now);
             };
-            if let Some(count) = count {
-                pair.end(side.other()).hold(&self.buffer[..count]);
+            if let Some((count, age)) = read {
+                // what had come before epoll was asked the last time but one was read then: a clock that is set does no harm
+                let came =
+                    age.and_then(|age| Instant::now().checked_sub(age)).unwrap_or(now).max(self.looked[0]);
+                let at = pair.end(side.other()).hold(&self.buffer[..count], came + self.one_way);
                 self.held += count;
                 let what = if count > 0 { What::Bytes(count) } else { What::End };
-                let at = now + self.one_way;
-                self.due.push_back(Due { at, index, number, side: side.other(), what });
+                arrived = Some(Due { at, index, number, side: side.other(), what });
             }
         }
-        if pair.is_done() {
+        let is_done = pair.is_done();
+        arrived.into_iter().for_each(|due| self.put(due));
+        if is_done {
             return self.drop_pair(index);
         }
         self.watch(index, side);
@@ -330,7 +371,13 @@ impl Worker {
         pair.end(side).lose();
         self.held -= held - pair.held();
         let (number, at) = (pair.number, now + self.one_way);
-        self.due.push_back(Due { at, index, number, side: side.other(), what: What::Reset });
+        self.put(Due { at, index, number, side: side.other(), what: What::Reset });
+    }
+
+    /// Into its place in the queue, which is at its end or close to it.
+    fn put(&mut self, due: Due) {
+        let place = self.due.iter().rposition(|other| other.at <= due.at).map_or(0, |place| place + 1);
+        self.due.insert(place, due);
     }
 
     fn cut(&mut self, index: usize) {

@@ -405,10 +405,17 @@ impl What {
             ),
             Self::Network { busy, late_mean_us, late_p99_us } => write!(
                 f,
-                "the relay that makes the network's latency could not keep up: it handed on {late_mean_us:.0} us later than due, p99 \
-                 {late_p99_us:.0} us, and its busiest thread used {:.0} % of a processor; give it processors that are not busy, or \
-                 offer less",
-                busy * 100.0
+                "the network's latency was longer than stated: the relay that makes it handed on {late_mean_us:.0} us late, p99 \
+                 {late_p99_us:.0} us, {}",
+                if *busy > 0.8 {
+                    format!("since its busiest thread used {:.0} % of a processor; offer less", busy * 100.0)
+                } else {
+                    format!(
+                        "though its busiest thread used {:.0} % of a processor only: it waited for one; pin server and client, or \
+                         let Prony use real-time priority (ulimit -r 1)",
+                        busy * 100.0
+                    )
+                }
             ),
             Self::OtherLoad { processors } => write!(
                 f,
