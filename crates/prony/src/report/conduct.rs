@@ -1,7 +1,12 @@
 //! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, whether it was gone on with, in
 //! which state trials began, which were repeated or left out and why, why repeating ended. Nothing vanishes in silence.
 
-use super::{began::began, build::second_of, number, words::Words};
+use super::{
+    began::began,
+    build::second_of,
+    number,
+    words::{Words, capitalised},
+};
 use crate::{
     analyse::Findings,
     run::{Note, Stop, Why},
@@ -47,7 +52,11 @@ fn machine(record: &RunRecord, words: Words) -> Vec<String> {
         if !own.is_empty() {
             return words.fill("conduct", "machine_own", &[("remark", &own)]);
         }
-        words.fill("conduct", "machine", &[("read", &read), ("effect", effect), ("remedy", remedy)])
+        words.fill(
+            "conduct",
+            "machine",
+            &[("read", &read), ("effect", effect), ("remedy", &capitalised(remedy))],
+        )
     };
     remarks.into_iter().map(sentence).collect()
 }

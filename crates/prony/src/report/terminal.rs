@@ -48,7 +48,8 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
     if let Some(table) = rates::table(document, words) {
         let _ = writeln!(text, "\n{}", bold(&table.title, options));
         text.push_str(&fit(&table, &table, options.colour, width));
-        let _ = writeln!(text, "\n{}", words.get("text", "rates_note"));
+        text.push('\n');
+        put_wrapped(&mut text, words.get("text", "rates_note"), "", width);
     }
     if let Some(table) = cost_table(document, true, words) {
         let _ = writeln!(text, "\n{}", table.title);

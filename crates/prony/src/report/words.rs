@@ -386,7 +386,7 @@ pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
     parts.join(", ")
 }
 
-fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let end = match text.chars().last() {
