@@ -12,7 +12,7 @@ use crate::{
     record::{Batch, Seconds},
     sample::{Outcome, Sample},
     share::{Share, budget_of},
-    spec::{Address, Arrival, Begin, Scheduling, Spec, Stream, Target, TlsMode},
+    spec::{Address, Arrival, Begin, Scheduling, Spec, Stream, Target, TlsMode, is_used},
     tls::Connector,
     transport::Peer,
     worker::{Report, Terms, Worker},
@@ -325,13 +325,7 @@ fn deal(spec: &Spec, programs: &[Program]) -> Vec<Vec<Connection>> {
 /// How to log in to each server; one that no stream goes to is not asked.
 fn logins(spec: &Spec) -> Result<Vec<Option<Login>>, Error> {
     let servers = [&spec.target].into_iter().chain(&spec.members).enumerate();
-    let is_wanted = |server: usize| {
-        let goes_there = |stream: &Stream| {
-            (0..stream.connections + stream.idle)
-                .any(|number| stream.to.server_of(number, spec.members.len()) == server)
-        };
-        spec.streams.iter().any(goes_there)
-    };
+    let is_wanted = |server| is_used(&spec.streams, server, spec.members.len());
     servers.map(|(number, target)| is_wanted(number).then(|| login(target, spec)).transpose()).collect()
 }
 

@@ -255,6 +255,16 @@ impl Destination {
     }
 }
 
+/// Whether any connection of `streams` goes to the server of this number, as [`Destination::server_of`] numbers them.
+#[must_use]
+pub fn is_used(streams: &[Stream], server: usize, members: usize) -> bool {
+    let goes_there = |stream: &Stream| {
+        let all = stream.connections + stream.idle;
+        (0..all).any(|number| stream.to.server_of(number, members) == server)
+    };
+    streams.iter().any(goes_there)
+}
+
 /// When a connection starts its next transaction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -224,6 +224,27 @@ fn no_variable_is_changed_unless_the_study_says_so() {
     assert!(!exists(&there.home.path().join("STATE/prony/owed")));
 }
 
+/// Beside a server of Prony's own: what the study does not ask for is nobody's purpose.
+#[test]
+fn a_strict_comparison_with_a_server_that_differs_is_refused_with_all_that_differs() {
+    let there = Elsewhere::new();
+    let own = "[server.own]\nproduct = \"mariadb\"\nversion = \"10.11\"";
+    there.study(there.database(), "200ms", own);
+    let study = there.home.path().join("study.toml");
+    let strict = format!("fairness = \"strict\"\n{}", fs::read_to_string(&study).expect("the study"));
+    fs::write(&study, strict).expect("a study");
+    let mut command = there.prony(&["run", "study.toml"]);
+    command.env_remove("XDG_CACHE_HOME");
+    let refused = command.output().expect("prony starts");
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    for words in ["flush at commit: 0 with there; 1 with own (`flush_at_commit` in [settings]", "fairness"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert!(!message.contains("isolation"), "what is the same is not told: {message}");
+    there.assert_as_before();
+}
+
 #[test]
 fn a_table_that_prony_did_not_make_is_refused_before_anything_is_changed() {
     let there = Elsewhere::new();

@@ -413,7 +413,8 @@ fn every_server_takes_the_words_that_it_can_have_and_has_the_defaults_that_plans
 fn try_words(entry: &catalogue::Entry) -> Vec<String> {
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
-    let provisioner = Provisioner::with(places.clone(), PathBuf::from(env!("CARGO_BIN_EXE_prony")));
+    let provisioner =
+        Provisioner::with(places.clone(), PathBuf::from(env!("CARGO_BIN_EXE_prony"))).unencrypted();
     provisioner.fetch(entry, &mut |_| ()).expect("a server");
     let plain = ServerPlan::new("tested", ServerSource::Path(fetch::place(entry, &places)));
     let mut faults = Vec::new();

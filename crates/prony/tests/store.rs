@@ -214,7 +214,11 @@ fn flipped_bits(bits: u32) {
         fs::write(&damaged, bytes).unwrap();
         match all_of(&damaged) {
             Ok(read) => {
-                assert!(read == truth, "bit {bit} changes what is read");
+                let same = read.bytes().zip(truth.bytes()).take_while(|(one, other)| one == other).count();
+                let around = |text: &str| {
+                    text.get(same.saturating_sub(60)..(same + 40).min(text.len())).map(str::to_owned)
+                };
+                assert!(read == truth, "bit {bit}: {:?}, not {:?}", around(&read), around(&truth));
                 harmless += 1;
             }
             Err(error) => {

@@ -8,7 +8,7 @@ mod support {
 use load::{Stop, client::Connection};
 use prony::{
     plan::{Replication, ServerPlan, ServerSource, Topology, WaitPoint},
-    provision::{Error, Group, Places, Provisioner, directly},
+    provision::{Error, Group, Places, Provisioner, catalogue, directly, fetch},
 };
 use std::{
     io::{BufRead, BufReader},
@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_secs(60);
 
 fn provisioner(state: &Path) -> Provisioner {
     let places = Places { state: state.to_owned(), ..Places::of_user().expect("a home") };
-    Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")))
+    Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony"))).unencrypted()
 }
 
 fn bring_up(state: &Path, product: &str, version: &str, topology: Topology) -> Result<Group, Error> {
@@ -99,36 +99,167 @@ fn a_replica_has_what_its_primary_has_committed_and_a_fall_back_is_seen() {
     try_group(state.path(), group);
 }
 
+/// How each server of the catalogue can replicate: `None`, where its package lacks the plug-ins, asynchronously.
+const WAYS: [(&str, Option<WaitPoint>); 18] = [
+    ("mysql-5.5.34", Some(WaitPoint::AfterCommit)),
+    ("mysql-5.6.14", Some(WaitPoint::AfterCommit)),
+    ("mysql-5.6.24", None),
+    ("mysql-5.7.19", None),
+    ("mysql-5.7.22", None),
+    ("mysql-8.0.12", None),
+    ("mysql-8.0.15", None),
+    ("mysql-8.0.33", Some(WaitPoint::AfterSync)),
+    ("mysql-9.7-debian", Some(WaitPoint::AfterSync)),
+    ("mariadb-10.1.13", None),
+    ("mariadb-10.1.23", None),
+    ("mariadb-10.2.11", None),
+    ("mariadb-10.5-debian", Some(WaitPoint::AfterSync)),
+    ("mariadb-10.11.5", Some(WaitPoint::AfterSync)),
+    ("mariadb-10.11-debian", Some(WaitPoint::AfterSync)),
+    ("mariadb-11.4.5", Some(WaitPoint::AfterSync)),
+    ("mariadb-11.8-debian", Some(WaitPoint::AfterSync)),
+    ("mariadb-11.8-sid", Some(WaitPoint::AfterSync)),
+];
+
 #[test]
 #[ignore = "long: fetches every server of the catalogue, starts two of each"]
 fn every_version_replicates_as_it_can() {
-    let after_commit = Some(Some(WaitPoint::AfterCommit));
-    let after_sync = Some(Some(WaitPoint::AfterSync));
-    let asynchronous = ["mysql-5.7", "mariadb-10.1", "mariadb-10.2"];
-    let all = [
-        ("mysql-5.5", after_commit),
-        ("mysql-5.6.14", after_commit),
-        ("mysql-8.0", after_sync),
-        ("mysql-9.7", after_sync),
-        ("mariadb-10.5", after_sync),
-        ("mariadb-10.11", after_sync),
-        ("mariadb-11.4", after_sync),
-        ("mariadb-11.8", after_sync),
-    ];
-    for (name, wait_point) in asynchronous.map(|name| (name, None)).into_iter().chain(all) {
-        let (product, version) = name.split_once('-').expect("a version");
+    let places = Places::of_user().expect("a home");
+    for entry in catalogue::entries().iter().filter(|entry| entry.runs_here()) {
+        let way = WAYS.iter().find(|(name, _)| *name == entry.name);
+        let (name, wait_point) = *way.unwrap_or_else(|| panic!("how does {} replicate?", entry.name));
         let state = tempfile::tempdir().expect("a directory");
         let began = std::time::Instant::now();
-        let group = bring_up(state.path(), product, version, replicas(1, wait_point));
+        provisioner(state.path()).fetch(entry, &mut |_| ()).expect("a server");
+        let bring_up = |topology| {
+            let source = ServerSource::Path(fetch::place(entry, &places));
+            let plan = ServerPlan { topology, ..ServerPlan::new("tested", source) };
+            provisioner(state.path()).bring_up_group(&plan, 0, &mut directly, &mut |_| ())
+        };
+        if wait_point.is_none() {
+            let error = bring_up(replicas(1, Some(None))).unwrap_err().to_string();
+            assert!(error.contains("its package lacks"), "{name}: {error}");
+        }
+        let group = bring_up(replicas(1, wait_point.map(Some)));
         try_group(state.path(), group.unwrap_or_else(|error| panic!("{name}: {error}")));
         println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
     }
-    for name in asynchronous {
-        let (product, version) = name.split_once('-').expect("a version");
-        let state = tempfile::tempdir().expect("a directory");
-        let error = bring_up(state.path(), product, version, replicas(1, after_sync)).unwrap_err();
-        assert!(error.to_string().contains("its package lacks"), "{name}: {error}");
+}
+
+/// With two replicas, of which one is held back: what waits for one goes on, what waits for both is given up, and says so.
+#[test]
+#[ignore = "long: fetches MySQL 8.0 and 9.7, starts three of each twice"]
+fn a_commit_waits_for_as_many_replicas_as_it_was_told_to() {
+    for (product, version) in [("mysql", "8.0"), ("mysql", "9.7")] {
+        for acknowledgements in [1, 2] {
+            let state = tempfile::tempdir().expect("a directory");
+            let group = bring_up(state.path(), product, version, two_replicas(acknowledgements));
+            let group = group.unwrap_or_else(|error| panic!("{product} {version}: {error}"));
+            let semi_sync =
+                || group.watch().health().expect("an answer").expect("servers").semi_sync.expect("counters");
+            let mut primary = open(group.primary());
+            primary.query("CREATE TABLE s (a INT)").expect("a table");
+            let before = semi_sync();
+            assert!(before.is_on && before.acknowledged > 0 && before.unacknowledged == 0, "{before:?}");
+            let mut held_back = open(&group.members()[1]);
+            held_back.query("STOP REPLICA").expect("stopped");
+            primary.query("INSERT INTO s VALUES (1)").expect("a row");
+            let after = semi_sync();
+            println!("{product} {version}, {acknowledgements} of 2: {before:?}, then {after:?}");
+            if acknowledgements == 1 {
+                assert!(after.is_on && after.unacknowledged == 0, "{after:?}");
+                assert!(after.acknowledged > before.acknowledged, "{after:?}");
+            } else {
+                assert!(!after.is_on && after.unacknowledged == 1 && after.given_up == 1, "{after:?}");
+            }
+            let faults = group.watch().health().expect("an answer").expect("servers").faults;
+            assert_eq!(faults.iter().map(|fault| fault.server).collect::<Vec<_>>(), [2], "{faults:?}");
+            held_back.query("START REPLICA").expect("started");
+            group.wait_until_equal(WAIT, &Stop::default()).expect("equal again");
+            assert!(semi_sync().is_on);
+            drop((primary, held_back));
+            try_group(state.path(), group);
+        }
     }
+}
+
+fn two_replicas(acknowledgements: u32) -> Topology {
+    let (wait_point, timeout) = (Some(WaitPoint::AfterSync), Duration::from_millis(500));
+    let replication = Replication::SemiSynchronous { wait_point, acknowledgements, timeout };
+    Topology::Replicas { count: 2, replication }
+}
+
+#[test]
+fn a_server_that_waits_for_one_replica_alone_is_not_asked_for_two() {
+    let state = tempfile::tempdir().expect("a directory");
+    let error = bring_up(state.path(), "mariadb", "10.11", two_replicas(2)).unwrap_err().to_string();
+    assert!(error.contains("waits for one replica and no more, not for 2"), "{error}");
+    assert_eq!(processes_of(state.path()), [""; 0]);
+}
+
+/// A replica that stands still in the middle of a load: commits went on without it, which no figure shows; the run notices.
+#[test]
+#[ignore = "long: a run whose replica stands still for seconds"]
+fn a_run_in_which_a_replica_stands_still_leaves_that_trial_out() {
+    let home = tempfile::tempdir().expect("a directory");
+    let instances = home.path().join("state/prony/instances");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| hold_back(&instances, &is_over));
+        let report = run(home.path(), FALLING_BACK);
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        report
+    });
+    // with the reason, and another one stands in its place
+    assert!(report.to_string().contains("fell back to asynchronous"), "{report}");
+    assert_eq!(processes_of(home.path()), [""; 0]);
+}
+
+const FALLING_BACK: &str = r#"
+[server.a]
+product = "mariadb"
+version = "10.11"
+topology = { replicas = 2, replication = "after-commit", timeout = "500ms" }
+[data]
+rows = 100
+[[stream]]
+workload = "oltp_update_non_index"
+connections = 4
+[measure]
+warm_up = "500ms"
+interval = "8s"
+repeats = 1
+"#;
+
+/// Stops the replicas' processes once the load writes, and lets them go on two seconds later.
+fn hold_back(instances: &Path, is_over: &std::sync::atomic::AtomicBool) {
+    use rustix::process::{Pid, Signal, kill_process};
+    /// The data are far less, heartbeats take a minute for it.
+    const LOAD_BYTES: u64 = 300_000;
+    let is_over = || is_over.load(std::sync::atomic::Ordering::Relaxed);
+    let files = |directory: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let written = |server: &PathBuf| -> u64 {
+        let logs = files(&server.join("data")).into_iter().filter(|file| name(file).starts_with("binlog.0"));
+        logs.filter_map(|log| Some(log.metadata().ok()?.len())).sum()
+    };
+    let is_replica =
+        |server: &PathBuf| files(&server.join("data")).iter().any(|file| name(file).starts_with("relay"));
+    while !is_over() && files(instances).iter().map(written).max() < Some(LOAD_BYTES) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let replicas = files(instances).into_iter().filter(is_replica);
+    let pids: Vec<_> = replicas
+        .filter_map(|server| std::fs::read_to_string(server.join("pid")).ok()?.trim().parse().ok())
+        .filter_map(Pid::from_raw)
+        .collect();
+    let all = |signal| pids.iter().for_each(|pid| kill_process(*pid, signal).unwrap_or(()));
+    all(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(2));
+    all(Signal::CONT);
 }
 
 #[test]

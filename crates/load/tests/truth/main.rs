@@ -3,6 +3,7 @@
 //! can push.
 
 mod counting;
+mod members;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -5,7 +5,7 @@ use crate::{
     network::{LinkRecord, Surroundings},
     plan::{Plan, Trial},
     report::number,
-    run::{Because, Event, Note, Origin, TrialOutcome},
+    run::{Because, Event, Level, Note, Origin, TrialOutcome, verdict},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -219,9 +219,16 @@ impl RunProgress {
                 let seconds = outcome.interval.as_secs_f64();
                 let tally = &outcome.streams[0].transactions;
                 let rate = if seconds > 0.0 { tally.count as f64 / seconds } else { 0.0 };
-                let p95 = tally.response().quantile_ns(0.95) as f64 / 1e6;
-                let doubtful = if doubts.is_empty() { "" } else { "   (doubtful)" };
-                format!("{:>9} transactions/s   p95 {p95:>8.2} ms{doubtful}", number::count(rate as u64))
+                let p95 = match tally.count {
+                    0 => "-".to_owned(),
+                    _ => format!("{:.2}", tally.response().quantile_ns(0.95) as f64 / 1e6),
+                };
+                let judged = match verdict(doubts) {
+                    Level::Fine => "",
+                    Level::Suspicious => "   (doubtful)",
+                    Level::Invalid => "   (invalid)",
+                };
+                format!("{:>9} transactions/s   p95 {p95:>8} ms{judged}", number::count(rate as u64))
             }
         };
         let width = self.trials_total.to_string().len();

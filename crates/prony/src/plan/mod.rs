@@ -17,7 +17,7 @@ pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use text::{common_settings, render, servers_elsewhere};
 
 use crate::study::{RELEVANT, Study};
-use ::load::spec::Stream;
+use ::load::spec::{Stream, TlsMode};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -158,6 +158,12 @@ pub struct Trial {
 }
 
 impl Plan {
+    /// Whether any load goes to its server by TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.treatments.iter().any(|one| one.client.tls.is_some_and(|mode| mode != TlsMode::Disabled))
+    }
+
     /// Server and data set of every snapshot that the run takes: data that a trial changes, or that make room for others, and
     /// that another trial is to find as they were loaded.
     #[must_use]

@@ -4,7 +4,7 @@ use super::{
     Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
     StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
-    debts, describe, fetch, installed, kept, remains, state, target,
+    debts, describe, fetch, installed, kept, remains, settings, state, target,
 };
 use crate::plan::{DataPlan, ServerPlan, ServerSource};
 use load::{
@@ -12,7 +12,7 @@ use load::{
     client::{self, Connection},
     spec::Target,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Brings servers up.
 #[derive(Debug, Clone)]
@@ -20,6 +20,7 @@ pub struct Provisioner {
     places: Places,
     launcher: PathBuf,
     stop: Arc<Stop>,
+    is_unencrypted: bool,
 }
 
 impl Provisioner {
@@ -35,13 +36,20 @@ impl Provisioner {
     /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
-        Self { places, launcher, stop: Arc::default() }
+        Self { places, launcher, stop: Arc::default(), is_unencrypted: false }
     }
 
     /// The same, but work that takes long ends soon with [`Error::Interrupted`] once `stop` is pulled.
     #[must_use]
     pub fn heeding(self, stop: Arc<Stop>) -> Self {
         Self { stop, ..self }
+    }
+
+    /// The same, for servers that nobody reaches by TLS: those that make a certificate at each start, which takes MariaDB's own
+    /// builds ten seconds, are told not to.
+    #[must_use]
+    pub fn unencrypted(self) -> Self {
+        Self { is_unencrypted: true, ..self }
     }
 
     /// Where things are kept.
@@ -117,13 +125,9 @@ impl Provisioner {
         let software = self.software_of(&plan.source, progress)?;
         let mut work = Work::new(progress, &self.stop);
         let part = Part::default();
-        let wish = Wish {
-            software: &software,
-            settings: &plan.settings,
-            limits: &plan.limits,
-            data_bytes,
-            part: &part,
-        };
+        let settings = self.settings(plan, &part, &software);
+        let limits = &plan.limits;
+        let wish = Wish { software: &software, settings: &settings, limits, data_bytes, part: &part };
         let Some(mut kept) = state::kept_for(&wish, data, &self.places, &mut work)? else {
             return Ok((self.bring_up(plan, data_bytes, progress)?, None));
         };
@@ -140,11 +144,25 @@ impl Provisioner {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Server, Error> {
         let software = self.software_of(&plan.source, progress)?;
-        let mut settings = plan.settings.clone();
-        settings.extend(part.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let settings = self.settings(plan, part, &software);
         let mut work = Work::new(progress, &self.stop);
         let wish = Wish { software: &software, settings: &settings, limits: &plan.limits, data_bytes, part };
         Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, &mut work)?)))
+    }
+
+    /// All that a server is to be set to.
+    fn settings(&self, plan: &ServerPlan, part: &Part, software: &Software) -> BTreeMap<String, String> {
+        let mut settings = plan.settings.clone();
+        settings.extend(part.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let is_of_tls = |name: &String| {
+            let name = settings::plain_name(name);
+            name.starts_with("ssl") || name == "skip_ssl" || name.contains("secure_transport")
+        };
+        let makes_certificate = software.is_mariadb() && software.numbers() >= (11, 4, 0);
+        if self.is_unencrypted && makes_certificate && !settings.keys().any(is_of_tls) {
+            settings.insert("skip_ssl".to_owned(), String::new());
+        }
+        settings
     }
 
     /// The program that a server of this source, which does not run elsewhere, is started from.

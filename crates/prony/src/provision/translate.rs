@@ -236,23 +236,39 @@ impl Case {
 
     fn options(&self, value: &str) -> Vec<(String, String)> {
         let options = self.options.iter().flatten();
-        options.map(|(name, template)| (name.clone(), filled(template, value))).collect()
+        options.filter_map(|(name, template)| Some((name.clone(), filled(template, value)?))).collect()
     }
 
     fn expected(&self, value: &str) -> Vec<(String, String)> {
         let expected = self.expect.as_ref().or(self.options.as_ref());
         let readable = expected.into_iter().flatten().filter(|(name, _)| !is_plugin(name));
-        readable.map(|(name, template)| (name.clone(), filled(template, value))).collect()
+        readable.filter_map(|(name, template)| Some((name.clone(), filled(template, value)?))).collect()
     }
 }
 
-fn filled(template: &str, value: &str) -> String {
-    match template {
-        "{half}" => value.parse::<u64>().map_or_else(|_| value.to_owned(), |size| (size / 2).to_string()),
+/// `None`: nothing need be said.
+fn filled(template: &str, value: &str) -> Option<String> {
+    let number = || value.parse::<u64>().ok();
+    Some(match template {
+        "{half}" => (number()? / 2).to_string(),
         // MySQL 5.5 takes `on` for some of its options and ignores it for others.
         "{flag}" => if value == "on" { "1" } else { "0" }.to_owned(),
+        "{chunk}" => chunk(number()?).filter(|chunk| *chunk != CHUNK_MAX)?.to_string(),
         template => template.replace("{}", value),
-    }
+    })
+}
+
+/// Pieces that a buffer pool is made of, unless the server is told otherwise.
+const CHUNK_MAX: u64 = 128 << 20;
+
+/// The largest piece that leaves a buffer pool of `size` bytes as large as it was asked for: servers make it a multiple of the
+/// piece, and of eight of them from 1 GiB on, where there are eight instances. `None`: there is none.
+fn chunk(size: u64) -> Option<u64> {
+    const EIGHT_FROM: u64 = 1 << 30;
+    let instances = if size < EIGHT_FROM { 1 } else { 8 };
+    // the largest power of two in it
+    let largest = (1_u64 << size.trailing_zeros().min(62)) / instances;
+    (largest >= 1 << 20).then_some(largest.min(CHUNK_MAX))
 }
 
 impl Form {
@@ -297,17 +313,15 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// Bytes of `1G`, in the units that servers take.
+/// Bytes of `1G`, in the units that servers take; also as people write them: `1 GB`, `1GiB`.
 #[must_use]
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (digits, power) = match text.char_indices().last()? {
-        (end, unit) if unit.is_ascii_alphabetic() => {
-            (&text[..end], 1 + "KMGTPE".find(unit.to_ascii_uppercase())? as u32)
-        }
-        _ => (text, 0),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1024_u64.checked_pow(power)?)
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_uppercase();
+    let letter = unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(&unit);
+    let power = ["", "K", "M", "G", "T", "P", "E"].iter().position(|known| *known == letter)?;
+    digits.trim().parse::<u64>().ok()?.checked_mul(1024_u64.checked_pow(power as u32)?)
 }
 
 impl<'de> Deserialize<'de> for Form {
@@ -405,11 +419,26 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_pool_is_as_large_as_it_was_asked_for() {
+        let of = |version, size| told("mysql", version, &[("buffer_pool", size)]).unwrap();
+        let chunk = "innodb_buffer_pool_chunk_size";
+        assert_eq!(of("5.6.24", "200M"), "innodb_buffer_pool_size=209715200");
+        assert_eq!(of("5.7.19", "200M"), format!("{chunk}=8388608 innodb_buffer_pool_size=209715200"));
+        // eight instances
+        assert_eq!(of("8.0.33", "1536M"), format!("{chunk}=67108864 innodb_buffer_pool_size=1610612736"));
+        for plain in ["128M", "1G", "30G"] {
+            assert!(!of("8.0.33", plain).contains(chunk), "{plain}");
+        }
+        assert!(!told("mariadb", "10.11", &[("buffer_pool", "200M")]).unwrap().contains(chunk));
+    }
+
+    #[test]
     fn sizes_are_read_as_servers_read_them() {
         assert_eq!(size("1G"), Some(1 << 30));
         assert_eq!(size(" 128m "), Some(128 << 20));
         assert_eq!(size("4096"), Some(4096));
-        for wrong in ["", "G", "1GB", "-1", "99999999999999T"] {
+        assert_eq!([size("64MB"), size("2 GiB"), size("7b")], [Some(64 << 20), Some(2 << 30), Some(7)]);
+        for wrong in ["", "G", "1GG", "lots", "-1", "99999999999999T"] {
             assert_eq!(size(wrong), None, "{wrong}");
         }
     }

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     network::{Figures, Link, LinkRecord, Means, Surroundings, round_trip},
-    plan::Client,
+    plan::{Client, Treatment},
 };
-use load::spec::{Address, Target};
+use load::spec::{Address, Target, is_used};
 use std::{io, path::PathBuf, time::Duration};
 
 /// Shares of a processor above which a relay's thread has queues of its own, and sets the throughput itself.
@@ -153,14 +153,21 @@ impl Links {
 }
 
 impl Run<'_, '_> {
-    /// How a load reaches a server and those that work together with it, through the network that the study wants between.
-    pub(super) fn reach(&mut self, server: usize, client: &Client) -> Result<Vec<Target>, Error> {
+    /// How a load reaches a server and those that work together with it, through the network that the study wants between. One
+    /// that none of its streams goes to needs no network.
+    pub(super) fn reach(&mut self, server: usize, treatment: &Treatment) -> Result<Vec<Target>, Error> {
+        let Treatment { client, streams, .. } = treatment;
         let plan = &self.plan.servers[server];
         let latency = self.latency(server, client);
         let way = Way { server, latency, processors: &client.pin };
         let direct: Vec<Target> = self.up(server).group.servers().map(|one| target_of(one, client)).collect();
         let mut targets = Vec::with_capacity(direct.len());
-        for direct in direct {
+        let members = direct.len() - 1;
+        for (number, direct) in direct.into_iter().enumerate() {
+            if !is_used(streams, number, members) {
+                targets.push(direct);
+                continue;
+            }
             let (target, is_new) = self.links.reach(way, direct, &|| plan.name.clone())?;
             targets.push(target);
             if is_new {

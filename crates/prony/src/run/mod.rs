@@ -228,12 +228,12 @@ impl Run<'_, '_> {
         self.start(treatment.server, plan.start_of(trial.block))?;
         let unsettled = self.prepare(trial)?.doubt();
         let stop = self.stop;
-        let targets = self.reach(treatment.server, &treatment.client)?;
+        let targets = self.reach(treatment.server, treatment)?;
+        let _pinned = Pinned::to(&treatment.client.pin)?;
         let sought = seek::seek(plan, trial, &targets, stop, self.reader)?;
         let up = self.up(treatment.server);
         let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
-        let _pinned = Pinned::to(&treatment.client.pin)?;
         let Self { links, servers, stop, reader, .. } = self;
         links.begin();
         let mut look = || {

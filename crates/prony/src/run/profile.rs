@@ -71,7 +71,7 @@ impl Run<'_, '_> {
         self.have_data(server, treatment.data)?;
         let stop = self.stop;
         let provisioner = self.provisioner;
-        let targets = self.reach(server, &treatment.client)?;
+        let targets = self.reach(server, treatment)?;
         let up = self.up(server);
         let nodes = nodes::nodes(&up.group, &plan.servers[server]);
         let Some(pid) = nodes[0].pid else {

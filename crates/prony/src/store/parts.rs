@@ -38,6 +38,21 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 12] = [
+        Self::Plan,
+        Self::Machine,
+        Self::Server,
+        Self::Status,
+        Self::Surroundings,
+        Self::DataSet,
+        Self::Note,
+        Self::Began,
+        Self::Trial,
+        Self::Outcome,
+        Self::Samples,
+        Self::Readings,
+    ];
+
     /// As it is called in the file and in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -73,7 +88,7 @@ pub(super) const FAILED: i64 = 1;
 
 /// Keeps a part, in place of the one that may be there.
 pub(super) fn put(transaction: &Transaction<'_>, run: i64, part: &Part) -> rusqlite::Result<()> {
-    let checksum = checksum(part.kind, part.number, part.place, &part.bytes);
+    let checksum = checksum(part.kind.name(), part.number, part.place, &part.bytes);
     let Part { kind, number, place, bytes } = part;
     transaction
         .prepare_cached(
@@ -97,7 +112,7 @@ pub(super) fn read(connection: &Connection, path: &Path, run: i64, kind: Kind) -
     };
     let found = read().map_err(|source| Error::from_sqlite(path, source))?;
     let checked = found.into_iter().map(|(part, checksum)| {
-        if checksum == self::checksum(kind, part.number, part.place, &part.bytes) {
+        if checksum == self::checksum(kind.name(), part.number, part.place, &part.bytes) {
             return Ok(part);
         }
         Err(damaged(path, format!("run {run}, {} of {}: the checksum is wrong", kind.name(), part.number)))
@@ -105,9 +120,9 @@ pub(super) fn read(connection: &Connection, path: &Path, run: i64, kind: Kind) -
     checked.collect()
 }
 
-fn checksum(kind: Kind, number: i64, place: i64, bytes: &[u8]) -> i64 {
+fn checksum(kind: &str, number: i64, place: i64, bytes: &[u8]) -> i64 {
     let mut crc = Crc::new();
-    crc.update(kind.name().as_bytes());
+    crc.update(kind.as_bytes());
     crc.update(&number.to_le_bytes());
     crc.update(&place.to_le_bytes());
     crc.update(bytes);
@@ -158,16 +173,40 @@ fn of_run(connection: &Connection, run: i64) -> rusqlite::Result<Option<i64>> {
     connection.prepare_cached("SELECT * FROM run WHERE id = ?")?.query_row([run], sum).optional()
 }
 
+/// Sum of the checksums of a run's parts, each found as [`read`] finds it, so that none counts that would not be read. Kinds that this
+/// Prony does not know may be a newer one's, if they are whole; `None`: one is not.
+fn sum_of_parts(connection: &Connection, run: i64) -> rusqlite::Result<Option<i64>> {
+    let mut sum = 0;
+    for kind in Kind::ALL {
+        sum += connection
+            .prepare_cached("SELECT coalesce(sum(checksum), 0) FROM part WHERE run = ? AND kind = ?")?
+            .query_row(params![run, kind.name()], |row| row.get::<_, i64>(0))?;
+    }
+    let known = Kind::ALL.map(|kind| format!("'{}'", kind.name())).join(", ");
+    let unknown = format!(
+        "SELECT kind, number, place, checksum, bytes FROM part WHERE run = ? AND kind NOT IN ({known})"
+    );
+    let mut statement = connection.prepare_cached(&unknown)?;
+    let mut rows = statement.query([run])?;
+    while let Some(row) = rows.next()? {
+        let (kind, bytes): (String, Vec<u8>) = (row.get(0)?, row.get(4)?);
+        let written: i64 = row.get(3)?;
+        if checksum(&kind, row.get(1)?, row.get(2)?, &bytes) != written {
+            return Ok(None);
+        }
+        sum += written;
+    }
+    Ok(Some(sum))
+}
+
 /// Whether a run's row is as it was written, and no part of it is missing.
 pub(super) fn check_run(connection: &Connection, path: &Path, run: i64) -> Result<(), Error> {
     let check = || -> rusqlite::Result<bool> {
         let (checksum, contents): (i64, i64) = connection
             .prepare_cached("SELECT checksum, contents FROM run WHERE id = ?")?
             .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let parts: i64 = connection
-            .prepare_cached("SELECT coalesce(sum(checksum), 0) FROM part WHERE run = ?")?
-            .query_row([run], |row| row.get(0))?;
-        Ok(of_run(connection, run)? == Some(checksum) && parts == contents)
+        let parts = sum_of_parts(connection, run)?;
+        Ok(of_run(connection, run)? == Some(checksum) && parts == Some(contents))
     };
     match check() {
         Ok(true) => Ok(()),
