@@ -44,6 +44,7 @@ export interface Group {
 
 export interface Seconds {
   second: number[];
+  end_s: number[];
   warm_up: number;
   throughput: number[];
   /** Empty where nothing is offered at times fixed beforehand. */
@@ -62,6 +63,18 @@ export interface Trial {
   streams: { name: string; seconds: Seconds }[];
 }
 
+/** Machine, client and servers second by second, of one trial of a treatment. */
+export interface Sampled {
+  about: string;
+  /** Index in `trials`. */
+  trial: number;
+  interval_s: [number, number];
+  at_s: number[];
+  figures: Record<string, (number | null)[]>;
+  /** How far each further member was behind, the longest of each second. */
+  lag_ms: (number | null)[][];
+}
+
 export interface Report {
   format: number;
   axis: { kind: "rate" | "connections" | "number" | "names"; title: string };
@@ -70,6 +83,7 @@ export interface Report {
   /** The law of growth with connections, where one could be fitted. */
   scalings: { group: number; series: string; points: { connections: number; expected: number }[] }[];
   trials: Trial[];
+  courses: Sampled[];
 }
 
 /** Texts by section and key; see crates/prony/src/report/words. */

@@ -2,10 +2,11 @@
 // an empty element for each chart: <div data-chart="throughput" data-group="0">. Nothing is fetched.
 
 import { CustomChart, LineChart } from "echarts/charts";
-import { GridComponent, LegendComponent, MarkAreaComponent, TooltipComponent } from "echarts/components";
+import { GridComponent, LegendComponent, MarkAreaComponent, TitleComponent, TooltipComponent } from "echarts/components";
 import { type EChartsType, init, use } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
-import { FORMAT, type Group, type Report, type Words } from "./document";
+import { counted, course, heightOf } from "./course";
+import { FORMAT, type Group, type Report, type Sampled, type Words } from "./document";
 import { type Context, distribution, latency, type Option, throughput, timeline } from "./options";
 import { theme } from "./theme";
 
@@ -15,6 +16,7 @@ use([
   GridComponent,
   LegendComponent,
   MarkAreaComponent,
+  TitleComponent,
   TooltipComponent,
   SVGRenderer,
 ]);
@@ -105,7 +107,78 @@ class Chart {
   }
 }
 
-const charts: Chart[] = [];
+/** The figure of the servers that is shown first: whether they work on much at once. */
+const COUNTED_FIRST = "status/Threads_running";
+
+/** One trial second by second: which one, and which figure of the servers, is chosen beside it. */
+class CourseChart {
+  private readonly instance: EChartsType;
+  private which = 0;
+  private figure = "";
+  private figures: HTMLElement | null = null;
+
+  constructor(
+    private readonly place: HTMLElement,
+    private readonly report: Report,
+    private readonly words: Words,
+  ) {
+    this.instance = init(place, null, { renderer: "svg" });
+    const { courses } = report;
+    const { element, list } = chooser(
+      this.text("of"),
+      courses.map((_, index) => String(index)),
+      courses.map((one) => one.about),
+      "0",
+    );
+    list.addEventListener("change", () => {
+      this.which = Number(list.value);
+      this.offer();
+      drawAll();
+    });
+    if (courses.length > 1) this.caption?.append(element);
+    this.offer();
+    new ResizeObserver(() => drawAll()).observe(place);
+  }
+
+  draw(dark: boolean): void {
+    const { clientWidth: width } = this.place;
+    const context: Context = { report: this.report, words: this.words, theme: theme(dark), width };
+    const height = `${heightOf(context, this.course, this.figure)}px`;
+    if (this.place.style.height !== height) this.place.style.height = height;
+    this.instance.resize();
+    this.instance.setOption(course(context, this.course, this.figure), { notMerge: true });
+    this.place.dataset["ready"] = "yes";
+  }
+
+  private get course(): Sampled {
+    return this.report.courses[this.which] as Sampled;
+  }
+
+  private get caption(): Element | null | undefined {
+    return this.place.closest("figure")?.querySelector("figcaption");
+  }
+
+  private text(key: string): string {
+    return this.words["course"]?.[key] ?? key;
+  }
+
+  /** Offers what the servers of this trial counted; a figure that they all have stays chosen. */
+  private offer(): void {
+    const names = counted(this.course);
+    if (!names.includes(this.figure)) this.figure = names.includes(COUNTED_FIRST) ? COUNTED_FIRST : (names[0] ?? "");
+    this.figures?.remove();
+    if (names.length < 2) return;
+    const { element, list } = chooser(this.text("counted"), names, names.map((name) => name.replace(/^status\//, "")), this.figure);
+    list.addEventListener("change", () => {
+      this.figure = list.value;
+      drawAll();
+    });
+    this.figures = element;
+    this.caption?.append(element);
+  }
+}
+
+const charts: { draw(dark: boolean): void }[] = [];
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 
@@ -118,6 +191,10 @@ function start(): void {
   const words = embedded<Words>("prony-words");
   if (report.format !== FORMAT) throw new Error(`the report has format ${report.format}, the viewer knows ${FORMAT}`);
   for (const place of document.querySelectorAll<HTMLElement>("[data-chart]")) {
+    if (place.dataset["chart"] === "course") {
+      if (report.courses.length > 0) charts.push(new CourseChart(place, report, words));
+      continue;
+    }
     const group = report.groups[Number(place.dataset["group"])];
     if (group) charts.push(new Chart(place, report, words, group));
   }

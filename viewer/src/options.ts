@@ -1,6 +1,6 @@
 // From the report to the options of each chart. Pure: no page, no ECharts instance.
 
-import type { Group, Point, Report, Words } from "./document";
+import type { Estimate, Group, Point, Report, Words } from "./document";
 import { coursesOf } from "./document";
 import { escape, number, percentile, tick } from "./format";
 import { SYMBOLS, type Theme } from "./theme";
@@ -19,9 +19,9 @@ export type Option = Record<string, unknown>;
 
 type Row = [x: number, value: number | null, low: number | null, high: number | null];
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif';
+export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif';
 
-function word(context: Context, section: string, key: string): string {
+export function word(context: Context, section: string, key: string): string {
   return context.words[section]?.[key] ?? key;
 }
 
@@ -31,6 +31,26 @@ function look(context: Context, name: string): { colour: string; symbol: string 
   const place = Math.max(0, names.indexOf(name));
   const { series } = context.theme;
   return { colour: series[place % series.length] ?? "", symbol: SYMBOLS[place % SYMBOLS.length] ?? "circle" };
+}
+
+/** Gap between the entries of a legend, and height of one of its rows, px. */
+const LEGEND_GAP = 14;
+const LEGEND_ROW = 28;
+
+/** Height that a legend takes beyond its first row, px: names are as wide as letters of 13 px are on average, or a little less. */
+export function legendRest(width: number, names: string[]): number {
+  let rows = 1;
+  let used = 0;
+  for (const name of names) {
+    const letters = [...name].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 13 : 7.6), 0);
+    const entry = 22 + 5 + letters + LEGEND_GAP;
+    if (used > 0 && used + entry > width) {
+      rows += 1;
+      used = 0;
+    }
+    used += entry;
+  }
+  return (rows - 1) * LEGEND_ROW;
 }
 
 /** What all charts share. */
@@ -44,7 +64,7 @@ function base(context: Context, legend: string[]): Option {
       top: 0,
       left: 0,
       itemWidth: 22,
-      itemGap: 18,
+      itemGap: LEGEND_GAP,
       icon: undefined,
       inactiveColor: theme.line,
       textStyle: { color: theme.text, fontSize: 13 },
@@ -74,12 +94,12 @@ function axis(context: Context, name: string, more: Option): Option {
 }
 
 /** The horizontal axis: below, its name under it in the middle. */
-function below(context: Context, name: string, more: Option): Option {
+export function below(context: Context, name: string, more: Option): Option {
   return axis(context, name, { nameLocation: "middle", nameGap: 30, splitLine: { show: false }, ...more });
 }
 
 /** The vertical axis, its name above it. */
-function beside(context: Context, name: string, more: Option): Option {
+export function beside(context: Context, name: string, more: Option): Option {
   return axis(context, name, {
     nameLocation: "end",
     nameGap: 12,
@@ -154,6 +174,7 @@ function whiskers(server: string, rows: Row[], colour: string, axes: Option = {}
     name: server,
     type: "custom",
     silent: true,
+    clip: true,
     data: rows.filter((row) => row[2] !== null && row[3] !== null),
     encode: { x: 0, y: [2, 3] },
     itemStyle: { color: colour },
@@ -209,6 +230,11 @@ function ladder(context: Context, group: Group, pick: (point: Point) => Point["t
   });
 }
 
+function pointsOf(context: Context, group: Group): Point[] {
+  const indices = group.series.flatMap((series) => series.points);
+  return indices.flatMap((index) => (index === null ? [] : (context.report.points[index] ?? [])));
+}
+
 /** What the law of growth with connections expects: a dashed line beside that of each series. */
 function laws(context: Context, group: Group): Option[] {
   const place = context.report.groups.indexOf(group);
@@ -261,7 +287,7 @@ interface Hovered {
 }
 
 /** Rows of a tooltip as a small table. */
-function tooltip(title: string, rows: { colour: string; name: string; value: string }[]): string {
+export function tooltip(title: string, rows: { colour: string; name: string; value: string }[]): string {
   const cells = rows.map(
     ({ colour, name, value }) =>
       `<tr><td style="padding-right:14px"><span style="display:inline-block;width:10px;height:10px;border-radius:5px;` +
@@ -292,25 +318,48 @@ function ladderTooltip(context: Context, group: Group, unit: string): (hovered: 
 
 const GRID = { left: 8, right: 20, top: 64, bottom: 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
 
-/** Names need more room below, since they stand aslant. */
-function gridOf(context: Context, group: Group): Option {
+/** Names on the axis need more room below, since they stand aslant, and many in the legend more above. */
+function gridOf(context: Context, group: Group, legend: string[]): Option {
   const aslant = context.report.axis.kind === "names" && group.rungs.length > 3;
-  return aslant ? { ...GRID, bottom: 66 } : GRID;
+  return { ...GRID, top: GRID.top + legendRest(context.width, legend), ...(aslant ? { bottom: 66 } : {}) };
+}
+
+/** How far error bars may reach beyond the values, as a factor: those of two trials alone would leave no room for anything else. */
+const REACH = 2;
+const REACH_LOGARITHMIC = 10;
+
+/** Upper end of an axis from 0 where error bars would reach too far; undefined: they do not. */
+export function bounded(estimates: Estimate[]): number | undefined {
+  const value = Math.max(0, ...estimates.map((one) => one.value));
+  const high = Math.max(0, ...estimates.map((one) => one.high ?? one.value));
+  if (high <= REACH * value) return undefined;
+  const step = 10 ** Math.floor(Math.log10(REACH * value));
+  return Math.ceil((REACH * value) / step) * step;
+}
+
+/** What a logarithmic axis must show: values, and error bars as far as they do not reach too far. */
+function spread(estimates: Estimate[]): number[] {
+  const values = estimates.map((one) => one.value).filter((value) => value > 0);
+  const [low, high] = [Math.min(...values) / REACH_LOGARITHMIC, Math.max(...values) * REACH_LOGARITHMIC];
+  const ends = estimates.flatMap((one) => [one.low, one.high]).filter((end): end is number => end !== null);
+  return [...values, ...ends.map((end) => Math.min(Math.max(end, low), high))];
 }
 
 /** Throughput along the axis, beside what was offered. */
 export function throughput(context: Context, group: Group): Option {
+  const members = pointsOf(context, group).map((point) => point.throughput);
   const schedule = offered(context, group);
   const names = [...group.series.map((series) => series.name), ...schedule.map((line) => String(line["name"]))];
   const shared = base(context, names);
   return {
     ...shared,
     tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, group, "/s") },
-    grid: gridOf(context, group),
+    grid: gridOf(context, group, names),
     xAxis: rungs(context, group),
     yAxis: beside(context, word(context, "text", "unit_throughput"), {
       type: "value",
       min: 0,
+      max: bounded(members),
       axisLabel: { color: context.theme.faint, fontSize: 12, formatter: tick },
     }),
     series: [...ladder(context, group, (point) => point.throughput), ...laws(context, group), ...schedule],
@@ -319,15 +368,13 @@ export function throughput(context: Context, group: Group): Option {
 
 /** A percentile of response time along the axis. */
 export function latency(context: Context, group: Group, name: string): Option {
-  const shared = base(context, group.series.map((series) => series.name));
-  const values = group.series
-    .flatMap((series) => series.points)
-    .map((index) => (index === null ? undefined : context.report.points[index]?.latency_ms[name]))
-    .flatMap((estimate) => [estimate?.value, estimate?.low, estimate?.high]);
+  const names = group.series.map((series) => series.name);
+  const shared = base(context, names);
+  const values = spread(pointsOf(context, group).flatMap((point) => point.latency_ms[name] ?? []));
   return {
     ...shared,
     tooltip: { ...(shared["tooltip"] as Option), formatter: ladderTooltip(context, group, "ms") },
-    grid: gridOf(context, group),
+    grid: gridOf(context, group, names),
     xAxis: rungs(context, group),
     yAxis: besideLogarithmic(context, `${name} – ${word(context, "text", "unit_latency")}`, values),
     series: ladder(context, group, (point) => point.latency_ms[name]),
@@ -336,7 +383,8 @@ export function latency(context: Context, group: Group, name: string): Option {
 
 /** Distribution of response times at one place of the axis, drawn so that the tail has room. */
 export function distribution(context: Context, group: Group, place: number): Option {
-  const shared = base(context, group.series.map((series) => series.name));
+  const names = group.series.map((series) => series.name);
+  const shared = base(context, names);
   const series = group.series.map((one) => {
     const { colour, symbol } = look(context, one.name);
     const index = one.points[place];
@@ -368,7 +416,7 @@ export function distribution(context: Context, group: Group, place: number): Opt
   return {
     ...shared,
     tooltip: { ...(shared["tooltip"] as Option), formatter },
-    grid: GRID,
+    grid: { ...GRID, top: GRID.top + legendRest(context.width, names) },
     xAxis: below(context, word(context, "html", "share_below"), {
       type: "log",
       logBase: 10,
@@ -394,11 +442,13 @@ export function timeline(context: Context, group: Group, place: number): Option 
   const scheduled = trials.find((trial) => trial.seconds.offered.length > 0);
   const offeredName = word(context, "html", "offered");
   const names = group.series.map((series) => series.name);
-  const shared = base(context, scheduled ? [...names, offeredName] : names);
-  const warmUp = Math.max(0, ...trials.map((trial) => trial.seconds.warm_up));
+  const legend = scheduled ? [...names, offeredName] : names;
+  const shared = base(context, legend);
+  const rest = legendRest(context.width, legend);
+  const warmUp = Math.max(0, ...trials.map(({ seconds }) => seconds.end_s[seconds.warm_up - 1] ?? 0));
   const lines = trials.flatMap((trial) => {
     const { colour } = look(context, trial.series);
-    const row = (values: (number | null)[]) => trial.seconds.second.map((second, i) => [second + 1, values[i] ?? null]);
+    const row = (values: (number | null)[]) => trial.seconds.end_s.map((end, i) => [end, values[i] ?? null]);
     const line = (values: (number | null)[], panel: number) => ({
       name: trial.series,
       id: `${trial.number}-${panel}`,
@@ -416,7 +466,7 @@ export function timeline(context: Context, group: Group, place: number): Option 
     });
     return [line(trial.seconds.throughput, 0), line(trial.seconds.p99_ms, 1)];
   });
-  const due = scheduled?.seconds.offered.map((rate, i) => [(scheduled.seconds.second[i] ?? 0) + 1, rate]);
+  const due = scheduled?.seconds.offered.map((rate, i) => [scheduled.seconds.end_s[i] ?? 0, rate]);
   const dueLine = due && {
     name: offeredName,
     id: "offered-0",
@@ -443,7 +493,7 @@ export function timeline(context: Context, group: Group, place: number): Option 
       data: warmUp > 0 ? [[{ name: panel === 0 ? word(context, "html", "warm_up") : "", xAxis: 0 }, { xAxis: warmUp }]] : [],
     },
   });
-  const last = Math.max(1, ...trials.flatMap((trial) => trial.seconds.second.map((second) => second + 1)));
+  const last = Math.max(1, ...trials.flatMap((trial) => trial.seconds.end_s));
   const time = (panel: number, more: Option) =>
     below(context, panel === 1 ? word(context, "html", "seconds") : "", {
       type: "value",
@@ -473,8 +523,8 @@ export function timeline(context: Context, group: Group, place: number): Option 
     tooltip: { ...(shared["tooltip"] as Option), formatter },
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     grid: [
-      { left: 58, right: 20, top: 64, bottom: "52%" },
-      { left: 58, right: 20, top: "58%", bottom: 44 },
+      { left: 58, right: 20, top: 64 + rest, height: 130 - rest / 2 },
+      { left: 58, right: 20, top: 244 + rest / 2, bottom: 44 },
     ],
     xAxis: [time(0, { axisLabel: { show: false }, axisTick: { show: false } }), time(1, {})],
     yAxis: [

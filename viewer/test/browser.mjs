@@ -66,7 +66,7 @@ const report = JSON.parse(
 
 async function checkDesktop() {
   const { page, heard } = await open(1280, 900, "light");
-  const charts = page.locator("[data-chart]");
+  const charts = page.locator("[data-group]");
   assert.equal(await charts.count(), report.groups.length * 4, "four charts for each group");
   const first = page.locator('[data-chart="throughput"]').first();
   const [one, other] = ["#0067b8", "#c2410c"];
@@ -116,6 +116,20 @@ async function checkDesktop() {
   const now = () => spread.locator("svg").innerHTML();
   await eventually(now, (markup) => markup !== drawn, "another rung has another distribution");
 
+  // One trial second by second: another figure of the servers, another trial.
+  const course = page.locator("figure", { has: page.locator('[data-chart="course"]') });
+  const titles = async () => (await course.locator("text").allTextContents()).join(" ");
+  for (const panel of ["Throughput", "Processors of the servers' machine", "Context switches", "Memory"]) {
+    assert.ok((await titles()).includes(panel), `there is a panel: ${panel}`);
+  }
+  const [which, figure] = await course.locator("select").all();
+  await figure.selectOption("status/log_syncs");
+  await eventually(titles, (text) => text.includes("log_syncs"), "the chosen figure is drawn");
+  const paths = () => course.locator("svg").innerHTML();
+  const first_paths = await paths();
+  await which.selectOption("1");
+  await eventually(paths, (markup) => markup !== first_paths, "another trial has other seconds");
+
   for (const summary of await page.locator("details > summary").all()) await summary.click();
   await picture(page, "desktop-open");
   assert.deepEqual(heard.errors, [], "nothing is wrong on the console");
@@ -148,7 +162,7 @@ async function checkSmallAndDark() {
 /** Several streams at an offered rate: each has its charts, what is offered is drawn, an overloaded point is hollow. */
 async function checkLoads() {
   const { page, heard } = await open(1280, 900, "light", addressOf(loads_file));
-  const charts = page.locator("[data-chart]");
+  const charts = page.locator("[data-group]");
   assert.equal(await charts.count(), 3 * 4, "four charts for each stream");
   for (let i = 0; i < (await charts.count()); i++) {
     assert.ok((await strokes(charts.nth(i), "#0067b8")) > 0, `chart ${i} shows a line`);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { counted, course, heightOf } from "../src/course";
 import type { Report } from "../src/document";
 import { coursesOf } from "../src/document";
 import { escape, number, percentile, tick } from "../src/format";
-import { type Context, distribution, latency, logarithmic, throughput, timeline } from "../src/options";
+import { bounded, type Context, distribution, latency, legendRest, logarithmic, throughput, timeline } from "../src/options";
 import { theme } from "../src/theme";
 
 const point = (server: string, connections: number, value: number, half: number | null) => {
@@ -31,6 +32,7 @@ const trial = (number: number, server: string, failure: string | null) => ({
     name,
     seconds: {
       second: [0, 1, 2],
+      end_s: [1, 2, 3],
       warm_up: 1,
       throughput: name === "main" ? [5, 9, 10] : [1, 1, 1],
       offered: [] as number[],
@@ -61,6 +63,16 @@ const report: Report = {
   ],
   scalings: [],
   trials: [trial(0, "a", null), trial(1, "<b>", null), trial(2, "a", "it fell over")],
+  courses: [
+    {
+      about: "a, 4",
+      trial: 0,
+      interval_s: [1, 3],
+      at_s: [1, 2, 3],
+      figures: { "cpu/user": [0.5, 1, null], "cpu/system": [0.1, 0.2, 0.3], "status/Questions": [1, 2, 3] },
+      lag_ms: [[1, null, 5]],
+    },
+  ],
 };
 const group = report.groups[0]!;
 const context: Context = { report, words: {}, theme: theme(false), width: 500 };
@@ -141,5 +153,53 @@ describe("open loops and names", () => {
     const option = throughput({ ...context, report: named }, named.groups[0]!);
     expect(option["xAxis"]).toMatchObject({ type: "category", data: ["socket", "tcp"] });
     expect(series(option)[0]).toMatchObject({ data: [[0, 100, 95, 105], [1, 300, null, null]], lineStyle: { width: 0 } });
+  });
+});
+
+describe("one trial second by second", () => {
+  const [of] = report.courses;
+  const drawn = course(context, of!, "status/Questions");
+  const lines = drawn["series"] as { name: string; stack?: string; xAxisIndex: number; data: [number, number | null][] }[];
+  const titles = drawn["title"] as { text: string }[];
+
+  it("has a panel for each thing that is known, on one time axis", () => {
+    expect(titles).toHaveLength(5);
+    const axes = drawn["xAxis"] as { min: number; max: number }[];
+    expect(axes.every(({ min, max }) => min === 0 && max === 3)).toBe(true);
+    expect(lines.find((line) => line.name === "Questions")?.data).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
+  });
+
+  it("stacks the kinds of processor time", () => {
+    expect(lines.filter((line) => line.stack !== undefined).map((line) => line.name)).toEqual(["user", "system"]);
+  });
+
+  it("tells the streams of the trial apart", () => {
+    expect(lines.slice(0, 2).map((line) => line.data[1])).toEqual([
+      [2, 1],
+      [2, 9],
+    ]);
+  });
+
+  it("stands in two columns where there is room", () => {
+    expect(heightOf({ ...context, width: 1200 }, of!, "")).toBeLessThan(heightOf(context, of!, ""));
+    expect(counted(of!)).toEqual(["status/Questions"]);
+  });
+});
+
+describe("an axis", () => {
+  it("is not made for error bars alone", () => {
+    expect(bounded([{ value: 100, low: 90, high: 110 }])).toBeUndefined();
+    expect(bounded([{ value: 212, low: 0, high: 177_000 }, { value: 462, low: 0, high: 1860 }])).toBe(1000);
+  });
+});
+
+describe("a legend", () => {
+  it("takes as many rows as its names need", () => {
+    expect(legendRest(500, ["a", "b"])).toBe(0);
+    expect(legendRest(500, Array.from({ length: 6 }, () => "mariadb-10.11"))).toBe(28);
   });
 });

@@ -153,7 +153,7 @@ fn the_page_needs_no_network_and_nothing_escapes_into_it() {
     assert!(without_viewer.contains("&lt;&#x2f;script&gt;&lt;b&gt;&amp;amp;"));
     assert_eq!(page.matches("<script").count(), 3);
     assert_eq!(page.matches("</script>").count(), 3);
-    assert_eq!(without_viewer.matches("<div class=\"chart\"").count(), 8);
+    assert_eq!(without_viewer.matches("<div class=\"chart\"").count(), 9);
     assert!(!page.contains("hunter2"));
 }
 

@@ -114,7 +114,7 @@ fn neither_full_connections_nor_a_stuck_pool_stop_it() {
     assert_eq!(node.ways.len(), 2, "a port of its own, then the usual one");
     assert_ne!(node.ways[0].address, target.address);
     let every = Duration::from_millis(100);
-    let mut beside = Beside::prepare(&[node], Options { every, all: true });
+    let mut beside = Beside::prepare(&[node], Options { every, all: true, ..Options::default() });
     let mut open: Vec<Connection> = Vec::new();
     while let Ok(connection) = Connection::open(target, Duration::from_secs(20)) {
         open.push(connection);

@@ -48,7 +48,7 @@ pub fn as_one(following: &Following) -> Member {
         lag.merge(&member.lag);
         drain = drain.zip(member.drain).map(|(one, other)| one.max(other));
     }
-    Member { lag, drain }
+    Member { lag, drain, ..Member::default() }
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
         let one = |lag_ms: u64, drain_s, acknowledged, wait_mean_us| {
             let mut lag = Histogram::new();
             lag.record_ns(lag_ms * 1_000_000);
-            let member = Member { lag, drain: Some(Duration::from_secs(drain_s)) };
+            let member = Member { lag, drain: Some(Duration::from_secs(drain_s)), ..Member::default() };
             let wait_mean_us = Some(wait_mean_us);
             let waits = Waits { acknowledged, wait_mean_us, ..Waits::default() };
             let commit = Histogram::new();

@@ -32,7 +32,7 @@ pub use following::as_one;
 pub use history::{Change, History, Place, Series, Value};
 pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
-pub use resources::{Grown, Limiting, Resources, grown, resources};
+pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
 pub use scale::{Fitted, Scaling};
 

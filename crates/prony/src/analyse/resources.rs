@@ -11,7 +11,7 @@ use crate::{
     store::RunRecord,
     telemetry::{Cost, Reading, mean},
 };
-use load::sample::End;
+use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -148,17 +148,15 @@ pub fn resources(record: &RunRecord) -> Vec<Resources> {
 }
 
 fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
-    let from = record.plan.warm_up;
     let (mut readings, mut rates) = (Vec::<Reading>::new(), Vec::new());
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
         if outcome.end != End::Completed || outcome.interval.is_zero() {
             continue;
         }
-        let inside = trial.readings.iter().filter(|one| one.is_within(from, from + outcome.interval));
-        let before = readings.len();
-        readings.extend(inside.cloned());
-        if readings.len() > before {
+        let inside = in_interval(&trial.readings, record, outcome);
+        if !inside.is_empty() {
+            readings.extend(inside.into_iter().cloned());
             let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
             rates.push(transactions as f64 / outcome.interval.as_secs_f64());
         }
@@ -185,6 +183,17 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
         limits: view.limits(),
         means,
     })
+}
+
+/// Readings of the measurement interval. Where it is shorter than they are, or the machine was so busy that they came late, those
+/// that lie in it for the most part: better than nothing.
+#[must_use]
+pub fn in_interval<'a>(readings: &'a [Reading], record: &RunRecord, outcome: &Outcome) -> Vec<&'a Reading> {
+    let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
+    let until = from + outcome.interval;
+    let with = |share: f64| readings.iter().filter(move |one| one.share_within(from, until) >= share);
+    let whole: Vec<&Reading> = with(0.9).collect();
+    if whole.is_empty() { with(0.5).collect() } else { whole }
 }
 
 /// Means of a treatment, with what is read from them.

@@ -31,6 +31,9 @@ pub struct Condition {
     pub key: String,
     /// In words: `redo capacity`.
     pub title: String,
+    /// Number of the data set that it is of, from 1, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_set: Option<usize>,
     /// By index of the plan's servers; `None`: not known, or it has no meaning there.
     pub values: Vec<Option<String>>,
     /// How they compare.
@@ -96,7 +99,14 @@ pub fn conditions(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition>
             let asked: Vec<_> = servers.iter().map(|server| asked(server, aspect)).collect();
             let verdict = verdict(&values, &asked, |one, other| one == other);
             let remedy = aspect.word.map(str::to_owned);
-            Condition { key: aspect.key.to_owned(), title: aspect.title.to_owned(), values, verdict, remedy }
+            Condition {
+                key: aspect.key.to_owned(),
+                title: aspect.title.to_owned(),
+                data_set: None,
+                values,
+                verdict,
+                remedy,
+            }
         })
         .collect();
     conditions.extend(sizes(servers, known));
@@ -169,14 +179,22 @@ fn sizes(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
     let mut conditions = Vec::new();
     for number in &numbers {
         // Only where there are several does a number tell them apart.
-        let suffix = if numbers.len() > 1 { format!(" of data set {}", number + 1) } else { String::new() };
+        let data_set = (numbers.len() > 1).then_some(number + 1);
+        let suffix = data_set.map_or_else(String::new, |number| format!(" of data set {number}"));
         let values = |value: fn(&Size) -> String| -> Vec<Option<String>> {
             known.iter().map(|known| known.sizes?.get(number).map(value)).collect()
         };
         let mut add = |key: &str, title: &str, values: Vec<Option<String>>, alike: fn(&str, &str) -> bool| {
             let verdict = verdict(&values, &asked, alike);
             let title = format!("{title}{suffix}");
-            conditions.push(Condition { key: key.to_owned(), title, values, verdict, remedy: None });
+            conditions.push(Condition {
+                key: key.to_owned(),
+                title,
+                data_set,
+                values,
+                verdict,
+                remedy: None,
+            });
         };
         add("data_form", "tables", values(|size| size.form.clone()), |one, other| {
             one.eq_ignore_ascii_case(other)
@@ -223,6 +241,7 @@ fn age(servers: &[ServerPlan], known: &[Known<'_>]) -> Condition {
     Condition {
         key: "version_age".to_owned(),
         title: "year of the series".to_owned(),
+        data_set: None,
         values,
         verdict,
         remedy: None,

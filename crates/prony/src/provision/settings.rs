@@ -19,6 +19,9 @@ const RESERVED: [&str; 12] = [
     "mysqlx",
 ];
 
+/// From here on servers understand ON and OFF for every flag; MySQL 5.5 takes OFF for some of them as ON, and numbers for all.
+const FLAGS_AS_WORDS: (u32, u32, u32) = (5, 6, 0);
+
 /// What an option file says beside the study's settings.
 pub(super) struct OptionFile<'a> {
     /// The instance's directory; holds pid file and temporary files.
@@ -80,13 +83,13 @@ impl OptionFile<'_> {
         if rustix::process::geteuid().is_root() {
             text.push_str("user = root\n");
         }
-        text.push_str(&format_settings(settings)?);
+        text.push_str(&format_settings(settings, software.numbers() < FLAGS_AS_WORDS)?);
         Ok(text)
     }
 }
 
-/// A study's settings as lines of an option file.
-fn format_settings(settings: &BTreeMap<String, String>) -> Result<String, Error> {
+/// A study's settings as lines of an option file, flags as numbers where the server needs that.
+fn format_settings(settings: &BTreeMap<String, String>, flags_as_numbers: bool) -> Result<String, Error> {
     let mut text = String::new();
     for (name, value) in settings {
         if RESERVED.contains(&plain_name(name).as_str()) {
@@ -95,6 +98,11 @@ fn format_settings(settings: &BTreeMap<String, String>) -> Result<String, Error>
         if name.contains(['\n', '\r', '=', '[', '#']) || value.contains(['\n', '\r']) {
             return Err(Error::UnwritableSetting { name: name.clone() });
         }
+        let value = match value.to_ascii_uppercase().as_str() {
+            "ON" if flags_as_numbers => "1",
+            "OFF" if flags_as_numbers => "0",
+            _ => value,
+        };
         let _ = if value.is_empty() {
             writeln!(text, "{name}")
         } else {
@@ -140,15 +148,18 @@ mod tests {
 
     #[test]
     fn settings_are_written_as_option_files_take_them() {
-        assert_eq!(format_settings(&settings("skip-log-bin", "")).unwrap(), "skip-log-bin\n");
+        assert_eq!(format_settings(&settings("skip-log-bin", ""), false).unwrap(), "skip-log-bin\n");
         assert_eq!(
-            format_settings(&settings("innodb_flush_method", "O_DIRECT")).unwrap(),
+            format_settings(&settings("innodb_flush_method", "O_DIRECT"), false).unwrap(),
             "innodb_flush_method = O_DIRECT\n"
         );
         assert_eq!(
-            format_settings(&settings("init_connect", "SET a='#'")).unwrap(),
+            format_settings(&settings("init_connect", "SET a='#'"), false).unwrap(),
             "init_connect = \"SET a='#'\"\n"
         );
+        let flag = settings("innodb_doublewrite", "OFF");
+        assert_eq!(format_settings(&flag, false).unwrap(), "innodb_doublewrite = OFF\n");
+        assert_eq!(format_settings(&flag, true).unwrap(), "innodb_doublewrite = 0\n");
     }
 
     #[test]
@@ -162,10 +173,10 @@ mod tests {
     fn what_keeps_servers_apart_cannot_be_set_in_any_spelling() {
         for name in ["datadir", "bind-address", "loose_Pid-File"] {
             assert!(
-                matches!(format_settings(&settings(name, "x")), Err(Error::ReservedSetting { .. })),
+                matches!(format_settings(&settings(name, "x"), false), Err(Error::ReservedSetting { .. })),
                 "{name}"
             );
         }
-        assert!(format_settings(&settings("a", "1\nuser = nobody")).is_err());
+        assert!(format_settings(&settings("a", "1\nuser = nobody"), false).is_err());
     }
 }

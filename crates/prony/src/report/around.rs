@@ -1,8 +1,15 @@
 //! What was around a server, in words: the limits that held for it with what it used of them, and the networks before it.
 
-use super::words::Words;
-use crate::{network::LinkRecord, provision::Confinement, store::ServerRecord};
-use std::time::Duration;
+use super::{number, words::Words};
+use crate::{
+    network::LinkRecord,
+    plan::{ServerSource, Transport},
+    provision::Confinement,
+    run::TrialOutcome,
+    store::{RunRecord, ServerRecord},
+};
+use load::Histogram;
+use std::{collections::BTreeMap, time::Duration};
 
 /// One text for each limit that the kernel said it had.
 pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {
@@ -38,6 +45,32 @@ pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {
         limits.writes_per_second.map(|writes| count("limit_writes", writes)),
     ];
     said.into_iter().flatten().collect()
+}
+
+/// One text for each way in which clients reached a server.
+pub(super) fn reached(record: &RunRecord, server: usize, words: Words) -> Vec<String> {
+    let mut ways: BTreeMap<&str, Histogram> = BTreeMap::new();
+    for trial in &record.trials {
+        let treatment = &record.plan.treatments[trial.trial.treatment];
+        let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
+        if treatment.server != server {
+            continue;
+        }
+        let way = match (&record.plan.servers[server].source, treatment.client.transport) {
+            (ServerSource::Url(_), _) => "reached_elsewhere",
+            (_, Some(Transport::Socket)) => "reached_socket",
+            _ => "reached_tcp",
+        };
+        for stream in &outcome.streams {
+            ways.entry(way).or_insert_with(Histogram::new).merge(&stream.opening.tcp);
+        }
+    }
+    let connected = ways.into_iter().filter(|(_, times)| !times.is_empty());
+    let text = |(way, times): (&str, Histogram)| {
+        let fastest = number::milliseconds(times.min_ns() as f64 / 1e6);
+        words.fill("sentence", way, &[("fastest", &fastest)])
+    };
+    connected.map(text).collect()
 }
 
 /// One text for each network.

@@ -5,6 +5,7 @@ use super::{
     claims::claims,
     conditions,
     conduct::conduct,
+    course,
     document::{
         Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding,
         FittedPoint, Group, LeftOut, Limit, Machine, Outage, Point, Run, Scaling, Schedule, Server,
@@ -13,11 +14,11 @@ use super::{
     number::round,
     rates, resources,
     trials::trials,
-    words::Words,
+    words::{Sentence, Words},
 };
 use crate::{
     analyse::{self, Findings},
-    run::{TrialOutcome, verdict},
+    run::{Level, TrialOutcome, verdict},
     store::RunRecord,
 };
 use load::Histogram;
@@ -56,6 +57,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         comparisons: findings.comparisons.iter().map(comparison).collect(),
         rates: rates::rates(record, findings),
         trials: trials(record, words),
+        courses: course::courses(record),
         points,
         resources,
         waits_that_grew,
@@ -124,6 +126,7 @@ fn servers(record: &RunRecord, words: Words) -> Vec<Server> {
         let known = record.servers.get(&number).cloned().unwrap_or_default();
         Server {
             limits: around::limits(&known, words),
+            reached: around::reached(record, number, words),
             networks: around::networks(&known, words),
             name: planned.name.clone(),
             product: known.description.product,
@@ -165,18 +168,27 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         let json = serde_json::to_value(finding).ok();
         json.and_then(|json| Some(json.get("kind")?.as_str()?.to_owned())).unwrap_or_default()
     };
-    let mut found: Vec<Finding> = findings
-        .findings
-        .iter()
-        .map(|finding| {
-            let sentence = words.finding(finding, findings);
-            Finding { kind: kind(finding), about: sentence.about, text: sentence.text }
-        })
-        .collect();
+    // a doubt that leaves a point usable stands beside its figures
+    let is_remark = |finding: &&analyse::Finding| match finding {
+        analyse::Finding::Doubtful { doubts, .. } => verdict(doubts) != Level::Invalid,
+        _ => false,
+    };
+    let told = together(findings.findings.iter().filter(|finding| !is_remark(finding)), words);
+    let mut found: Vec<Finding> = Vec::new();
+    for finding in &told {
+        let Sentence { about, text } = words.finding(finding, findings);
+        match found.iter_mut().find(|known| known.text == text && !known.about.is_empty()) {
+            Some(known) => {
+                known.about = format!("{}{}{about}", known.about, words.get("sentence", "semicolon"))
+            }
+            None => found.push(Finding { kind: kind(finding), about, text }),
+        }
+    }
     if found.is_empty() && !findings.points.is_empty() {
         let text = words.get("sentence", "nothing").to_owned();
         found.push(Finding { kind: "nothing".to_owned(), about: String::new(), text });
     }
+    found.extend(in_doubt(findings, words));
     let run = run(record);
     let planned = run.trials_planned.to_string();
     if run.trials_failed > 0 {
@@ -191,6 +203,47 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         found.push(Finding { kind: "incomplete".to_owned(), about: String::new(), text });
     }
     found
+}
+
+/// Servers that cannot be told from the same base are named together.
+fn together<'a>(findings: impl Iterator<Item = &'a analyse::Finding>, words: Words) -> Vec<analyse::Finding> {
+    use analyse::Finding::NoDifference;
+    let (mut told, mut names) = (Vec::<analyse::Finding>::new(), Vec::<Vec<String>>::new());
+    for finding in findings {
+        let alike = |known: &analyse::Finding| match (known, finding) {
+            (
+                NoDifference { levels, servers, metric, .. },
+                NoDifference { levels: other, servers: pair, metric: of, .. },
+            ) => levels == other && servers.1 == pair.1 && metric == of,
+            _ => false,
+        };
+        let place = told.iter().position(alike);
+        let NoDifference { servers, resolution, .. } = finding else {
+            told.push(finding.clone());
+            names.push(Vec::new());
+            continue;
+        };
+        let Some(place) = place else {
+            told.push(finding.clone());
+            names.push(vec![servers.0.clone()]);
+            continue;
+        };
+        names[place].push(servers.0.clone());
+        if let NoDifference { servers, resolution: widest, .. } = &mut told[place] {
+            servers.0 = words.listed(&names[place]);
+            *widest = widest.max(*resolution);
+        }
+    }
+    told
+}
+
+/// How many points have remarks beside their figures.
+fn in_doubt(findings: &Findings, words: Words) -> Option<Finding> {
+    let is_doubted = |point: &&analyse::Point| verdict(&point.doubts) == Level::Suspicious;
+    let count = findings.points.iter().filter(is_doubted).count();
+    let places = [("count", &*count.to_string()), ("all", &findings.points.len().to_string())];
+    let text = words.fill("sentence", "in_doubt", &places);
+    (count > 0).then(|| Finding { kind: "doubtful".to_owned(), about: String::new(), text })
 }
 
 /// The name of an enum's value in files.

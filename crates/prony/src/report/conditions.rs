@@ -3,7 +3,7 @@
 
 use super::{
     document::{Condition, Document, Finding},
-    table::{Cell, Table},
+    table::{Cell, Table, Tone},
     words::Words,
 };
 use crate::{
@@ -26,9 +26,15 @@ pub(super) fn conditions(record: &RunRecord, words: Words) -> Vec<Condition> {
         .collect();
     let looked_for = record.plan.fairness != Fairness::Off;
     let condition = |one: fairness::Condition| {
-        let title = words.get("condition", &one.key);
+        let title = match (words.get("condition", &one.key), one.data_set) {
+            ("", _) => one.title,
+            (title, None) => title.to_owned(),
+            (title, Some(number)) => {
+                words.fill("condition", "of_data_set", &[("title", title), ("number", &number.to_string())])
+            }
+        };
         Condition {
-            title: if title.is_empty() { one.title } else { title.to_owned() },
+            title,
             key: one.key,
             values: one.values,
             verdict: match one.verdict {
@@ -62,15 +68,23 @@ pub(super) fn table(document: &Document, words: Words) -> Option<Table> {
         return None;
     }
     let mut heads = vec![words.get("head", "condition").to_owned()];
-    heads.extend(document.servers.iter().map(|server| server.name.clone()));
     let several = document.servers.len() > 1;
     heads.extend(several.then(|| words.get("head", "compared").to_owned()));
+    heads.extend(document.servers.iter().map(|server| server.name.clone()));
     let row = |one: &Condition| {
         let mut row = vec![Cell::name(&one.title)];
+        row.extend(several.then(|| Cell {
+            text: words.get("condition", &one.verdict).to_owned(),
+            tone: match one.verdict.as_str() {
+                "different" => Tone::Bad,
+                "same" => Tone::Faint,
+                _ => Tone::Plain,
+            },
+            numeric: false,
+        }));
         row.extend(
             one.values.iter().map(|value| value.as_ref().map_or_else(Cell::empty, |value| Cell::name(value))),
         );
-        row.extend(several.then(|| Cell::name(words.get("condition", &one.verdict))));
         row
     };
     let rows = document.conditions.iter().map(row).collect();

@@ -63,6 +63,13 @@ const FOLLOWING: Kind = Kind {
     cells: following,
 };
 
+const OUTAGES: Kind = Kind {
+    title: "outages",
+    heads: &["outages", "outage_longest_s", "outage_all_s", "outage_open"],
+    has: |point| !point.outages.is_empty(),
+    cells: outages,
+};
+
 const OPENING: Kind = Kind {
     title: "opening",
     heads: CONNECTIONS.heads,
@@ -86,7 +93,7 @@ const UTILISATION: Kind = Kind {
 
 /// What is worth a place below every table of a group.
 pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<Table> {
-    let kinds = [SCHEDULE, UTILISATION, CONNECTIONS, FOLLOWING];
+    let kinds = [SCHEDULE, UTILISATION, CONNECTIONS, OUTAGES, FOLLOWING];
     let mut tables: Vec<Table> =
         kinds.iter().filter_map(|kind| table(kind, document, group, words)).collect();
     tables.extend(scaling(document, group, words));
@@ -203,6 +210,17 @@ fn following(point: &Point) -> Vec<Cell> {
         milliseconds(semi_sync.and_then(|waits| waits.wait_mean_ms)),
         semi_sync.map_or_else(Cell::empty, |waits| Cell::number(number::count(waits.unacknowledged))),
         following.paused_share.map_or_else(Cell::empty, |share| Cell::number(number::percent(share * 100.0))),
+    ]
+}
+
+fn outages(point: &Point) -> Vec<Cell> {
+    let lengths = || point.outages.iter().map(|outage| outage.until_s - outage.from_s);
+    let open = point.outages.iter().filter(|outage| !outage.recovered).count();
+    vec![
+        Cell::number(number::count(point.outages.len() as u64)),
+        Cell::number(number::rate(lengths().fold(0.0, f64::max))),
+        Cell::number(number::rate(lengths().sum())),
+        Cell::number(number::count(open as u64)),
     ]
 }
 

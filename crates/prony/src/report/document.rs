@@ -3,7 +3,10 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
-use super::resources::{Grown, Profiled, Resources};
+use super::{
+    course::Course,
+    resources::{Grown, Profiled, Resources},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -52,6 +55,8 @@ pub struct Document {
     pub rates: Vec<FoundRate>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
+    /// Machine, client and servers second by second, of one trial of each treatment.
+    pub courses: Vec<Course>,
     /// What each treatment took of machine and servers.
     pub resources: Vec<Resources>,
     /// Waits that grew with the load, of each ladder.
@@ -176,6 +181,8 @@ pub struct Server {
     pub origin: String,
     /// Limits that held for it, with what it used of them, in words.
     pub limits: Vec<String>,
+    /// How clients reached it, with the fastest connect of all, in words; empty: they never did.
+    pub reached: Vec<String>,
     /// Networks before it and between it and its replicas, as stated and as measured, in words.
     pub networks: Vec<String>,
     /// Settings that the study asked for.
@@ -626,6 +633,8 @@ pub struct TrialStream {
 pub struct Seconds {
     /// Since the load began.
     pub second: Vec<u32>,
+    /// When each ended, s since the load began: the last of the warm-up may be shorter than others.
+    pub end_s: Vec<f64>,
     /// How many of them, at the beginning, are warm-up.
     pub warm_up: usize,
     /// Transactions per second.

@@ -4,13 +4,14 @@
 use super::{
     Error, conditions,
     detail::{closer, details},
-    document::{Document, Group},
+    document::{Document, Group, Server},
     flame, number, rates,
     resources::{self, Profiled, cost_table, evidence},
     table::{Layout, Remarks, Table, estimate, series_head, table},
     terminal::{notes, summary},
     words::{Words, subject},
 };
+use crate::plan;
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
@@ -54,29 +55,33 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
     environment.add_filter("number", |value: f64| number::rate(value));
     environment.add_filter("fill", fill);
     environment.add_template("report", TEMPLATE)?;
-    let mut remarks = Remarks::default();
+    let remarks = Remarks::of(document, words);
     let sections: Vec<Section> = document
         .groups
         .iter()
         .map(|group| Section {
             group: group.clone(),
-            table: table(document, group, Layout::Stacked, &mut remarks, words),
+            table: table(document, group, Layout::Stacked, &remarks, words),
             series_head: series_head(group, words),
             details: details(document, group, words),
             latencies: latencies(document, group),
             closer: closer(document, group, words),
         })
         .collect();
+    let settings = settings(document);
     let page = environment.get_template("report")?.render(context! {
         document => document,
         words => words.table(),
         sections => sections,
-        remarks => remarks.0,
+        remarks => remarks.texts().collect::<Vec<_>>(),
+        factor_heads => factor_heads(document, words),
+        own_settings => settings.0,
+        common_settings => settings.1,
         percentiles => PERCENTILES,
         notes => notes(document, words),
         summary => summary(document, words),
         rates => rates::table(document, words),
-        cost => cost_table(document, false, words),
+        cost => cost_table(document, words),
         flames => flames(document),
         evidence => evidence(document, words),
         resources => resources::closer(document, words),
@@ -88,6 +93,26 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         viewer_words => Value::from_safe_string(embedded(words.table())),
     })?;
     Ok(page)
+}
+
+/// Settings that were asked for: those of each server alone, and those of all.
+fn settings(document: &Document) -> (Vec<Vec<String>>, Vec<String>) {
+    let common = plan::common_settings(document.servers.iter().map(|server| &server.settings));
+    let own = |server: &Server| {
+        let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
+        own.map(|(key, value)| format!("{key} = {value}")).collect()
+    };
+    let of_all = common.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    (document.servers.iter().map(own).collect(), of_all)
+}
+
+/// Names of what varied, as heads of columns.
+fn factor_heads(document: &Document, words: Words) -> Vec<String> {
+    let head = |name: &str| match name {
+        "server" => words.get("head", "server").to_owned(),
+        name => words.factor_head(name),
+    };
+    document.run.factors.iter().map(|factor| head(&factor.name)).collect()
 }
 
 /// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a comment.

@@ -35,9 +35,9 @@ pub(super) fn render(document: &Document, words: Words) -> String {
         let _ = writeln!(text, "- {about}{}", escaped(&finding.text));
     }
     let _ = writeln!(text, "\n## {}", words.get("html", "results"));
-    let mut remarks = Remarks::default();
+    let remarks = Remarks::of(document, words);
     for group in &document.groups {
-        let table = table(document, group, Layout::Stacked, &mut remarks, words);
+        let table = table(document, group, Layout::Stacked, &remarks, words);
         if !table.title.is_empty() {
             let _ = write!(text, "\n### {}\n", escaped(&table.title));
         }
@@ -48,7 +48,7 @@ pub(super) fn render(document: &Document, words: Words) -> String {
         }
     }
     text.push('\n');
-    for (number, remark) in remarks.0.iter().enumerate() {
+    for (number, remark) in remarks.texts().enumerate() {
         let _ = writeln!(text, "- [{}] {}", number + 1, escaped(remark));
     }
     if let Some(table) = rates::table(document, words) {
@@ -56,7 +56,7 @@ pub(super) fn render(document: &Document, words: Words) -> String {
         put_table(&mut text, &table);
         let _ = writeln!(text, "\n{}", words.get("text", "rates_note"));
     }
-    if let Some(table) = cost_table(document, false, words) {
+    if let Some(table) = cost_table(document, words) {
         let _ = writeln!(text, "\n## {}", escaped(&table.title));
         put_table(&mut text, &table);
         text.push('\n');

@@ -9,6 +9,7 @@ mod build;
 mod claims;
 mod conditions;
 mod conduct;
+mod course;
 mod csv;
 mod detail;
 mod document;

@@ -51,9 +51,13 @@ pub(super) fn half_width(estimate: &stats::Estimate) -> Option<f64> {
     Some((estimate.value - low).max(high - estimate.value))
 }
 
-/// `value ± half`, or the value alone.
+/// `value ± half`, or the value alone. Where next to nothing is known, the digits of the half would only distract.
 pub(super) fn estimate(estimate: &stats::Estimate) -> String {
-    match with_error(estimate.value, half_width(estimate)) {
+    let half_width = half_width(estimate);
+    if half_width.is_some_and(|half| half > estimate.value.abs()) {
+        return format!("{} ± >100 %", decimals(estimate.value, places(estimate.value)));
+    }
+    match with_error(estimate.value, half_width) {
         (value, Some(half)) => format!("{value} ± {half}"),
         (value, None) => value,
     }
@@ -61,10 +65,15 @@ pub(super) fn estimate(estimate: &stats::Estimate) -> String {
 
 /// Six significant digits: what a file needs.
 pub(super) fn round(value: f64) -> f64 {
+    round_to(value, 6)
+}
+
+/// So many significant digits.
+pub(super) fn round_to(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let scale = 10_f64.powi(5 - value.abs().log10().floor() as i32);
+    let scale = 10_f64.powi(digits - 1 - value.abs().log10().floor() as i32);
     if scale.is_finite() && scale > 0.0 { (value * scale).round() / scale } else { value }
 }
 

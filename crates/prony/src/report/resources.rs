@@ -5,10 +5,11 @@ use super::{
     merge::merge,
     number::{self, round},
     table::{Cell, Table},
-    words::{Words, spoken},
+    words::Words,
 };
 use crate::{
     analyse::{self, Axis, Limiting},
+    plan::Treatment,
     run::Note,
     store::RunRecord,
 };
@@ -205,10 +206,23 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
     }
 }
 
-/// What a transaction costs; `None` where nothing is known, or, on a terminal, where it would be too long.
-pub(super) fn cost_table(document: &Document, on_terminal: bool, words: Words) -> Option<Table> {
+/// Costs that a narrow terminal does without, the least missed first.
+pub(super) const LEFT_OUT: [&str; 4] = ["reads", "client_cpu_us", "syncs", "written_kb"];
+
+/// What a transaction costs; `None` where nothing is known, or it would be too long for a terminal.
+pub(super) fn cost_table_on_terminal(document: &Document, left_out: usize, words: Words) -> Option<Table> {
+    let is_short = document.resources.len() <= ROWS_ON_TERMINAL;
+    is_short.then(|| costs(document, &LEFT_OUT[..left_out], words)).flatten()
+}
+
+/// What a transaction costs; `None` where nothing is known.
+pub(super) fn cost_table(document: &Document, words: Words) -> Option<Table> {
+    costs(document, &[], words)
+}
+
+fn costs(document: &Document, left_out: &[&str], words: Words) -> Option<Table> {
     let all = &document.resources;
-    if all.is_empty() || (on_terminal && all.len() > ROWS_ON_TERMINAL) {
+    if all.is_empty() {
         return None;
     }
     type Figure = fn(&Resources) -> Option<f64>;
@@ -220,8 +234,8 @@ pub(super) fn cost_table(document: &Document, on_terminal: bool, words: Words) -
         ("written_kb", |one| one.cost.written_kb),
         ("syncs", |one| one.cost.log_syncs),
     ];
-    let columns: Vec<_> =
-        columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some())).collect();
+    let columns = columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some()));
+    let columns: Vec<_> = columns.filter(|(name, _)| !left_out.contains(name)).collect();
     let is_limited = all.iter().any(|one| !one.limited_by.is_empty());
     let mut table = table_of_treatments(document, "cost", words, |one| {
         let mut cells: Vec<Cell> = columns.iter().map(|(_, value)| quantity(value(one))).collect();
@@ -302,14 +316,27 @@ pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String
 
 /// Its levels, joined.
 fn label(one: &Resources, document: &Document) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    if document.servers.len() > 1 {
-        parts.push(&one.server);
-    }
-    for factor in document.run.factors.iter().filter(|factor| factor.name != "server") {
-        parts.extend(one.levels.get(&factor.name).map(String::as_str));
-    }
-    if parts.is_empty() { one.server.clone() } else { parts.join(", ") }
+    let factors = document.run.factors.iter().map(|factor| &factor.name);
+    joined(&one.server, document.servers.len() > 1, factors, &one.levels)
+}
+
+/// The same of a treatment.
+pub(super) fn label_of(record: &RunRecord, treatment: &Treatment) -> String {
+    let servers = &record.plan.servers;
+    let factors = record.plan.factors.iter().map(|factor| &factor.name);
+    joined(&servers[treatment.server].name, servers.len() > 1, factors, &treatment.levels)
+}
+
+fn joined<'a>(
+    server: &'a str,
+    several: bool,
+    factors: impl Iterator<Item = &'a String>,
+    levels: &'a BTreeMap<String, String>,
+) -> String {
+    let mut parts: Vec<&str> = several.then_some(server).into_iter().collect();
+    let others = factors.filter(|factor| *factor != "server");
+    parts.extend(others.filter_map(|factor| levels.get(factor)).map(String::as_str));
+    if parts.is_empty() { server.to_owned() } else { parts.join(", ") }
 }
 
 /// A row for each treatment, its levels first.
@@ -327,24 +354,37 @@ fn table_of_treatments(
         .filter(|name| *name != "server")
         .collect();
     let several = document.servers.len() > 1 || factors.is_empty();
-    let head = |factor: &&str| match words.get("head", factor) {
-        "" => spoken(factor),
-        head => head.to_owned(),
-    };
-    let mut heads: Vec<String> = factors.iter().map(head).collect();
+    let mut heads: Vec<String> = factors.iter().map(|factor| words.factor_head(factor)).collect();
     heads.extend(several.then(|| words.get("head", "server").to_owned()));
     let row = |one: &Resources| {
-        let level = |factor: &&str| Cell::name(one.levels.get(*factor).map_or("", String::as_str));
+        let level = |factor: &&str| {
+            let level = one.levels.get(*factor).map_or("", String::as_str);
+            level.parse().map_or_else(|_| Cell::name(level), |value| Cell::number(number::level(value)))
+        };
         let mut row: Vec<Cell> = factors.iter().map(level).collect();
         row.extend(several.then(|| Cell::name(&one.server)));
         row.extend(cells(one));
         row
     };
-    Table {
-        title: words.get("text", title).to_owned(),
-        heads,
-        rows: document.resources.iter().map(row).collect(),
-    }
+    let mut all: Vec<&Resources> = document.resources.iter().collect();
+    all.sort_by_cached_key(|one| place_of(one, document).unwrap_or((usize::MAX, 0, 0)));
+    Table { title: words.get("text", title).to_owned(), heads, rows: all.into_iter().map(row).collect() }
+}
+
+/// Where the first point of a treatment stands in the tables of points: group, rung, series.
+fn place_of(one: &Resources, document: &Document) -> Option<(usize, usize, usize)> {
+    let is_of = |point: usize| {
+        let point = &document.points[point];
+        point.server == one.server
+            && one.levels.iter().all(|(factor, level)| point.levels.get(factor) == Some(level))
+    };
+    let in_group = |(group, of): (usize, &super::document::Group)| {
+        (0..of.rungs.len()).find_map(|rung| {
+            let at = of.series.iter().position(|series| series.points[rung].is_some_and(is_of))?;
+            Some((group, rung, at))
+        })
+    };
+    document.groups.iter().enumerate().find_map(in_group)
 }
 
 fn quantity(value: Option<f64>) -> Cell {

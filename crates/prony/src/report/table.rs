@@ -2,8 +2,9 @@
 
 use super::{
     document::{Comparison, Document, Doubt, Estimate, Group, Point},
+    merge::{Merged, merge},
     number,
-    words::{Words, spoken},
+    words::Words,
 };
 use serde::Serialize;
 
@@ -56,25 +57,40 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// Remarks on points of all tables, numbered from 1.
-#[derive(Debug, Default)]
-pub(super) struct Remarks(pub(super) Vec<String>);
+/// Remarks on points of all tables, numbered from 1: those that differ in their figures alone are one.
+#[derive(Debug)]
+pub(super) struct Remarks(Vec<Merged<usize>>);
 
 impl Remarks {
-    fn mark(&mut self, remark: &str) -> String {
-        let number = self.0.iter().position(|known| known == remark).unwrap_or_else(|| {
-            self.0.push(remark.to_owned());
-            self.0.len() - 1
+    /// Of all points, in the order in which tables show them.
+    pub(super) fn of(document: &Document, words: Words) -> Self {
+        let of_point = |place: usize| {
+            let point = &document.points[place];
+            let left_out = point.left_out.iter();
+            let left_out = left_out.map(|reason| words.fill("text", "left_out", &[("reason", reason)]));
+            let doubts = point.doubts.iter().map(|doubt| remark(doubt, words));
+            doubts.chain(left_out).map(|text| (place, text)).collect::<Vec<_>>()
+        };
+        let in_order = document.groups.iter().flat_map(|group| {
+            let rungs = 0..group.rungs.len();
+            rungs.flat_map(|rung| group.series.iter().filter_map(move |series| series.points[rung]))
         });
-        format!("[{}]", number + 1)
+        let told: Vec<(usize, String)> = in_order.flat_map(of_point).collect();
+        let told = told.iter().map(|(place, text)| (*place, text.as_str()));
+        Self(merge(told, words.get("sentence", "to")))
     }
 
-    fn marks(&mut self, point: &Point, words: Words) -> String {
-        let left_out =
-            point.left_out.iter().map(|reason| words.fill("text", "left_out", &[("reason", reason)]));
-        let remarks: Vec<String> =
-            point.doubts.iter().map(|doubt| remark(doubt, words)).chain(left_out).collect();
-        remarks.iter().map(|remark| format!(" {}", self.mark(remark))).collect()
+    /// Their texts.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|remark| remark.text.as_str())
+    }
+
+    /// What stands beside a point's figures: ` [1,3]`.
+    fn marks(&self, point: usize) -> String {
+        let about = |(_, remark): &(usize, &Merged<usize>)| remark.about.contains(&point);
+        let numbers = (1..).zip(&self.0).filter(about).map(|(number, _): (usize, _)| number.to_string());
+        let numbers: Vec<String> = numbers.collect();
+        if numbers.is_empty() { String::new() } else { format!(" [{}]", numbers.join(",")) }
     }
 }
 
@@ -101,7 +117,7 @@ pub(super) fn table(
     document: &Document,
     group: &Group,
     layout: Layout,
-    remarks: &mut Remarks,
+    remarks: &Remarks,
     words: Words,
 ) -> Table {
     let columns = Columns::of(document, group, words);
@@ -195,7 +211,7 @@ impl<'a> Columns<'a> {
         heads
     }
 
-    fn stacked(&self, remarks: &mut Remarks) -> Vec<Vec<Cell>> {
+    fn stacked(&self, remarks: &Remarks) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
         for place in 0..self.group.rungs.len() {
             for (number, series) in self.group.series.iter().enumerate() {
@@ -211,7 +227,7 @@ impl<'a> Columns<'a> {
         rows
     }
 
-    fn beside(&self, remarks: &mut Remarks) -> Vec<Vec<Cell>> {
+    fn beside(&self, remarks: &Remarks) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
         for place in 0..self.group.rungs.len() {
             let mut row = vec![rung_cell(self.group, place, true)];
@@ -226,10 +242,9 @@ impl<'a> Columns<'a> {
         rows
     }
 
-    fn cells(&self, point: Option<usize>, remarks: &mut Remarks) -> Vec<Cell> {
-        let Some(point) = point.map(|point| &self.document.points[point]) else {
-            return vec![Cell::empty(); self.values().len()];
-        };
+    fn cells(&self, point: Option<usize>, remarks: &Remarks) -> Vec<Cell> {
+        let Some(place) = point else { return vec![Cell::empty(); self.values().len()] };
+        let point = &self.document.points[place];
         let latency = |name: &str| match point.latency_ms.get(name) {
             Some(latency) if point.overloaded > 0 => Cell::toned(estimate(latency), Tone::Faint),
             Some(latency) => Cell::number(estimate(latency)),
@@ -243,7 +258,7 @@ impl<'a> Columns<'a> {
             let offered = point.schedule.as_ref().map(|schedule| number::rate(schedule.offered_per_second));
             cells.push(offered.map_or_else(Cell::empty, Cell::number));
         }
-        let marks = remarks.marks(point, self.words);
+        let marks = remarks.marks(place);
         let overloaded = overloaded(point, self.words).map_or_else(String::new, |text| format!(" {text}"));
         let tone = if point.overloaded > 0 { Tone::Bad } else { Tone::Plain };
         cells.push(Cell::toned(format!("{}{overloaded}{marks}", estimate(&point.throughput)), tone));
@@ -306,7 +321,7 @@ pub(super) fn series_head(group: &Group, words: Words) -> String {
     if group.series_by == "server" {
         words.get("head", "server").to_owned()
     } else {
-        spoken(&group.series_by)
+        words.factor_head(&group.series_by)
     }
 }
 

@@ -5,12 +5,15 @@ use super::{
     detail::details,
     document::{Document, Server},
     number, rates,
-    resources::cost_table,
+    resources::{LEFT_OUT, cost_table_on_terminal},
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
 };
 use crate::plan;
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
+    presets,
+};
 use std::{collections::BTreeMap, fmt::Write as _};
 
 /// Narrower terminals get this width: below it nothing can be read anyway.
@@ -28,11 +31,11 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
     for line in summary(document, words) {
         put_wrapped(&mut text, &line, "  ", width);
     }
-    let mut remarks = Remarks::default();
+    let remarks = Remarks::of(document, words);
     for group in &document.groups {
         text.push('\n');
-        let beside = table(document, group, Layout::Beside, &mut remarks, words);
-        let stacked = table(document, group, Layout::Stacked, &mut remarks, words);
+        let beside = table(document, group, Layout::Beside, &remarks, words);
+        let stacked = table(document, group, Layout::Stacked, &remarks, words);
         let drawn = fit(&beside, &stacked, options.colour, width);
         if !group.title.is_empty() {
             let _ = writeln!(text, "{}", bold(&group.title, options));
@@ -51,13 +54,13 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
         text.push('\n');
         put_wrapped(&mut text, words.get("text", "rates_note"), "", width);
     }
-    if let Some(table) = cost_table(document, true, words) {
+    if let Some(table) = cost_table(document, words, width) {
         let _ = writeln!(text, "\n{}", table.title);
         text.push_str(&fit(&table, &table, options.colour, width));
         text.push('\n');
     }
     text.push('\n');
-    for (number, remark) in remarks.0.iter().enumerate() {
+    for (number, remark) in remarks.texts().enumerate() {
         put_wrapped(&mut text, &format!("[{}] {remark}", number + 1), "    ", width);
     }
     if !document.points.is_empty() {
@@ -171,7 +174,46 @@ pub(super) fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -
         .into_iter()
         .map(|(table, gap)| draw(table, colour, gap, None))
         .find(fits)
+        .or_else(|| {
+            let narrow = narrowed(stacked);
+            [2, 1].into_iter().map(|gap| draw(&narrow, colour, gap, None)).find(fits)
+        })
         .unwrap_or_else(|| draw(stacked, colour, 1, u16::try_from(width).ok()))
+}
+
+/// What a transaction costs, with as many columns as there is room for.
+fn cost_table(document: &Document, words: Words, width: usize) -> Option<Table> {
+    let tables = || (0..=LEFT_OUT.len()).map_while(|left| cost_table_on_terminal(document, left, words));
+    let fits =
+        |table: &Table| draw(&narrowed(table), false, 1, None).lines().all(|line| width_of(line) <= width);
+    tables().find(fits).or_else(|| tables().last())
+}
+
+/// The same with heads in as many lines as keep them from being wider than what stands below.
+fn narrowed(table: &Table) -> Table {
+    let narrow = |(column, head): (usize, &String)| {
+        let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| width_of(&cell.text));
+        let words = head.split_whitespace().map(width_of);
+        let width = cells.chain(words).max().unwrap_or(0);
+        let (mut lines, mut line) = (Vec::new(), String::new());
+        for word in head.split_whitespace() {
+            if !line.is_empty() && width_of(&line) + 1 + width_of(word) > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        }
+        lines.push(line);
+        lines.join("\n")
+    };
+    Table { heads: table.heads.iter().enumerate().map(narrow).collect(), ..table.clone() }
+}
+
+/// The longest piece of a column that no line break may divide.
+fn unbroken(table: &Table, column: usize) -> usize {
+    let cells = table.rows.iter().filter_map(|row| Some(&row.get(column)?.text));
+    let kept = |text: &String| text.replace(" ± ", PLUS_MINUS).replace(" %", PER_CENT);
+    let texts = cells.chain(table.heads.get(column)).map(kept);
+    texts.flat_map(|text| text.split([' ', '\n']).map(width_of).collect::<Vec<_>>()).max().unwrap_or(0)
 }
 
 /// Draws a table with a gap between columns; with a width, lines are broken so that it is no wider.
@@ -205,6 +247,17 @@ fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
         let is_number = table.rows.first().and_then(|row| row.get(number)).is_some_and(|cell| cell.numeric);
         column.set_padding((0, gap));
         column.set_cell_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left });
+    }
+    if let Some(width) = width {
+        let least: Vec<usize> =
+            (0..table.heads.len()).map(|column| unbroken(table, column) + usize::from(gap)).collect();
+        // where even that is too wide, words are broken
+        if least.iter().sum::<usize>() <= usize::from(width) {
+            for (column, least) in drawn.column_iter_mut().zip(least) {
+                let least = Width::Fixed(u16::try_from(least).unwrap_or(width));
+                column.set_constraint(ColumnConstraint::LowerBoundary(least));
+            }
+        }
     }
     let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n").replace('\u{a0}', " ")

@@ -7,6 +7,7 @@ use super::{
     words::Words,
 };
 use crate::{
+    analyse,
     plan::Treatment,
     run::{TrialOutcome, verdict},
     store::{RunRecord, TrialRecord},
@@ -78,15 +79,9 @@ fn stream(
 
 /// Mean over the measurement interval.
 fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
-    let really = match &trial.outcome {
-        TrialOutcome::Measured { outcome, .. } => outcome.warm_up,
-        TrialOutcome::Failed(_) => None,
-    };
-    let warm_up = really.unwrap_or(record.plan.warm_up);
-    let used: Vec<f64> = trial
-        .readings
-        .iter()
-        .filter(|reading| reading.at > warm_up)
+    let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { return None };
+    let used: Vec<f64> = analyse::in_interval(&trial.readings, record, outcome)
+        .into_iter()
         .filter_map(crate::telemetry::Reading::server_cpu)
         .collect();
     (!used.is_empty()).then(|| round(used.iter().sum::<f64>() / used.len() as f64))
@@ -94,6 +89,7 @@ fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
 
 fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
     let mut seconds = Seconds::default();
+    let (mut end, mut next) = (0.0, 0);
     for sample in trial.samples.iter().filter(|sample| usize::from(sample.stream) == stream) {
         let response = sample.transactions.response();
         let percentile =
@@ -101,6 +97,9 @@ fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
         seconds.second.push(sample.second);
         seconds.warm_up += usize::from(sample.phase == Phase::WarmUp);
         let length = sample.length.as_secs_f64();
+        end += f64::from(sample.second.saturating_sub(next)) + length;
+        next = sample.second + 1;
+        seconds.end_s.push(round(end));
         let rate = |count: u64| round(if length > 0.0 { count as f64 / length } else { 0.0 });
         seconds.throughput.push(rate(sample.transactions.count));
         seconds.offered.extend(sample.schedule.as_ref().map(|schedule| rate(schedule.offered)));

@@ -215,7 +215,7 @@ impl Words {
     }
 
     /// `8, 64 and 1,024`.
-    fn listed(self, texts: &[String]) -> String {
+    pub(super) fn listed(self, texts: &[String]) -> String {
         match texts.split_last() {
             Some((last, before)) if !before.is_empty() => {
                 let before = before.join(self.get("sentence", "comma"));
@@ -279,9 +279,24 @@ impl Words {
             },
             AxisKind::Connections => self.get("head", "connections").to_owned(),
             AxisKind::Number | AxisKind::Names => {
-                axis.factors.iter().map(|factor| spoken(factor)).collect::<Vec<_>>().join(", ")
+                titled(&axis.factors.iter().map(|factor| self.factor(factor)).collect::<Vec<_>>().join(", "))
             }
         }
+    }
+
+    /// A factor in words: `connections`, `readers connections`; its own name where there is no word for it.
+    fn factor(self, name: &str) -> String {
+        let (stream, key) = name.rsplit_once('.').map_or(("", name), |(stream, key)| (stream, key));
+        match self.get("factor", key) {
+            "" => spoken(name),
+            word if stream.is_empty() => word.to_owned(),
+            word => format!("{} {word}", spoken(stream)),
+        }
+    }
+
+    /// A factor as the head of a column.
+    pub(super) fn factor_head(self, name: &str) -> String {
+        titled(&self.factor(name))
     }
 
     fn stretch(self, axis: &Axis, (first, last): (f64, f64)) -> String {
@@ -386,15 +401,21 @@ pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
     parts.join(", ")
 }
 
-pub(super) fn capitalised(text: &str) -> String {
+/// With a capital at its beginning.
+fn titled(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}", characters.as_str())
+}
+
+/// As a sentence: with a capital at its beginning and a stop at its end.
+pub(super) fn capitalised(text: &str) -> String {
     let end = match text.chars().last() {
         Some('.' | '!' | '?' | '。') => "",
         Some(last) if last > '\u{2e7f}' => "。",
         _ => ".",
     };
-    format!("{first}{}{end}", characters.as_str())
+    format!("{}{end}", titled(text))
 }
 
 #[cfg(test)]

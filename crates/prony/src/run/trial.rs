@@ -56,7 +56,7 @@ pub(super) fn carry_out(
     if let (Some(sought), Some(stream)) = (&sought, treatment.searched()) {
         seek::at_rate(&mut spec, stream, sought);
     }
-    let options = Options { every: plan.telemetry.every, all: plan.telemetry.all };
+    let options = Options { every: plan.telemetry.every, meet: plan.warm_up, all: plan.telemetry.all };
     let mut beside = Beside::prepare(nodes, options);
     let mut told = Ok(());
     let mut watch = Watch::new(&spec, plan.warm_up_auto);

@@ -83,13 +83,15 @@ pub struct Node {
 pub struct Options {
     /// Time between readings.
     pub every: Duration,
+    /// An instant at which one is due, since the load began: that the interval begins with a reading.
+    pub meet: Duration,
     /// Everything that the servers count, instead of what is chosen.
     pub all: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { every: Duration::from_secs(1), all: false }
+        Self { every: Duration::from_secs(1), meet: Duration::ZERO, all: false }
     }
 }
 
@@ -132,8 +134,14 @@ impl Reading {
     /// Whether all but a tenth of it lies within an interval; both count from the beginning of the load.
     #[must_use]
     pub fn is_within(&self, from: Duration, until: Duration) -> bool {
+        self.share_within(from, until) >= 0.9
+    }
+
+    /// Which share of it lies within an interval, 0 to 1.
+    #[must_use]
+    pub fn share_within(&self, from: Duration, until: Duration) -> f64 {
         let begin = self.at.saturating_sub(self.length);
         let inside = self.at.min(until).saturating_sub(begin.max(from));
-        !self.length.is_zero() && inside.as_secs_f64() >= 0.9 * self.length.as_secs_f64()
+        if self.length.is_zero() { 0.0 } else { inside.as_secs_f64() / self.length.as_secs_f64() }
     }
 }

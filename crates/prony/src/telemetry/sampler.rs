@@ -64,7 +64,8 @@ impl Sampler {
         Self { options, local, remote }
     }
 
-    /// Begins. Readings are taken at `zero` plus multiples of [`Options::every`] and handed to `on_reading` on the sampler's
+    /// Begins. Readings are taken at `zero` plus multiples of [`Options::every`], moved so that one falls on
+    /// [`Options::meet`], and handed to `on_reading` on the sampler's
     /// thread; their [`Reading::at`] counts from `zero`, the instant zero of the load.
     ///
     /// # Errors
@@ -74,7 +75,7 @@ impl Sampler {
         zero: Instant,
         on_reading: impl FnMut(Reading) + Send + 'static,
     ) -> io::Result<Running> {
-        let times = Times { zero, every: self.options.every };
+        let times = Times::new(zero, self.options);
         let own = Arc::new(AtomicU64::new(0));
         let (remotes, mut threads) = (self.remote.into_iter())
             .map(|source| ask(source, times, Arc::clone(&own)))
@@ -122,15 +123,23 @@ impl Drop for Running {
 #[derive(Debug, Clone, Copy)]
 struct Times {
     zero: Instant,
+    /// The last time before `zero`, or `zero` itself.
+    origin: Instant,
     every: Duration,
 }
 
 impl Times {
+    fn new(zero: Instant, Options { every, meet, .. }: Options) -> Self {
+        let late = Duration::from_nanos((meet.as_nanos() % every.as_nanos().max(1)) as u64);
+        let before = if late.is_zero() { late } else { every - late };
+        Self { zero, origin: zero.checked_sub(before).unwrap_or(zero), every }
+    }
+
     /// Waits for the next time; `false`: it is to end. After a pause of the whole machine what was missed is one long reading.
     fn wait(self, number: &mut u32, stopped: &Receiver<()>) -> bool {
-        let passed = self.zero.elapsed().as_nanos() / self.every.as_nanos().max(1);
+        let passed = self.origin.elapsed().as_nanos() / self.every.as_nanos().max(1);
         *number = u32::try_from(passed).unwrap_or(u32::MAX).max(*number).saturating_add(1);
-        let wait = (self.zero + self.every * *number).saturating_duration_since(Instant::now());
+        let wait = (self.origin + self.every * *number).saturating_duration_since(Instant::now());
         stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
     }
 }

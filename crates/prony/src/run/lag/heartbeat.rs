@@ -28,6 +28,8 @@ const LOOK: [Duration; 2] = [Duration::from_micros(300), Duration::from_millis(2
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Rows that are written late at once; a standstill of more than a quarter of an hour is told by its first part.
 const LATE_ROWS_MAX: u64 = 10_000;
+/// Seconds of which the lag is kept: a day.
+const SECONDS_MAX: u64 = 86_400;
 
 /// The table, in the schema of the account; the comment says whose it is.
 const MAKE: &str = "CREATE TABLE IF NOT EXISTS prony_heartbeat (number BIGINT UNSIGNED NOT NULL PRIMARY KEY, \
@@ -126,21 +128,22 @@ impl Heartbeat {
     }
 
     /// The load is over: waits, within `limit`, until all members have what was committed. Returns how long the writes took and
-    /// how the members followed; of the rows those count that were due in `measured`.
+    /// how the members followed; of the rows those count that were due in `measured`. The load began at `began`.
     pub(super) fn end(
         mut self,
+        began: Instant,
         measured: (Instant, Instant),
         limit: Duration,
         stop: &Stop,
     ) -> (Histogram, Vec<Member>) {
         let shared = Arc::clone(&self.shared);
         let readers = std::mem::take(&mut self.readers);
-        let began = Instant::now();
-        let end_us = shared.clock.at_us(began);
-        let [from_us, until_us] = [measured.0, measured.1].map(|at| shared.clock.at_us(at));
+        let ended = Instant::now();
+        let end_us = shared.clock.at_us(ended);
+        let [began_us, from_us, until_us] = [began, measured.0, measured.1].map(|at| shared.clock.at_us(at));
         shared.ending.store(true, Ordering::Release);
         while !readers.iter().all(JoinHandle::is_finished) {
-            if began.elapsed() > limit || stop.is_stopped() {
+            if ended.elapsed() > limit || stop.is_stopped() {
                 break;
             }
             thread::sleep(LOOK[1]);
@@ -157,7 +160,8 @@ impl Heartbeat {
         let members = readers.into_iter().map(|reader| {
             let seen = reader.join().unwrap_or_default();
             let drain = seen.last_us.map(|at| Duration::from_micros(at.saturating_sub(end_us)));
-            Member { lag: histogram(&seen.lags), drain }
+            let seconds = by_second(&seen.lags, began_us, until_us);
+            Member { lag: histogram(&seen.lags), lag_by_second_ms: seconds, drain }
         });
         let members = members.collect();
         // a primary that blocks for ever blocks nobody here: its thread ends with the connection
@@ -247,6 +251,19 @@ impl Shared {
         };
         pause.clamp(LOOK[0], LOOK[1])
     }
+}
+
+/// The longest lag, ms, of the rows that were due in each second between two times.
+fn by_second(lags: &[(u64, u64)], from_us: u64, until_us: u64) -> Vec<Option<f64>> {
+    let count = until_us.saturating_sub(from_us).div_ceil(1_000_000).min(SECONDS_MAX);
+    let mut seconds = vec![None; count as usize];
+    for (due_us, us) in lags.iter().filter(|(due_us, _)| (from_us..until_us).contains(due_us)) {
+        let second = ((due_us - from_us) / 1_000_000) as usize;
+        if let Some(longest) = seconds.get_mut(second) {
+            *longest = Some((*us as f64 / 1e3).max(longest.unwrap_or(0.0)));
+        }
+    }
+    seconds
 }
 
 fn comma(rows: &str) -> &'static str {

@@ -31,10 +31,13 @@ pub struct Following {
 }
 
 /// How one member followed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     /// From when a row was to be written at the primary until it was seen at the member; one for each tenth of a second.
     pub lag: Histogram,
+    /// The longest of each second of the load, warm-up included, ms; `None`: no row of that second was seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lag_by_second_ms: Vec<Option<f64>>,
     /// From the end of the load until it had all of it; `None`: it never had within ten minutes.
     pub drain: Option<Duration>,
 }
@@ -88,7 +91,7 @@ impl Follower {
     pub(super) fn end(self, warm_up: Duration, outcome: &Outcome, stop: &Stop) -> (Following, Vec<Doubt>) {
         let after = self.watch.health().ok().flatten().unwrap_or_default();
         let measured = (self.began + warm_up, self.began + warm_up + outcome.interval);
-        let (commit, members) = self.heartbeat.end(measured, CATCH_UP_LIMIT, stop);
+        let (commit, members) = self.heartbeat.end(self.began, measured, CATCH_UP_LIMIT, stop);
         let semi_sync = self.before.semi_sync.zip(after.semi_sync).map(|(before, after)| {
             let waits = after.waits.saturating_sub(before.waits);
             Waits {
@@ -139,7 +142,7 @@ mod tests {
     use crate::provision::{Fault, SemiSync};
 
     fn found(waits: Waits, is_on: bool, faults: Vec<Fault>) -> Vec<(Level, &'static str)> {
-        let member = Member { lag: Histogram::new(), drain: Some(Duration::ZERO) };
+        let member = Member { drain: Some(Duration::ZERO), ..Member::default() };
         let following = Following {
             members: vec![member],
             commit: Histogram::new(),

@@ -1,0 +1,275 @@
+//! Machine, client and servers second by second, for charts: of each treatment the trial whose throughput is in the middle among
+//! those that were measured, so that a report stays small. Long trials are told in fewer, longer steps.
+
+use super::{number::round_to, resources::label_of};
+use crate::{
+    plan::Treatment,
+    run::TrialOutcome,
+    store::{RunRecord, TrialRecord},
+    telemetry::Reading,
+};
+use load::{Outcome, sample::End};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Steps of all courses of a report together: with about forty figures of five letters each, a megabyte.
+const STEPS_MAX: usize = 6000;
+/// Steps of one course at least and at most: a chart is not wider.
+const STEPS: (usize, usize) = (20, 240);
+/// Significant digits: more than a chart can show.
+const DIGITS: i32 = 4;
+
+/// What servers count, by their own names, where it is anything but nothing: what the load asked for, what it had to wait for, what
+/// piles up.
+const COUNTED: &[&str] = &[
+    "Binlog_commits",
+    "Com_commit",
+    "Com_delete",
+    "Com_insert",
+    "Com_select",
+    "Com_update",
+    "Created_tmp_disk_tables",
+    "Handler_read_rnd_next",
+    "Innodb_buffer_pool_pages_dirty",
+    "Innodb_buffer_pool_read_requests",
+    "Innodb_buffer_pool_reads",
+    "Innodb_checkpoint_age",
+    "Innodb_data_fsyncs",
+    "Innodb_history_list_length",
+    "Innodb_log_waits",
+    "Innodb_pages_written",
+    "Innodb_row_lock_current_waits",
+    "Innodb_row_lock_waits",
+    "Innodb_rows_read",
+    "Key_reads",
+    "Qcache_hits",
+    "Questions",
+    "Rpl_semi_sync_master_no_tx",
+    "Rpl_semi_sync_master_yes_tx",
+    "Rpl_semi_sync_source_no_tx",
+    "Rpl_semi_sync_source_yes_tx",
+    "Table_locks_immediate",
+    "Table_locks_waited",
+    "Threadpool_idle_threads",
+    "Threadpool_threads",
+    "Threads_created",
+    "Threads_running",
+    "wsrep_flow_control_paused_ns",
+    "wsrep_local_recv_queue",
+];
+
+/// The seconds of one trial, warm-up included.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Course {
+    /// What it is of, in words: server and levels.
+    pub about: String,
+    /// Index in `trials`.
+    pub trial: usize,
+    /// When the measurement interval began and ended, s since the load began.
+    pub interval_s: (f64, f64),
+    /// Ends of its steps, s since the load began.
+    pub at_s: Vec<f64>,
+    /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the servers' machine by kind),
+    /// `server/...` and `client/...` (processes), `disk/...`, `network/...` (MB/s), `pressure/...` (share of the time),
+    /// `status/NAME` and `metric/NAME` (what servers count, per second or as it is), `state/NAME` (connections).
+    pub figures: BTreeMap<String, Vec<Option<f64>>>,
+    /// How far each replica or further node was behind, ms, the longest of each second; empty: there is none.
+    pub lag_ms: Vec<Vec<Option<f64>>>,
+}
+
+/// One for each treatment that was sampled, in the plan's order.
+pub(super) fn courses(record: &RunRecord) -> Vec<Course> {
+    let chosen: Vec<(&Treatment, usize)> = record
+        .plan
+        .treatments
+        .iter()
+        .enumerate()
+        .filter_map(|(number, treatment)| Some((treatment, middle(record, number)?)))
+        .collect();
+    let steps = (STEPS_MAX / chosen.len().max(1)).clamp(STEPS.0, STEPS.1);
+    chosen.into_iter().filter_map(|(treatment, trial)| course(record, treatment, trial, steps)).collect()
+}
+
+/// The trial of a treatment whose throughput is in the middle.
+fn middle(record: &RunRecord, treatment: usize) -> Option<usize> {
+    let throughput = |trial: &TrialRecord| {
+        let outcome = completed(trial)?;
+        let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
+        let seconds = outcome.interval.as_secs_f64();
+        (seconds > 0.0 && !trial.readings.is_empty()).then(|| transactions as f64 / seconds)
+    };
+    let of_treatment = record.trials.iter().enumerate().filter(|(_, one)| one.trial.treatment == treatment);
+    let mut found: Vec<(f64, usize)> =
+        of_treatment.filter_map(|(place, trial)| Some((throughput(trial)?, place))).collect();
+    found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    found.get(found.len().checked_sub(1)? / 2).map(|(_, place)| *place)
+}
+
+fn completed(trial: &TrialRecord) -> Option<&Outcome> {
+    match &trial.outcome {
+        TrialOutcome::Measured { outcome, .. } if outcome.end == End::Completed => Some(outcome),
+        _ => None,
+    }
+}
+
+fn course(record: &RunRecord, treatment: &Treatment, place: usize, steps: usize) -> Option<Course> {
+    let trial = &record.trials[place];
+    let outcome = completed(trial)?;
+    let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
+    let together = trial.readings.len().div_ceil(steps);
+    let groups: Vec<&[Reading]> = trial.readings.chunks(together).collect();
+    let each: Vec<BTreeMap<String, f64>> = groups.iter().map(|readings| figures(readings)).collect();
+    let mut names: Vec<&String> = each.iter().flat_map(BTreeMap::keys).collect();
+    names.sort_unstable();
+    names.dedup();
+    let values = |name: &String| -> Vec<Option<f64>> {
+        each.iter().map(|one| one.get(name).map(|value| round_to(*value, DIGITS))).collect()
+    };
+    let is_something = |values: &Vec<Option<f64>>| values.iter().flatten().any(|value| *value != 0.0);
+    let following = match &trial.outcome {
+        TrialOutcome::Measured { following, .. } => following.as_deref(),
+        TrialOutcome::Failed(_) => None,
+    };
+    let lag_ms = following.into_iter().flat_map(|following| &following.members).map(|member| {
+        let longest = |seconds: &[Option<f64>]| {
+            seconds.iter().flatten().copied().reduce(f64::max).map(|ms| round_to(ms, DIGITS))
+        };
+        member.lag_by_second_ms.chunks(member.lag_by_second_ms.len().div_ceil(steps)).map(longest).collect()
+    });
+    Some(Course {
+        about: label_of(record, treatment),
+        trial: place,
+        interval_s: (from.as_secs_f64(), (from + outcome.interval).as_secs_f64()),
+        at_s: groups.iter().map(|readings| round_to(end_of(readings), DIGITS + 2)).collect(),
+        figures: names
+            .into_iter()
+            .map(|name| (name.clone(), values(name)))
+            .filter(|(_, values)| is_something(values))
+            .collect(),
+        lag_ms: lag_ms.filter(|seconds: &Vec<_>| !seconds.is_empty()).collect(),
+    })
+}
+
+fn end_of(readings: &[Reading]) -> f64 {
+    readings.last().map_or(0.0, |reading| reading.at.as_secs_f64())
+}
+
+/// The figures of some readings that follow each other, as means over their time.
+fn figures(readings: &[Reading]) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for reading in readings {
+        let seconds = reading.length.as_secs_f64();
+        for (name, value) in of_reading(reading) {
+            let (sum, weight) = sums.entry(name).or_default();
+            *sum += value * seconds;
+            *weight += seconds;
+        }
+    }
+    let known = sums.into_iter().filter(|(_, (_, weight))| *weight > 0.0);
+    known.map(|(name, (sum, weight))| (name, sum / weight)).collect()
+}
+
+/// What a chart shows of a reading, servers, disks and networks taken together.
+fn of_reading(reading: &Reading) -> BTreeMap<String, f64> {
+    let is_elsewhere = reading.values.keys().any(|path| path.ends_with("/machine/cpu_idle"));
+    let mut told: BTreeMap<String, f64> = BTreeMap::new();
+    for (path, value) in &reading.values {
+        if let Some((name, unit)) = name_of(path, is_elsewhere) {
+            let value = value * unit;
+            // of several disks the busiest, of all else the sum
+            let sum = told.entry(name).or_default();
+            *sum = if path.ends_with("/busy") { sum.max(value) } else { *sum + value };
+        }
+    }
+    told
+}
+
+/// Under which name a chart shows a path, and what it is multiplied with; `None`: not at all.
+fn name_of(path: &str, is_elsewhere: bool) -> Option<(String, f64)> {
+    const MEGABYTE: f64 = 1e-6;
+    let parts: Vec<&str> = path.split('/').collect();
+    let named = |name: String, unit: f64| Some((name, unit));
+    match parts.as_slice() {
+        ["machine", rest @ ..] if !is_elsewhere => of_machine(rest),
+        ["node", _, "machine", rest @ ..] => of_machine(rest),
+        ["client", what] | ["node", _, "process", what] => {
+            let whose = if parts[0] == "client" { "client" } else { "server" };
+            let unit = match *what {
+                "cpu_user" | "cpu_system" | "switches_voluntary" | "switches_involuntary" => 1.0,
+                "memory_bytes" | "read_bytes" | "written_bytes" => MEGABYTE,
+                _ => return None,
+            };
+            named(format!("{whose}/{}", what.replace("_bytes", "_mb")), unit)
+        }
+        ["node", _, "log_syncs"] => named("status/log_syncs".to_owned(), 1.0),
+        ["node", _, "status", name] if COUNTED.contains(name) => named(format!("status/{name}"), 1.0),
+        ["node", _, kind @ ("metric" | "state"), name] => named(format!("{kind}/{name}"), 1.0),
+        _ => None,
+    }
+}
+
+fn of_machine(path: &[&str]) -> Option<(String, f64)> {
+    match path {
+        [one] if *one != "cpu_idle" && one.starts_with("cpu_") => Some((one.replace("cpu_", "cpu/"), 1.0)),
+        ["context_switches"] => Some(("machine/switches".to_owned(), 1.0)),
+        ["run_queue"] => Some(("machine/run_queue".to_owned(), 1.0)),
+        ["disk", _, what @ ("read_bytes" | "written_bytes")] => {
+            Some((format!("disk/{}", what.replace("_bytes", "_mb")), 1e-6))
+        }
+        ["disk", _, what @ ("reads" | "writes" | "busy")] => Some((format!("disk/{what}"), 1.0)),
+        ["network", _, what @ ("received_bytes" | "sent_bytes")] => {
+            Some((format!("network/{}", what.replace("_bytes", "_mb")), 1e-6))
+        }
+        ["pressure", what] => Some((format!("pressure/{what}"), 1.0)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn reading(seconds: u64, values: &[(&str, f64)]) -> Reading {
+        let values = values.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect();
+        Reading { at: Duration::from_secs(seconds), length: Duration::from_secs(seconds), values }
+    }
+
+    #[test]
+    fn servers_disks_and_seconds_are_taken_together() {
+        let first = reading(
+            1,
+            &[
+                ("machine/cpu_user", 1.0),
+                ("machine/cpu_idle", 1.0),
+                ("machine/disk/a/busy", 0.5),
+                ("machine/disk/b/busy", 0.7),
+                ("node/one/process/memory_bytes", 3e6),
+                ("node/two/process/memory_bytes", 1e6),
+                ("node/one/status/Questions", 100.0),
+                ("node/one/status/Uptime", 7.0),
+            ],
+        );
+        let second = reading(3, &[("machine/cpu_user", 2.0)]);
+        let told = figures(&[first, second]);
+        assert_eq!(told["cpu/user"], 1.75, "it lasted three times as long");
+        assert_eq!(told["disk/busy"], 0.7);
+        assert_eq!(told["server/memory_mb"], 4.0);
+        assert_eq!(told["status/Questions"], 100.0);
+        assert!(!told.keys().any(|name| name.contains("idle") || name.contains("Uptime")), "{told:?}");
+    }
+
+    #[test]
+    fn of_a_server_elsewhere_its_own_machine_counts() {
+        let told = figures(&[reading(
+            1,
+            &[
+                ("machine/cpu_user", 0.5),
+                ("node/far/machine/cpu_user", 4.0),
+                ("node/far/machine/cpu_idle", 4.0),
+            ],
+        )]);
+        assert_eq!(told["cpu/user"], 4.0);
+    }
+}
