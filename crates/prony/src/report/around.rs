@@ -1,15 +1,42 @@
-//! What was around a server, in words: the limits that held for it with what it used of them, and the networks before it.
+//! What was around a server, in words: those that work together with it, the limits that held for it with what it used of them, and
+//! the networks before it.
 
 use super::{number, words::Words};
 use crate::{
     network::LinkRecord,
-    plan::{ServerSource, Transport},
+    plan::{Replication, ServerSource, Topology, Transport, WaitPoint},
     provision::Confinement,
     run::TrialOutcome,
     store::{RunRecord, ServerRecord},
 };
 use load::Histogram;
 use std::{collections::BTreeMap, time::Duration};
+
+/// The servers that work together as one of the plan's; `None`: it is alone.
+pub(super) fn topology(topology: Topology, words: Words) -> Option<String> {
+    let fill = |key: &str, places: &[(&str, &str)]| Some(words.fill("sentence", key, places));
+    match topology {
+        Topology::Single => None,
+        Topology::Galera { nodes } => fill("topology_galera", &[("nodes", &nodes.to_string())]),
+        Topology::Replicas { count, replication: Replication::Asynchronous } => {
+            fill("topology_asynchronous", &[("replicas", &count.to_string())])
+        }
+        Topology::Replicas {
+            count,
+            replication: Replication::SemiSynchronous { wait_point, acknowledgements, timeout },
+        } => {
+            let point = match wait_point {
+                None => "semi-sync",
+                Some(WaitPoint::AfterSync) => "after-sync",
+                Some(WaitPoint::AfterCommit) => "after-commit",
+            };
+            let (replicas, acknowledgements) = (count.to_string(), acknowledgements.to_string());
+            let timeout = timeout.as_secs_f64().to_string();
+            let places = [("replicas", replicas.as_str()), ("point", point), ("timeout", &timeout)];
+            fill("topology_semi_sync", &[&places[..], &[("acknowledgements", &acknowledgements)]].concat())
+        }
+    }
+}
 
 /// One text for each limit that the kernel said it had.
 pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {

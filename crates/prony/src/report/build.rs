@@ -125,6 +125,7 @@ fn servers(record: &RunRecord, words: Words) -> Vec<Server> {
     let server = |(number, planned): (usize, &crate::plan::ServerPlan)| {
         let known = record.servers.get(&number).cloned().unwrap_or_default();
         Server {
+            topology: around::topology(planned.topology, words),
             limits: around::limits(&known, words),
             reached: around::reached(record, number, words),
             networks: around::networks(&known, words),

@@ -179,6 +179,8 @@ pub struct Server {
     pub build: String,
     /// Where it came from, in words.
     pub origin: String,
+    /// The servers that work together as this one, in words; null: it is alone.
+    pub topology: Option<String>,
     /// Limits that held for it, with what it used of them, in words.
     pub limits: Vec<String>,
     /// How clients reached it, with the fastest connect of all, in words; empty: they never did.

@@ -161,6 +161,7 @@ fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
     let what = [server.product.as_str(), server.version.as_str()];
     let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut parts = vec![if what.is_empty() { "?".to_owned() } else { what }];
+    parts.extend(server.topology.clone());
     let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
     parts.extend(own.map(|(key, value)| format!("{key}={value}")));
     parts.extend(server.limits.iter().chain(&server.networks).cloned());
