@@ -2,7 +2,7 @@
 //! a terminal; lines about finished trials are printed there too, for logs.
 
 use crate::{
-    network::{LinkRecord, Surroundings},
+    network::{LinkRecord, Means, Surroundings, WhyRelay},
     plan::{Plan, Trial},
     report::number,
     run::{Because, Event, Level, Note, Origin, TrialOutcome, verdict},
@@ -12,9 +12,6 @@ use std::{
     cell::RefCell,
     time::{Duration, Instant},
 };
-
-/// Time that a trial takes beside its load: opening and closing connections, until the first one has told.
-const OVERHEAD: Duration = Duration::from_millis(300);
 
 /// Progress of one loading of data.
 pub(super) struct DataProgress {
@@ -178,6 +175,14 @@ impl RunProgress {
                 self.trial_begun = Instant::now();
                 self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
             }
+            Event::TrialSearching { trial, rate, left } => {
+                let rate = rate.map_or_else(
+                    || "a closed loop first".to_owned(),
+                    |rate| format!("now {}/s, about {} s more", number::count(rate as u64), left.as_secs()),
+                );
+                self.bar.set_message(format!("{}: searching its rate, {rate}", self.label(*trial)));
+            }
+            Event::TrialProbed { .. } => {}
             Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
             Event::ServerStopped { server, .. } => {
@@ -190,7 +195,13 @@ impl RunProgress {
     /// The network that was put before a server last; what they all were in the end is for the report.
     fn networks(&mut self, server: usize, surroundings: &Surroundings) {
         let Some(LinkRecord {
-            stated, between, measured_before: Some(measured), measured_after: None, ..
+            stated,
+            between,
+            means,
+            why,
+            measured_before: Some(measured),
+            measured_after: None,
+            ..
         }) = surroundings.links.last()
         else {
             return;
@@ -198,9 +209,10 @@ impl RunProgress {
         let ms = |time: &Duration| time.as_secs_f64() * 1e3;
         let name = self.server(server);
         self.line(&format!(
-            "{name}: network {}with a round trip of {} ms by a relay, measured {:.3} ms",
+            "{name}: network {}with a round trip of {} ms by {}, measured {:.3} ms",
             between.as_ref().map_or("", |_| "between its servers "),
             ms(stated),
+            network_means(means, why.as_ref()),
             ms(measured)
         ));
     }
@@ -254,7 +266,8 @@ impl RunProgress {
 
     fn time_left(&self) -> String {
         let Some(plan) = &self.plan else { return String::new() };
-        let each = plan.warm_up + plan.interval + OVERHEAD;
+        let count = u32::try_from(plan.treatments.len()).unwrap_or(u32::MAX).max(1);
+        let each = (0..plan.treatments.len()).map(|each| plan.trial_time(each)).sum::<Duration>() / count;
         let left = each * self.trials_total.saturating_sub(self.trials_done);
         let seconds = left.as_secs();
         if seconds >= 120 {
@@ -278,4 +291,13 @@ fn label(plan: &Plan, treatment: usize) -> String {
 /// A bar's template with the characters that all bars have.
 pub(super) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("constant templates are valid").progress_chars("=> ")
+}
+
+/// What makes a network, and why not the other.
+fn network_means(means: &Means, why: Option<&WhyRelay>) -> String {
+    match (means, why) {
+        (Means::Apart(discipline), _) => format!("{discipline} in network namespaces"),
+        (Means::Relay, Some(why)) => format!("a relay ({why})"),
+        (Means::Relay, None) => "a relay".to_owned(),
+    }
 }

@@ -85,6 +85,13 @@ pub(super) const ROOT: &[Key] = &[
         "",
         "Differences between servers that the study does not make itself: told, refused, or not looked for.",
     ),
+    key(
+        "network",
+        Kind::Word(&["auto", "netem", "relay"]),
+        Some(r#""auto""#),
+        "",
+        "What makes a `latency`: netem in network namespaces (root and a kernel that has it), a relay, or the first that is possible.",
+    ),
     key("server", Kind::Section, None, "", "The servers, each `[server.NAME]`."),
     key(
         "settings",
@@ -168,7 +175,9 @@ pub(super) const CLAIM: &[Key] = &[
         Some(r#""throughput""#),
         "",
         "What it is about: \"throughput\", \"statements\" (both per second), \"mean\", \"p95\", \"p99.9\" (response time), \
-         \"active\" (what a limit takes), \"errors\" (share).",
+         \"active\" (what a limit takes), \"errors\" (share); \"rate\" (the highest that was found); \"lag\" and \"lag_p99\" (of \
+         replicas); what a transaction of all streams costs: \"cpu\" (time of the servers' processors) and \"client_cpu\", \
+         \"switches\", \"reads\", \"written\" (to disks), \"log_syncs\".",
     ),
     key(
         "of",
@@ -240,6 +249,13 @@ pub(super) const SERVER: &[Key] = &[
         None,
         r#""/opt/mariadb-11.4""#,
         "A directory with an unpacked server, in place of a product.",
+    ),
+    key(
+        "image",
+        Kind::Text,
+        None,
+        r#""docker.io/library/mariadb:11.8""#,
+        "An image with a server, which podman or docker runs, in place of a product.",
     ),
     key(
         "url",
@@ -450,7 +466,16 @@ pub(super) const STREAM: &[Key] = &[
         None,
         "1000",
         "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \"1000:10s, 2000:10s, 500\"; \
-         \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 burst 5000 for 2s every 10s\".",
+         \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 burst 5000 for 2s every 10s\"; or \"find\": each trial \
+         searches the highest at which the `objective` is kept, and is then measured at it.",
+    ),
+    key(
+        "objective",
+        Kind::Form(Form::Objective),
+        None,
+        r#""p99 < 20ms, errors < 0.1%""#,
+        "What a rate that is to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \"service p99\" and its \
+         like, \"errors\" (share); several with commas.",
     ),
     key(
         "gaps",
