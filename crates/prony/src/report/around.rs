@@ -89,7 +89,7 @@ pub(super) fn reached(record: &RunRecord, server: usize, words: Words) -> Vec<St
             _ => "reached_tcp",
         };
         for stream in &outcome.streams {
-            ways.entry(way).or_insert_with(Histogram::new).merge(&stream.opening.tcp);
+            ways.entry(way).or_default().merge(&stream.opening.tcp);
         }
     }
     let connected = ways.into_iter().filter(|(_, times)| !times.is_empty());
