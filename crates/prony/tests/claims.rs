@@ -110,3 +110,46 @@ fn an_invalid_trial_is_repeated_once_and_both_are_told() {
     let told = document["conduct"].to_string();
     assert!(told.contains("Trial 1 failed or was invalid and was repeated as trial 2."), "{told}");
 }
+
+/// An objective that any server keeps until it is asked for more than it can do, so that a busy machine changes the rate and
+/// nothing else.
+const SEARCH: &str = r#"
+[server.mariadb]
+product = "mariadb"
+[settings]
+innodb_buffer_pool_size = "32M"
+[data]
+rows = 200
+[[stream]]
+workload = "oltp_point_select"
+connections = 2
+rate = "find"
+objective = "mean < 2s"
+[measure]
+warm_up = "0s"
+interval = "200ms"
+repeats = 1
+repeat_invalid = 0
+[[claim]]
+says = "It bears one a second."
+metric = "rate"
+value = ">= 1 /s"
+"#;
+
+#[test]
+fn a_trial_searches_its_rate_and_keeps_how() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("study.toml"), SEARCH).expect("the study is written");
+    let document = json(&prony(home, &["run", "study.toml", "--json"]));
+    let rate = &document["rates"][0];
+    assert_eq!(rate["objective"], "mean < 2s", "{document:#}");
+    let found = rate["rate_per_second"]["value"].as_f64().expect("a rate");
+    let loads = rate["searches"][0]["loads"].as_array().expect("loads");
+    assert!(found >= 1.0 && loads.len() >= 3, "{rate:#}");
+    assert!(loads.iter().all(|load| load["offered_per_second"].as_f64().is_some()));
+    assert_eq!(document["trials"].as_array().map(Vec::len), Some(1), "loads of a search are no trials");
+    assert_eq!(document["claims"][0]["metric"], "rate");
+    let again = json(&prony(home, &["report", "last", "--format", "json"]));
+    assert_eq!(again["rates"], document["rates"], "the store has all of it");
+}

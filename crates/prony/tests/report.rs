@@ -200,6 +200,7 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
         axis,
         points: Vec::new(),
         comparisons: Vec::new(),
+        rates: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),
         findings: Vec::new(),
@@ -210,6 +211,61 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
             format == Format::Csv || text.contains("The run was not finished: 0 of 60 trials are in it.")
         );
     }
+}
+
+#[test]
+fn what_people_wrote_and_how_the_run_went_on_is_told_in_both_languages_and_once() {
+    let mut record = RUN.0.clone();
+    record.labels = vec!["baseline".to_owned(), "nightly".to_owned()];
+    record.note = "new kernel".to_owned();
+    let resumed = |differences: &[&str]| prony::store::Resumed {
+        at: synthetic::started(),
+        prony_version: "1.2.3".to_owned(),
+        differences: differences.iter().map(|one| (*one).to_owned()).collect(),
+    };
+    record.resumed = vec![resumed(&[]), resumed(&["machine: kernel was 6.1, is 6.6"])];
+    let noted = |read: &str| prony::run::Note::Machine {
+        id: "governor".to_owned(),
+        read: read.to_owned(),
+        effect: "the clock follows the load".to_owned(),
+        remedy: "set another one".to_owned(),
+    };
+    // each start of the run has looked at the machine
+    record.notes = vec![noted("powersave"), noted("powersave"), noted("ondemand")];
+    for (language, wanted, remark) in [
+        (
+            Language::English,
+            ["labels: baseline, nightly", "note: new kernel", "kernel was 6.1"],
+            "the clock follows",
+        ),
+        (
+            Language::Chinese,
+            ["标签：baseline, nightly", "备注：new kernel", "kernel was 6.1"],
+            "时钟随负载变化",
+        ),
+    ] {
+        for format in [Format::Terminal, Format::Html, Format::Markdown] {
+            let text =
+                render(&record, &RUN.1, format, &Options { language, width: 200, ..Options::default() });
+            let text = text.unwrap();
+            let shown = text.split("id=\"prony-report\"").next().unwrap();
+            for words in wanted {
+                assert!(shown.contains(words), "{format:?} does not say {words}");
+            }
+            assert_eq!(
+                shown.matches(remark).count(),
+                1,
+                "{format:?}: a remark of the machine stands there once"
+            );
+            assert_eq!(shown.matches("powersave; ondemand").count(), 1, "{format:?}: with all that was read");
+            let english = language == Language::English;
+            assert_eq!(shown.contains("the clock follows the load"), english, "{format:?}");
+        }
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&render(&record, &RUN.1, Format::Json, &Options::default()).unwrap()).unwrap();
+    assert_eq!(json["run"]["labels"][1], "nightly");
+    assert_eq!(json["run"]["note"], "new kernel");
 }
 
 #[test]

@@ -6,10 +6,14 @@
 //! other side after Bonferroni's correction for their number. Everything else is open: that an interval reaches over the
 //! limit is no evidence for either. Nothing is supported or refuted by points whose every trial is invalid.
 
-use super::{LEVEL, Measurement, Metric, Point, STREAM};
+use super::{
+    LEVEL, Measurement, Metric, Point, STREAM,
+    figures::{self, Figure},
+};
 use crate::{
     plan::{Bound, Claim, Levels, Plan, Relation, Statement},
     run::{Level, What},
+    store::RunRecord,
 };
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, Spread};
@@ -83,13 +87,108 @@ struct Number {
     invalid: bool,
 }
 
-/// Judges every claim of a plan.
-pub(super) fn judge(plan: &Plan, measurement: &Measurement) -> Vec<Judgement> {
-    plan.claims.iter().map(|claim| judge_one(claim, plan, measurement)).collect()
+/// What a claim is about, of any point of a run.
+#[derive(Clone, Copy)]
+enum Subject {
+    Metric(Metric),
+    Figure(Figure),
 }
 
-fn judge_one(claim: &Claim, plan: &Plan, measurement: &Measurement) -> Judgement {
-    let numbers = numbers(claim, plan, measurement);
+impl Subject {
+    fn of(claim: &Claim) -> Option<Self> {
+        let figure = claim.metric.parse().ok().map(Self::Figure);
+        figure.or_else(|| claim.metric.parse().ok().map(Self::Metric))
+    }
+
+    fn more_is_better(self) -> bool {
+        match self {
+            Self::Metric(metric) => metric.more_is_better(),
+            Self::Figure(figure) => figure.more_is_better(),
+        }
+    }
+}
+
+/// What is known of the subject of a claim.
+struct Known<'a> {
+    plan: &'a Plan,
+    measurement: &'a Measurement,
+    points: Vec<&'a Point>,
+    subject: Subject,
+    /// Of each point, figures as they are; empty where the subject is a metric.
+    figures: Vec<Option<figures::Read>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(record: &'a RunRecord, measurement: &'a Measurement, subject: Subject) -> Self {
+        let points: Vec<&Point> = measurement.points().collect();
+        let figures = match subject {
+            Subject::Metric(_) => Vec::new(),
+            Subject::Figure(figure) => {
+                (0..points.len()).map(|point| figures::read(record, measurement, point, figure)).collect()
+            }
+        };
+        Self { plan: &record.plan, measurement, points, subject, figures }
+    }
+
+    /// Logarithm of the value of all trials together, and of each unit's.
+    fn read(&self, point: usize) -> Option<figures::Read> {
+        match self.subject {
+            Subject::Metric(metric) => self.measurement.read(point, metric),
+            Subject::Figure(_) => figures::logs(self.figures[point].clone()?),
+        }
+    }
+
+    /// How the logarithm differs from unit to unit.
+    fn spread(&self, point: usize) -> Option<Spread> {
+        let Subject::Metric(metric) = self.subject else {
+            let stream = &self.points[point].stream;
+            let alike: Vec<usize> =
+                (0..self.points.len()).filter(|&other| self.points[other].stream == *stream).collect();
+            let of = |&other: &usize| {
+                self.read(other).map_or_else(Vec::new, |read| read.1.into_values().collect::<Vec<f64>>())
+            };
+            let place = alike.iter().position(|&other| other == point)?;
+            return stats::moderate(&alike.iter().map(of).collect::<Vec<_>>()).swap_remove(place);
+        };
+        self.measurement.spread(point, metric)
+    }
+
+    fn value(&self, point: usize, bound: Bound) -> Option<Number> {
+        let (centre, by_unit) = match self.read(point) {
+            Some(read) => read,
+            // what some trials have none of has no logarithm
+            None => return self.plain(point, bound),
+        };
+        let count = u32::try_from(by_unit.len()).unwrap_or(u32::MAX);
+        Some(self.number(point, bound, interval_of_exp(centre, self.spread(point), count)))
+    }
+
+    fn plain(&self, point: usize, bound: Bound) -> Option<Number> {
+        let (value, by_unit) = self.figures.get(point)?.clone()?;
+        let values: Vec<f64> = by_unit.into_values().collect();
+        let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        let spread = Spread::of(&values);
+        let interval = move |level: f64| match spread {
+            Some(spread) => spread.interval(value, count, level),
+            None => Estimate::bare(value, level, count),
+        };
+        Some(self.number(point, bound, Box::new(interval)))
+    }
+
+    fn number(&self, point: usize, bound: Bound, interval: Box<dyn Fn(f64) -> Estimate>) -> Number {
+        let of = self.points[point];
+        let levels = telling(of, self.plan, []);
+        Number { levels, sides: None, interval, bounds: vec![bound], invalid: is_invalid(of) }
+    }
+}
+
+/// Judges every claim of a run's plan.
+pub(super) fn judge(record: &RunRecord, measurement: &Measurement) -> Vec<Judgement> {
+    record.plan.claims.iter().map(|claim| judge_one(claim, record, measurement)).collect()
+}
+
+fn judge_one(claim: &Claim, record: &RunRecord, measurement: &Measurement) -> Judgement {
+    let numbers = numbers(claim, record, measurement);
     let count = numbers.len().max(1) as f64;
     let parts: Vec<Part> = numbers.iter().map(|number| part(number, count)).collect();
     let verdicts = || parts.iter().map(|part| part.verdict);
@@ -157,37 +256,36 @@ fn margin(part: &Part, bounds: &[Bound]) -> f64 {
     bounds.iter().map(margin).fold(f64::INFINITY, f64::min)
 }
 
-fn numbers(claim: &Claim, plan: &Plan, measurement: &Measurement) -> Vec<Number> {
+fn numbers(claim: &Claim, record: &RunRecord, measurement: &Measurement) -> Vec<Number> {
     let points: Vec<&Point> = measurement.points().collect();
     let selected = || (0..points.len()).filter(|&each| is_selected(points[each], &claim.of));
     if claim.metric == "errors" {
         let Statement::Value(bound) = claim.statement else { return Vec::new() };
-        return selected().map(|each| errors(points[each], bound, plan)).collect();
+        return selected().map(|each| errors(points[each], bound, &record.plan)).collect();
     }
-    let Ok(metric) = claim.metric.parse::<Metric>() else { return Vec::new() };
+    let Some(subject) = Subject::of(claim) else { return Vec::new() };
+    let known = Known::new(record, measurement, subject);
     match &claim.statement {
-        Statement::Value(bound) => {
-            selected().filter_map(|each| value(measurement, each, metric, *bound, plan)).collect()
-        }
-        Statement::Ratio { over, bound } => pairs(claim, plan, measurement, metric, over, &[*bound]),
+        Statement::Value(bound) => selected().filter_map(|each| known.value(each, *bound)).collect(),
+        Statement::Ratio { over, bound } => pairs(claim, &known, over, &[*bound]),
         Statement::Within { over, share } => {
             let bounds = [
                 Bound { relation: Relation::AtLeast, value: 1.0 / (1.0 + share) },
                 Bound { relation: Relation::AtMost, value: 1.0 + share },
             ];
-            pairs(claim, plan, measurement, metric, over, &bounds)
+            pairs(claim, &known, over, &bounds)
         }
         Statement::Order { by, levels } => {
-            let relation = if metric.more_is_better() { Relation::Above } else { Relation::Below };
+            let relation = if subject.more_is_better() { Relation::Above } else { Relation::Below };
             let pair = |pair: &[String]| {
                 let mut claim = claim.clone();
                 claim.of.insert(by.clone(), vec![pair[0].clone()]);
                 let over = Levels::from([(by.clone(), vec![pair[1].clone()])]);
-                pairs(&claim, plan, measurement, metric, &over, &[Bound { relation, value: 1.0 }])
+                pairs(&claim, &known, &over, &[Bound { relation, value: 1.0 }])
             };
             levels.windows(2).flat_map(pair).collect()
         }
-        Statement::Slope { along, bound } => slopes(claim, plan, measurement, metric, along, *bound),
+        Statement::Slope { along, bound } => slopes(claim, &known, along, *bound),
     }
 }
 
@@ -220,25 +318,6 @@ fn telling<'a>(
     levels
 }
 
-fn value(
-    measurement: &Measurement,
-    point: usize,
-    metric: Metric,
-    bound: Bound,
-    plan: &Plan,
-) -> Option<Number> {
-    let of = measurement.points().nth(point)?;
-    let (log, by_block) = measurement.read(point, metric)?;
-    let count = u32::try_from(by_block.len()).unwrap_or(u32::MAX);
-    Some(Number {
-        levels: telling(of, plan, []),
-        sides: None,
-        interval: interval_of_exp(log, measurement.spread(point, metric), count),
-        bounds: vec![bound],
-        invalid: is_invalid(of),
-    })
-}
-
 fn interval_of_exp(log: f64, spread: Option<Spread>, count: u32) -> Box<dyn Fn(f64) -> Estimate> {
     Box::new(move |level| match spread {
         Some(spread) => spread.interval_of_exp(log, count.max(1), level),
@@ -265,15 +344,8 @@ fn errors(point: &Point, bound: Bound, plan: &Plan) -> Number {
 
 /// Each point that is claimed something of, with the one that differs from it in the levels of `over` alone. How such pairs
 /// differ from block to block is judged from all of the study that are alike, for a claim may be about one pair only.
-fn pairs(
-    claim: &Claim,
-    plan: &Plan,
-    measurement: &Measurement,
-    metric: Metric,
-    over: &Levels,
-    bounds: &[Bound],
-) -> Vec<Number> {
-    let points: Vec<&Point> = measurement.points().collect();
+fn pairs(claim: &Claim, known: &Known<'_>, over: &Levels, bounds: &[Bound]) -> Vec<Number> {
+    let points = &known.points;
     let mut alike = claim.of.clone();
     alike.retain(|factor, _| over.contains_key(factor) || factor == STREAM);
     let is_other = |one: &Point, other: &Point| {
@@ -290,7 +362,7 @@ fn pairs(
         .flat_map(|one| (0..points.len()).map(move |other| (one, other)))
         .filter(|&(one, other)| is_other(points[one], points[other]))
         .filter_map(|(one, other)| {
-            let ((a, of), (b, by)) = (measurement.read(one, metric)?, measurement.read(other, metric)?);
+            let ((a, of), (b, by)) = (known.read(one)?, known.read(other)?);
             let by_block = of.iter().filter_map(|(block, log)| Some(log - by.get(block)?)).collect();
             Some((one, other, a - b, by_block))
         })
@@ -300,7 +372,7 @@ fn pairs(
         .zip(stats::moderate(&groups))
         .filter(|((one, ..), _)| is_selected(points[*one], &claim.of))
         .map(|((one, other, log, by_block), spread)| Number {
-            levels: telling(points[one], plan, over.keys()),
+            levels: telling(points[one], known.plan, over.keys()),
             sides: Some((side(points[one], over), side(points[other], over))),
             interval: interval_of_exp(log, spread, u32::try_from(by_block.len()).unwrap_or(u32::MAX)),
             bounds: bounds.to_vec(),
@@ -317,19 +389,12 @@ fn side(point: &Point, over: &Levels) -> String {
 }
 
 /// Growth along a factor, one slope for each set of points that differ in it alone: by least squares in each block.
-fn slopes(
-    claim: &Claim,
-    plan: &Plan,
-    measurement: &Measurement,
-    metric: Metric,
-    along: &str,
-    bound: Bound,
-) -> Vec<Number> {
-    let points: Vec<&Point> = measurement.points().collect();
+fn slopes(claim: &Claim, known: &Known<'_>, along: &str, bound: Bound) -> Vec<Number> {
+    let points = &known.points;
     let along = along.to_owned();
     let mut lines: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();
     for each in (0..points.len()).filter(|&each| is_selected(points[each], &claim.of)) {
-        let levels = telling(points[each], plan, [&along]);
+        let levels = telling(points[each], known.plan, [&along]);
         match lines.iter_mut().find(|(other, _)| *other == levels) {
             Some((_, line)) => line.push(each),
             None => lines.push((levels, vec![each])),
@@ -339,7 +404,7 @@ fn slopes(
         let mut blocks = BTreeMap::<u32, Vec<(f64, f64)>>::new();
         for &each in line {
             let at = points[each].levels.get(&along).and_then(|level| level.parse::<f64>().ok());
-            let Some((at, (_, logs))) = at.filter(|at| *at > 0.0).zip(measurement.read(each, metric)) else {
+            let Some((at, (_, logs))) = at.filter(|at| *at > 0.0).zip(known.read(each)) else {
                 continue;
             };
             for (block, log) in logs {

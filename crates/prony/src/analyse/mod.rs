@@ -14,6 +14,7 @@ mod axis;
 mod claims;
 mod compare;
 mod conclude;
+mod figures;
 mod following;
 mod history;
 mod measurement;
@@ -26,6 +27,7 @@ mod validity;
 
 pub use axis::{Axis, AxisKind};
 pub use claims::{ClaimVerdict, Judgement, Open, Part};
+pub use figures::FoundRate;
 pub use following::as_one;
 pub use history::{Change, History, Place, Series, Value};
 pub use measurement::Measurement;
@@ -57,9 +59,10 @@ pub fn analyse(record: &RunRecord) -> Findings {
     let comparisons = compare::compare(record, &axis, &measurement);
     let findings = conclude::findings(&axis, &measurement, &comparisons);
     let scalings = scale::scalings(&record.plan, &axis, &measurement.measured);
-    let claims = claims::judge(&record.plan, &measurement);
+    let claims = claims::judge(record, &measurement);
+    let rates = figures::rates(record, &measurement);
     let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
-    Findings { axis, points, comparisons, scalings, claims, findings }
+    Findings { axis, points, comparisons, scalings, rates, claims, findings }
 }
 
 /// Everything that a report says, as values.
@@ -73,6 +76,9 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
+    /// The highest rates that were searched, in the order of the points.
+    #[serde(default)]
+    pub rates: Vec<FoundRate>,
     /// What is to be said of the study's claims, in its order.
     #[serde(default)]
     pub claims: Vec<Judgement>,

@@ -27,6 +27,8 @@ pub(super) struct Measured {
     /// What the trials that count did, by unit: the block, or, where servers are started several times, the start. Units are what
     /// is independent of each other.
     pub(super) works: Vec<(u32, Work)>,
+    /// The unit of each trial that counts, by [`crate::plan::Trial::number`].
+    pub(super) units: BTreeMap<u32, u32>,
     /// All of it together.
     pub(super) all: Work,
     /// For each metric that could be read of every trial: logarithm of the value of all trials together.
@@ -100,7 +102,7 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
         }
     }
     for (measured, sorted) in measured.iter_mut().zip(&sorted) {
-        estimate(measured, sorted);
+        estimate(measured, sorted, &record.plan);
         take_what_was_told(measured, sorted);
     }
     measured
@@ -176,6 +178,8 @@ fn work(used: &Used<'_>, stream: usize) -> Work {
 fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Measured {
     let mut all = Work::default();
     let works = units(record, &trials);
+    let numbers = sorted.used.iter().map(|used| used.trial.trial);
+    let of_trials = numbers.map(|trial| (trial.number, unit(record, trial.block))).collect();
     works.iter().for_each(|(_, work)| all.merge(work));
     let mut logs = BTreeMap::new();
     let mut logs_by_block = BTreeMap::new();
@@ -186,18 +190,21 @@ fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Me
         }
     }
     let point = point(record, sorted, &trials, &all);
-    Measured { point, works, all, logs, logs_by_block, spreads: BTreeMap::new() }
+    Measured { point, works, units: of_trials, all, logs, logs_by_block, spreads: BTreeMap::new() }
 }
 
 /// Trials of one unit together: what one start of a server, or one block, says.
 fn units(record: &RunRecord, trials: &[(u32, Work)]) -> Vec<(u32, Work)> {
     let mut units: BTreeMap<u32, Work> = BTreeMap::new();
     for (block, work) in trials {
-        let is_restarted = record.plan.repetition.restarts > 1;
-        let unit = if is_restarted { record.plan.start_of(*block) } else { *block };
-        units.entry(unit).or_default().merge(work);
+        units.entry(unit(record, *block)).or_default().merge(work);
     }
     units.into_iter().collect()
+}
+
+/// The unit that a block belongs to.
+fn unit(record: &RunRecord, block: u32) -> u32 {
+    if record.plan.repetition.restarts > 1 { record.plan.start_of(block) } else { block }
 }
 
 /// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every trial.
@@ -328,11 +335,14 @@ fn fairness(used: &[Used<'_>]) -> Option<Fairness> {
 const TAIL_MIN: u64 = 10_000;
 
 /// Fills the estimates in: between trials, or, where there is only one in the whole run, within it.
-fn estimate(measured: &mut Measured, sorted: &Sorted<'_>) {
+fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
+    let is_searched = plan.treatments[sorted.treatment].searched() == Some(sorted.stream);
     let units = u32::try_from(measured.works.len()).unwrap_or(u32::MAX);
     for (&metric, &log) in &measured.logs {
         let estimate = match measured.spreads.get(&metric) {
             Some(spread) => spread.interval_of_exp(log, units, LEVEL),
+            // how a searched rate varies is not seen within a trial
+            None if is_searched && metric == Metric::Throughput => Estimate::bare(log.exp(), LEVEL, units),
             None => within(metric, log, sorted),
         };
         match metric {

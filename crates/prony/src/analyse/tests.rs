@@ -82,10 +82,11 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
                     outcome: Box::new(outcome),
                     doubts: Vec::new(),
                     following: None,
+                    sought: None,
                 },
                 samples: Vec::new(),
                 readings: vec![Reading {
-                    at: Duration::from_secs(1),
+                    at: plan.warm_up + Duration::from_secs(1),
                     length: Duration::from_secs(1),
                     values: [("user", 1.0), ("system", 0.5)]
                         .map(|(kind, cpu)| (format!("node/server/process/cpu_{kind}"), cpu))
@@ -448,6 +449,73 @@ fn claims_are_supported_or_refuted_by_what_is_there() {
     let decisive = &judgements[3].parts[judgements[3].decisive.unwrap()];
     assert_eq!(decisive.levels["connections"], "1024", "where it fails most");
     assert_eq!(judgements[8].open, Some(super::Open::NotMeasured));
+}
+
+#[test]
+fn claims_can_be_about_costs_and_what_is_not_known_is_open() {
+    use ClaimVerdict::{Open, Refuted, Supported};
+    // 1.5 processors at some ten thousand a second: 0.15 ms each
+    let judgements = judged(
+        r#"
+[[claim]]
+says = "a transaction costs little"
+metric = "cpu"
+of = { server = "pool", connections = 8 }
+value = "< 0.5 ms"
+[[claim]]
+says = "next to nothing"
+metric = "cpu"
+of = { server = "pool", connections = 8 }
+value = "< 1 us"
+[[claim]]
+says = "where throughput falls, each costs more"
+metric = "cpu"
+of = { connections = 1024 }
+order = ["pool", "threads"]
+[[claim]]
+says = "nobody counted reads"
+metric = "reads"
+value = "< 1"
+"#,
+        0.01,
+    );
+    assert_eq!(verdicts(&judgements), [Supported, Refuted, Supported, Open], "{judgements:#?}");
+    assert_eq!(judgements[3].open, Some(super::Open::NotMeasured));
+}
+
+#[test]
+fn searched_rates_have_an_interval_between_their_trials() {
+    let mut plan = plan(&["repeats=3"]);
+    for treatment in &mut plan.treatments {
+        let stream = treatment.streams[0].name.clone();
+        treatment.goal = Some(crate::plan::Goal { stream, objective: "p99 < 20ms".to_owned() });
+    }
+    let mut record = record(plan, |treatment, _| bent(treatment));
+    for trial in &mut record.trials {
+        let rate = 1000.0 + 10.0 * f64::from(trial.trial.block);
+        let TrialOutcome::Measured { sought, .. } = &mut trial.outcome else { panic!("measured") };
+        *sought = Some(Box::new(crate::run::Sought {
+            objective: "p99 < 20ms".to_owned(),
+            ending: crate::search::Ending::Found { rate, above: rate * 1.1 },
+            closed_loop_per_second: 2000.0,
+            client_limited: false,
+            connections_limited: false,
+            probes: Vec::new(),
+        }));
+    }
+    let of = crate::plan::Levels::new();
+    let bound = crate::plan::Bound { relation: crate::plan::Relation::AtLeast, value: 900.0 };
+    let statement = crate::plan::Statement::Value(bound);
+    record.plan.claims =
+        vec![crate::plan::Claim { says: "enough".to_owned(), metric: "rate".to_owned(), of, statement }];
+    let findings = analyse(&record);
+    assert_eq!(findings.rates.len(), findings.points.len());
+    for rate in &findings.rates {
+        let (low, high) = rate.rate.interval().expect("three trials");
+        assert!((rate.rate.value - 1010.0).abs() < 0.1 && low < 1005.0 && high > 1015.0, "{rate:?}");
+        assert_eq!((rate.broken_at, rate.closed_loop), (Some(1100.0), 2000.0));
+    }
+    assert_eq!(verdicts(&findings.claims), [ClaimVerdict::Supported]);
 }
 
 #[test]

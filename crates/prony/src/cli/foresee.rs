@@ -82,7 +82,7 @@ impl<'a> Foreseen<'a> {
         }
         let mut text = "\nSettings in the terms of each server\n".to_owned();
         let mut put = |head: &str, options: Vec<(&String, &String)>| {
-            let _ = writeln!(text, "  {head}");
+            let _ = writeln!(text, "  {head}{}", if options.is_empty() { "" } else { ":" });
             for (option, value) in options {
                 let equals = if value.is_empty() { "" } else { " = " };
                 let _ = writeln!(text, "      {option}{equals}{value}");
@@ -90,12 +90,12 @@ impl<'a> Foreseen<'a> {
         };
         for (index, told) in all.iter().enumerate() {
             let (Some(told), Some(build)) = (told, self.build(index)) else { continue };
-            let head = format!("{} ({} {}):", self.plan.servers[index].name, build.product, build.version);
+            let head = format!("{} ({} {})", self.plan.servers[index].name, build.product, build.version);
             put(&head, told.options.iter().filter(|option| !is_common(option)).collect());
         }
         let common: Vec<_> = known.first().into_iter().flat_map(|one| one.iter()).filter(is_common).collect();
         if !common.is_empty() {
-            put("all of them:", common);
+            put("all of them", common);
         }
         text
     }

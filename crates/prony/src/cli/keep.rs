@@ -9,13 +9,13 @@ use crate::{
     analyse::History,
     export,
     foreign::{self, Known, Tool},
-    report::{self, Language},
-    store::{self, RunSummary, Store},
+    report::{self, Language, number},
+    store::{self, RunSummary, Store, Transfer},
 };
 use clap::{Args, ValueEnum};
 use std::{
     io::{self, IsTerminal as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// The word for any run, in help texts.
@@ -198,8 +198,20 @@ pub(super) fn note(options: &NoteOptions) -> Result<(), Failure> {
     let mut store = open_store(&options.store)?;
     let id = run_named(&store, Some(&options.run))?;
     match &options.text {
-        Some(text) => store.annotate(id, text).map_err(failed),
-        None => print(&format!("{}\n", store.summary(id).map_err(failed)?.note)),
+        Some(text) => {
+            store.annotate(id, text).map_err(failed)?;
+            print(&if text.is_empty() {
+                format!("run {id}: no note\n")
+            } else {
+                format!("run {id}: {text}\n")
+            })
+        }
+        None => match store.summary(id).map_err(failed)?.note {
+            note if note.is_empty() => {
+                print(&format!("run {id} has no note; `prony note {id} TEXT` writes one\n"))
+            }
+            note => print(&format!("{note}\n")),
+        },
     }
 }
 
@@ -247,10 +259,13 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
         ExportFormat::Prony => store.export(id, &path).map_err(failed)?,
         ExportFormat::Parquet => {
             let record = store.run(id).map_err(failed)?;
-            export::parquet(&record, &path).map_err(|error| Failure::failed(chain(&error)))?;
+            export::parquet(&record, &path).map_err(|error| match error {
+                export::Error::Exists { .. } => Failure::cannot_begin(chain(&error)),
+                _ => Failure::failed(chain(&error)),
+            })?;
         }
     }
-    print(&format!("run {id} of {name}: {}\n", path.display()))
+    print(&format!("run {id} of {name} is in {}\n", path.display()))
 }
 
 pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
@@ -261,13 +276,13 @@ pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     let mut store = open_store(&options.store)?;
     for file in &options.files {
-        let transfer = store.take(file).map_err(failed)?;
+        let transfer = taken(&mut store, file)?;
         let mut text = String::new();
         for (there, here) in &transfer.taken {
-            text.push_str(&format!("{}: run {there} is run {here} here\n", file.display()));
+            text.push_str(&format!("{}: its run {there} is run {here} here\n", file.display()));
         }
         for (there, here) in &transfer.known {
-            text.push_str(&format!("{}: run {there} has been here before, as run {here}\n", file.display()));
+            text.push_str(&format!("{}: its run {there} was here already, as run {here}\n", file.display()));
         }
         if text.is_empty() {
             text = format!("{}: there is no run in it\n", file.display());
@@ -277,6 +292,21 @@ pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
     Ok(())
 }
 
+/// All runs of a file that are not in the store yet.
+fn taken(store: &mut Store, file: &Path) -> Result<Transfer, Failure> {
+    if let Err(error) = std::fs::File::open(file) {
+        return Err(Failure::cannot_begin(format!("cannot read {}: {error}", file.display())));
+    }
+    store.take(file).map_err(|error| match error {
+        store::Error::Foreign { .. } => Failure::cannot_begin(format!(
+            "{0} is neither a run that `prony export` wrote nor a store, or its beginning is damaged; another tool's output is read by \
+             `prony import sysbench {0}` and `prony import mysqlslap {0}`",
+            file.display()
+        )),
+        other => failed(other),
+    })
+}
+
 /// Other tools' output, all files as one run.
 fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Result<(), Failure> {
     if files.is_empty() {
@@ -284,9 +314,9 @@ fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Resu
     }
     if options.server.len() > 1 && options.server.len() != files.len() {
         let words = format!(
-            "{} files and {} servers: say --server once, or once for each file",
-            files.len(),
-            options.server.len()
+            "{} and {}: say --server once, or once for each file",
+            number::counted(files.len() as u64, "file"),
+            number::counted(options.server.len() as u64, "server")
         );
         return Err(Failure::cannot_begin(words));
     }
@@ -326,8 +356,9 @@ pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
     if runs.is_empty() {
         let label =
             options.label.as_ref().map(|label| format!(" with the label {label}")).unwrap_or_default();
+        let with = if label.is_empty() { "with" } else { "and" };
         return Err(Failure::cannot_begin(format!(
-            "there is no run of {}{label} with a result in {}; `prony list runs` shows those that are there",
+            "there is no run of {}{label} {with} a result in {}; `prony list runs` shows those that are there",
             options.study,
             store.path().display()
         )));

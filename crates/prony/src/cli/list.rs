@@ -17,7 +17,13 @@ use std::path::Path;
 
 pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
     let listing = match options.what {
-        Listed::Runs => runs(options)?,
+        Listed::Runs => {
+            let listing = runs(options)?;
+            if listing.1.is_empty() && !options.json {
+                return print(&nothing_listed(options)?);
+            }
+            listing
+        }
         Listed::Studies => studies(),
         Listed::Workloads => workloads(),
         Listed::Servers => server::servers()?,
@@ -94,6 +100,18 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     });
     let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "LABELS", "TITLE"];
     Ok((header, rows.collect(), serde_json::to_value(&runs).expect("runs are JSON")))
+}
+
+/// What is said in place of an empty table.
+fn nothing_listed(options: &ListOptions) -> Result<String, Failure> {
+    let store = open_store(&options.store)?;
+    let count = store.list().map_err(|error| Failure::cannot_begin(chain(&error)))?.len();
+    let path = store.path().display();
+    Ok(match count {
+        0 => format!("there is no run in {path} yet; `prony run quickstart` makes one\n"),
+        1 => format!("the only run in {path} is not among those asked for\n"),
+        count => format!("none of the {count} runs in {path} is among those asked for\n"),
+    })
 }
 
 fn studies() -> Listing {

@@ -13,9 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time that a trial takes beside its load: opening and closing connections, until the first one has told.
-const OVERHEAD: Duration = Duration::from_millis(300);
-
 /// Progress of one loading of data.
 pub(super) struct DataProgress {
     bar: ProgressBar,
@@ -178,6 +175,14 @@ impl RunProgress {
                 self.trial_begun = Instant::now();
                 self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
             }
+            Event::TrialSearching { trial, rate, left } => {
+                let rate = rate.map_or_else(
+                    || "a closed loop first".to_owned(),
+                    |rate| format!("now {}/s, about {} s more", number::count(rate as u64), left.as_secs()),
+                );
+                self.bar.set_message(format!("{}: searching its rate, {rate}", self.label(*trial)));
+            }
+            Event::TrialProbed { .. } => {}
             Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
             Event::ServerStopped { server, .. } => {
@@ -254,7 +259,8 @@ impl RunProgress {
 
     fn time_left(&self) -> String {
         let Some(plan) = &self.plan else { return String::new() };
-        let each = plan.warm_up + plan.interval + OVERHEAD;
+        let count = u32::try_from(plan.treatments.len()).unwrap_or(u32::MAX).max(1);
+        let each = (0..plan.treatments.len()).map(|each| plan.trial_time(each)).sum::<Duration>() / count;
         let left = each * self.trials_total.saturating_sub(self.trials_done);
         let seconds = left.as_secs();
         if seconds >= 120 {

@@ -269,7 +269,12 @@ fn record(trial: Trial, entry: Entry) -> TrialRecord {
     TrialRecord {
         trial,
         started: jiff::Timestamp::UNIX_EPOCH,
-        outcome: TrialOutcome::Measured { outcome: Box::new(outcome), doubts: Vec::new(), following: None },
+        outcome: TrialOutcome::Measured {
+            outcome: Box::new(outcome),
+            doubts: Vec::new(),
+            following: None,
+            sought: None,
+        },
         told: entry.told,
         samples,
         readings: Vec::new(),

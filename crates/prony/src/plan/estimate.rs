@@ -67,7 +67,7 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
     };
     let trials_time: Duration = trials
         .iter()
-        .map(|trial| plan.warm_up + plan.interval + TRIAL_OVERHEAD + CONNECT * connections(trial.treatment))
+        .map(|trial| plan.trial_time(trial.treatment) + CONNECT * connections(trial.treatment))
         .sum();
     let own = |server: &usize| !matches!(plan.servers[*server].source, ServerSource::Url(_));
     let mut pairs: Vec<(usize, usize)> =

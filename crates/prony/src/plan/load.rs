@@ -1,6 +1,6 @@
 //! The load of a plan in words that one could read aloud: who does what on how many connections, when it starts, when it ends.
 
-use super::{Client, Plan, Transport};
+use super::{Client, Goal, Plan, Transport};
 use crate::arrival;
 use ::load::spec::{Arrival, Begin, ConnectionMode, Gaps, Limit, Protocol, Stream, Think, TlsMode};
 use std::time::Duration;
@@ -41,6 +41,10 @@ fn stream_line(plan: &Plan, name: &str) -> String {
         .map(|treatment| treatment.streams.iter().find(|stream| stream.name == name))
         .collect();
     let of = |say: fn(&Stream) -> String| one_of(there.iter().flatten().map(|stream| say(stream)));
+    let starts = plan.treatments.iter().zip(&there).filter_map(|(treatment, stream)| {
+        let goal = treatment.goal.as_ref().filter(|goal| goal.stream == name);
+        stream.map(|stream| goal.map_or_else(|| start(stream), |goal| search(stream, goal)))
+    });
     let numbers = there.iter().map(|stream| {
         stream.map_or_else(|| "no".to_owned(), |stream| super::text::thousands(u64::from(stream.connections)))
     });
@@ -49,7 +53,7 @@ fn stream_line(plan: &Plan, name: &str) -> String {
     let parts = [
         format!("{} on {connections} {noun}, {}", of(workload), of(protocol)),
         of(idle),
-        of(start),
+        one_of(starts),
         if there.iter().flatten().all(|stream| stream.connect == ConnectionMode::Long) {
             String::new()
         } else {
@@ -150,6 +154,16 @@ fn start(stream: &Stream) -> String {
             )
         }
     }
+}
+
+fn search(stream: &Stream, goal: &Goal) -> String {
+    let evenly = matches!(stream.arrival, Arrival::Open { gaps: Gaps::Constant, .. });
+    format!(
+        "each trial searches the highest rate that keeps {}, with transactions that start {}, whoever is free, and is then measured \
+         at it",
+        goal.objective,
+        if evenly { "evenly" } else { "at random (Poisson)" }
+    )
 }
 
 fn reconnect(stream: &Stream) -> String {

@@ -9,8 +9,8 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Levels, Limits, Relation, Repetition,
-    Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Warm,
+    Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Relation,
+    Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
@@ -26,6 +26,15 @@ use std::{
 
 /// Rows of a data set from which on copying files and restarting the server, some two seconds, takes less time than loading.
 const SNAPSHOT_FROM_ROWS: u64 = 500_000;
+
+/// Of a search for a rate: a short load takes this share of a trial's interval, and so long at least.
+pub const SEARCH_SHORT_SHARE: f64 = 0.3;
+/// See [`SEARCH_SHORT_SHARE`].
+pub const SEARCH_SHORT_MIN: Duration = Duration::from_secs(2);
+/// Short loads that most searches take, the closed loop included.
+const SEARCH_SHORT: u32 = 8;
+/// Loads as long as a trial that most searches take.
+const SEARCH_LONG: u32 = 6;
 
 /// Version of the stored form of [`Plan`].
 pub const PLAN_FORMAT: u32 = 1;
@@ -103,6 +112,9 @@ pub struct Treatment {
     /// How their connections are made.
     #[serde(default)]
     pub client: Client,
+    /// What the highest rate of a stream is searched for; `None`: rates are as they are written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Goal>,
 }
 
 impl Treatment {
@@ -115,7 +127,17 @@ impl Treatment {
     /// Whether nothing but the server may be different.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
-        self.data == other.data && self.streams == other.streams && self.client == other.client
+        self.data == other.data
+            && self.streams == other.streams
+            && self.client == other.client
+            && self.goal == other.goal
+    }
+
+    /// Index of the stream whose rate is searched.
+    #[must_use]
+    pub fn searched(&self) -> Option<usize> {
+        let goal = self.goal.as_ref()?;
+        self.streams.iter().position(|stream| stream.name == goal.stream)
     }
 }
 
@@ -196,6 +218,7 @@ impl Plan {
                 data: index_of(&mut data_sets, &treatment.data),
                 streams: treatment.streams.clone(),
                 client: treatment.client.clone(),
+                goal: treatment.goal.clone(),
             })
             .collect();
         let trials = order::trials(&treatments, study.repeats, study.seed);
@@ -222,6 +245,17 @@ impl Plan {
             relevant: study.relevant,
             claims: study.claims.clone(),
         }
+    }
+
+    /// How long a trial of a treatment takes, connections not counted; of one that searches a rate, about.
+    #[must_use]
+    pub fn trial_time(&self, treatment: usize) -> Duration {
+        let one = self.warm_up + self.interval;
+        let searched = self.treatments[treatment].searched().map_or(Duration::ZERO, |_| {
+            let short = SEARCH_SHORT_MIN.max(self.interval.mul_f64(SEARCH_SHORT_SHARE)).min(self.interval);
+            (self.warm_up + short) * SEARCH_SHORT + one * SEARCH_LONG
+        });
+        one + searched + TRIAL_OVERHEAD
     }
 
     /// The most trials of each treatment, repeats of invalid ones not counted.

@@ -81,7 +81,9 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack, size: impl Fn(u64) -> Strin
     }
     if put_back.reloaded > 0 {
         let here = if elsewhere { "; a server that runs elsewhere is not stopped" } else { "" };
-        lines.push(format!("data are loaded anew, {}{here}", times(put_back.reloaded)));
+        let after =
+            if plan.state.fresh == Fresh::Always { "" } else { " where an earlier trial has changed them" };
+        lines.push(format!("data are loaded anew{after}, {}{here}", times(put_back.reloaded)));
     }
     if plan.state.fresh == Fresh::Never && writes {
         lines.push("data stay as the trials before have left them".to_owned());

@@ -25,14 +25,19 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
     writeln!(
         text,
-        "{} trials: {} x {}, each {}{} of warm-up and {}{} of measurement",
-        plan.trials.len(),
+        "{}: {} x {}, each {}{} of warm-up and {}{} of measurement{}",
+        count(plan.trials.len(), "trial"),
         count(plan.treatments.len(), "combination"),
         count(plan.repeats as usize, "repeat"),
         if plan.warm_up_auto { "at most " } else { "" },
         seconds(plan.warm_up),
         if has_limit(plan) { "at most " } else { "" },
         seconds(plan.interval),
+        match plan.treatments.iter().filter(|treatment| treatment.goal.is_some()).count() {
+            0 => "",
+            some if some == plan.treatments.len() => ", after a search for its rate",
+            _ => ", some after a search for their rate",
+        },
     )?;
     let most = estimate_at_most(plan);
     let time = match (has_limit(plan), most.time > cost.time) {
@@ -64,6 +69,13 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     for (name, value) in common {
         writeln!(text, "      {name} = {value}")?;
+    }
+    if plan.servers.iter().any(|server| !matches!(server.source, ServerSource::Url(_))) {
+        writeln!(
+            text,
+            "  Those that Prony starts get a data directory, port and socket of their own, which are removed afterwards; what is not \
+             installed here is fetched into the cache."
+        )?;
     }
     writeln!(text, "\nData")?;
     for data in &plan.data_sets {
@@ -139,18 +151,9 @@ fn write_server(
     match &server.source {
         ServerSource::Product { product, version } => {
             let version = version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-            writeln!(
-                text,
-                "  {}: {product}{version}, installed here or fetched into the cache; started on a data directory, port and socket of its own, removed afterwards",
-                server.name
-            )?;
+            writeln!(text, "  {}: {product}{version}", server.name)?;
         }
-        ServerSource::Path(path) => writeln!(
-            text,
-            "  {}: unpacked in {}; started on a data directory, port and socket of its own, removed afterwards",
-            server.name,
-            path.display()
-        )?,
+        ServerSource::Path(path) => writeln!(text, "  {}: unpacked in {}", server.name, path.display())?,
         ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(server, url))?,
     }
     if let Some(words) = topology_words(server.topology) {
@@ -189,8 +192,9 @@ fn topology_words(topology: Topology) -> Option<String> {
                         Some(WaitPoint::AfterCommit) => "after it is in the engine",
                     };
                     let seconds = seconds(timeout);
+                    let has = if acknowledgements == 1 { "has" } else { "have" };
                     format!(
-                        "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} has it, {seconds} at most"
+                        "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} of them {has} received it, but no longer than {seconds}"
                     )
                 }
             };
@@ -302,8 +306,12 @@ fn minutes(duration: Duration) -> String {
 }
 
 fn size(bytes: u64) -> String {
-    let mebibytes = bytes >> 20;
-    if mebibytes < 10_240 { format!("{mebibytes} MiB") } else { format!("{} GiB", mebibytes >> 10) }
+    let gibibytes = bytes as f64 / f64::from(1 << 30);
+    match gibibytes {
+        0.0..1.0 => format!("{} MiB", bytes >> 20),
+        1.0..10.0 => format!("{gibibytes:.1} GiB"),
+        _ => format!("{gibibytes:.0} GiB"),
+    }
 }
 
 /// A whole number, thousands apart.

@@ -12,7 +12,7 @@ use super::{
     },
     group::groups,
     number::round,
-    resources,
+    rates, resources,
     trials::trials,
     words::{Sentence, Words},
 };
@@ -55,6 +55,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         scalings: scalings(findings, &groups),
         groups,
         comparisons: findings.comparisons.iter().map(comparison).collect(),
+        rates: rates::rates(record, findings),
         trials: trials(record, words),
         courses: course::courses(record),
         points,
@@ -92,6 +93,8 @@ fn run(record: &RunRecord) -> Run {
         trials_planned: (plan.trials.len() + added) as u32,
         trials_measured: measured as u32,
         trials_failed: (record.trials.len() - measured) as u32,
+        labels: record.labels.clone(),
+        note: record.note.clone(),
         factors: plan
             .factors
             .iter()

@@ -108,8 +108,10 @@ fn reason(open: Open) -> &'static str {
 /// A number of a claim with its unit.
 fn figure(value: f64, judgement: &Judgement) -> String {
     match (&judgement.claim.statement, judgement.claim.metric.as_str()) {
-        (Statement::Value(_), "throughput" | "statements") => format!("{}/s", number::rate(value)),
+        (Statement::Value(_), "throughput" | "statements" | "rate") => format!("{}/s", number::rate(value)),
         (Statement::Value(_), "errors") => format!("{} %", number::round(value * 100.0)),
+        (Statement::Value(_), "switches" | "reads" | "log_syncs") => number::rate(value),
+        (Statement::Value(_), "written") => format!("{} kB", number::rate(value)),
         (Statement::Value(_), "active") => format!("{} s", number::ratio(value)),
         (Statement::Value(_), _) => format!("{} ms", number::milliseconds(value)),
         _ => number::ratio(value),

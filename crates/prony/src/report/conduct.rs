@@ -1,23 +1,24 @@
-//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, in which state trials
-//! began, which were repeated or left out and why, why repeating ended. Nothing vanishes in silence.
+//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, whether it was gone on with, in
+//! which state trials began, which were repeated or left out and why, why repeating ended. Nothing vanishes in silence.
 
-use super::{began::began, number, words::Words};
+use super::{
+    began::began,
+    build::second_of,
+    number,
+    words::{Words, capitalised},
+};
 use crate::{
     analyse::Findings,
     run::{Note, Stop, Why},
-    store::RunRecord,
+    store::{Resumed, RunRecord},
 };
 use std::collections::BTreeSet;
 
 /// One sentence each; empty: there is nothing to say.
 pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> Vec<String> {
     let mut sentences = Vec::new();
-    for note in &record.notes {
-        if let Note::Machine { read, effect, remedy, .. } = note {
-            let places = [("read", &**read), ("effect", &**effect), ("remedy", &**remedy)];
-            sentences.push(words.fill("conduct", "machine", &places));
-        }
-    }
+    sentences.extend(machine(record, words));
+    sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
     sentences.extend(began(&record.began, words));
     for trial in record.trials.iter().filter(|trial| trial.trial.again_of.is_some()) {
         let first = trial.trial.again_of.unwrap_or_default() + 1;
@@ -31,6 +32,47 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     }
     sentences.extend(stops(record, words));
     sentences
+}
+
+/// What of the machine distorts results: each remark once, with all that was read in a run that was gone on with.
+fn machine(record: &RunRecord, words: Words) -> Vec<String> {
+    let mut remarks: Vec<(&str, Vec<&str>, &str, &str)> = Vec::new();
+    for note in &record.notes {
+        let Note::Machine { id, read, effect, remedy } = note else { continue };
+        match remarks.iter_mut().find(|(known, ..)| known == id) {
+            Some((_, readings, ..)) if readings.contains(&&**read) => {}
+            Some((_, readings, ..)) => readings.push(read),
+            None => remarks.push((id, vec![read], effect, remedy)),
+        }
+    }
+    let sentence = |(id, readings, effect, remedy): (&str, Vec<&str>, &str, &str)| {
+        let read = readings.join("; ");
+        // a language has a sentence for each remark, or says it in the remark's own words
+        let own = words.fill("machine", id, &[("read", &read)]);
+        if !own.is_empty() {
+            return words.fill("conduct", "machine_own", &[("remark", &own)]);
+        }
+        words.fill(
+            "conduct",
+            "machine",
+            &[("read", &read), ("effect", effect), ("remedy", &capitalised(remedy))],
+        )
+    };
+    remarks.into_iter().map(sentence).collect()
+}
+
+/// That a run was gone on with, and what was not as before.
+fn resumed(resumed: &Resumed, words: Words) -> String {
+    let version = match resumed.prony_version.as_str() {
+        "" => String::new(),
+        version => words.fill("conduct", "resumed_version", &[("version", version)]),
+    };
+    let at = second_of(resumed.at);
+    let differences = resumed.differences.join("; ");
+    let key = if differences.is_empty() { "resumed" } else { "resumed_differs" };
+    let mut places = vec![("at", &*at), ("version", &version)];
+    places.extend((!differences.is_empty()).then_some(("differences", &*differences)));
+    words.fill("conduct", key, &places)
 }
 
 fn stops(record: &RunRecord, words: Words) -> Vec<String> {

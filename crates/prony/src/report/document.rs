@@ -51,6 +51,8 @@ pub struct Document {
     pub comparisons: Vec<Comparison>,
     /// How throughput grows along a ladder of connections, by the universal scalability law.
     pub scalings: Vec<Scaling>,
+    /// The highest rates that were searched, in the order of the points.
+    pub rates: Vec<FoundRate>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
     /// Machine, client and servers second by second, of one trial of each treatment.
@@ -98,10 +100,44 @@ pub struct Run {
     pub trials_measured: u32,
     /// Trials that could not be run.
     pub trials_failed: u32,
+    /// Names that people gave the run.
+    pub labels: Vec<String>,
+    /// What people wrote down about it.
+    pub note: String,
     /// What varied.
     pub factors: Vec<Factor>,
     /// The study, as it was read.
     pub study_text: String,
+}
+
+/// The highest rate at which a treatment keeps an objective.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FoundRate {
+    /// Index in `points`.
+    pub point: usize,
+    /// What is kept: `p99 < 20ms`.
+    pub objective: String,
+    /// That rate, in a second: the mean of all trials, each with a search of its own, its interval between them.
+    pub rate_per_second: Estimate,
+    /// The lowest rate above that was shown to break the objective; null: in no trial.
+    pub broken_at_per_second: Option<f64>,
+    /// What a closed loop of the same connections reached, transactions per second.
+    pub closed_loop_per_second: f64,
+    /// Loads of all searches together.
+    pub loads: u32,
+    /// The searches, one for each trial.
+    pub searches: Vec<Search>,
+}
+
+/// One search for a rate.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Search {
+    /// Number of the trial.
+    pub trial: u32,
+    /// What it found, starts in a second; null: nothing.
+    pub rate_per_second: Option<f64>,
+    /// Its loads, in order, without the closed loop that it began from.
+    pub loads: Vec<crate::run::Probed>,
 }
 
 /// Something that varied.

@@ -4,6 +4,7 @@ use super::{
     conditions,
     detail::details,
     document::Document,
+    rates,
     resources::{cost_table, evidence},
     table::{Layout, Remarks, Table, table},
     terminal::{notes, summary},
@@ -49,6 +50,11 @@ pub(super) fn render(document: &Document, words: Words) -> String {
     text.push('\n');
     for (number, remark) in remarks.texts().enumerate() {
         let _ = writeln!(text, "- [{}] {}", number + 1, escaped(remark));
+    }
+    if let Some(table) = rates::table(document, words) {
+        let _ = writeln!(text, "\n## {}", escaped(&table.title));
+        put_table(&mut text, &table);
+        let _ = writeln!(text, "\n{}", words.get("text", "rates_note"));
     }
     if let Some(table) = cost_table(document, words) {
         let _ = writeln!(text, "\n## {}", escaped(&table.title));

@@ -21,6 +21,7 @@ mod html;
 mod markdown;
 mod merge;
 pub(crate) mod number;
+mod rates;
 mod resources;
 mod runs;
 mod table;

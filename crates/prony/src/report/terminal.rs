@@ -4,7 +4,7 @@ use super::{
     Options,
     detail::details,
     document::{Document, Server},
-    number,
+    number, rates,
     resources::{LEFT_OUT, cost_table_on_terminal},
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
@@ -47,6 +47,12 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
             text.push_str(&fit(&detail, &detail, options.colour, width));
             text.push('\n');
         }
+    }
+    if let Some(table) = rates::table(document, words) {
+        let _ = writeln!(text, "\n{}", bold(&table.title, options));
+        text.push_str(&fit(&table, &table, options.colour, width));
+        text.push('\n');
+        put_wrapped(&mut text, words.get("text", "rates_note"), "", width);
     }
     if let Some(table) = cost_table(document, words, width) {
         let _ = writeln!(text, "\n{}", table.title);
@@ -141,6 +147,12 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
             ("seed", &run.seed.to_string()),
         ],
     ));
+    if !run.labels.is_empty() {
+        lines.push(words.fill("text", "labels", &[("labels", &run.labels.join(", "))]));
+    }
+    if !run.note.is_empty() {
+        lines.push(words.fill("text", "note", &[("note", &run.note)]));
+    }
     lines
 }
 

@@ -408,7 +408,8 @@ fn titled(text: &str) -> String {
     format!("{first}{}", characters.as_str())
 }
 
-fn capitalised(text: &str) -> String {
+/// As a sentence: with a capital at its beginning and a stop at its end.
+pub(super) fn capitalised(text: &str) -> String {
     let end = match text.chars().last() {
         Some('.' | '!' | '?' | '。') => "",
         Some(last) if last > '\u{2e7f}' => "。",
@@ -431,8 +432,9 @@ mod tests {
         let keys = |table: &'static Table| -> Vec<(&String, &String)> {
             table.iter().flat_map(|(section, texts)| texts.keys().map(move |key| (section, key))).collect()
         };
-        // doubts say themselves in English
-        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| *section != "doubt");
+        // doubts and what the machine is said to be are English by themselves
+        let of_both = |section: &str| !["doubt", "machine"].contains(&section);
+        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| of_both(section));
         assert_eq!(keys(&ENGLISH), chinese.collect::<Vec<_>>());
         for (section, key) in keys(&ENGLISH) {
             let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
@@ -469,6 +471,15 @@ mod tests {
             What::Steal { processors: 0.5 },
             What::Telemetry { processors: 0.02 },
             What::OtherLoad { processors: 0.5 },
+            What::Network { busy: 0.9, late_mean_us: 20.0, late_p99_us: 90.0 },
+            What::FellBack { unacknowledged: 1, commits: 9, given_up: 1, at_end: false },
+            What::MemberLost { server: 1, reason: "gone".to_owned() },
+            What::NotDrained { server: 1, seconds: 600 },
+            What::NothingBreaks { rate_per_second: 900.0 },
+            What::RateUnsteady { rate_per_second: 900.0 },
+            What::RateOfClient,
+            What::RateOfConnections,
+            What::ObjectiveBroken { objective: "p99 < 20ms".to_owned(), value: "21 ms".to_owned() },
         ];
         let words = Words::of(Language::Chinese);
         for what in some {

@@ -227,6 +227,27 @@ pub enum What {
         /// Processors, on average.
         processors: f64,
     },
+    /// The highest rate that the connections can offer keeps the objective still.
+    NothingBreaks {
+        /// That rate, starts in a second.
+        rate_per_second: f64,
+    },
+    /// No rate was confirmed: the same load keeps the objective at one time and breaks it at another.
+    RateUnsteady {
+        /// The best guess, starts in a second.
+        rate_per_second: f64,
+    },
+    /// Where the objective broke, the client was at its limit.
+    RateOfClient,
+    /// What broke the objective was the wait for a free connection.
+    RateOfConnections,
+    /// At the rate that was found, the trial itself did not keep the objective.
+    ObjectiveBroken {
+        /// Which: `p99 < 20ms`.
+        objective: String,
+        /// What was measured: `21.3 ms`.
+        value: String,
+    },
     /// In words only: by an older version of Prony.
     Told(String),
 }
@@ -279,6 +300,11 @@ impl Doubt {
             What::FellBack { .. } => "fell_back",
             What::MemberLost { .. } => "member_lost",
             What::NotDrained { .. } => "not_drained",
+            What::NothingBreaks { .. } => "nothing_breaks",
+            What::RateUnsteady { .. } => "rate_unsteady",
+            What::RateOfClient => "rate_of_client",
+            What::RateOfConnections => "rate_of_connections",
+            What::ObjectiveBroken { .. } => "objective_broken",
             What::Told(_) => "told",
         }
     }
@@ -316,6 +342,11 @@ impl fmt::Display for What {
             Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
                 self.of_schedule(f)
             }
+            Self::NothingBreaks { .. }
+            | Self::RateUnsteady { .. }
+            | Self::RateOfClient
+            | Self::RateOfConnections
+            | Self::ObjectiveBroken { .. } => self.of_search(f),
             Self::Drift { change, left_out_s } => of_drift(*change, *left_out_s, f),
             Self::NotWarm { seconds } => write!(
                 f,
@@ -443,6 +474,33 @@ impl What {
             _ => f.write_str(
                 "the interval was over before the limit was reached: the time for all of it is not known; make the \
                  interval longer",
+            ),
+        }
+    }
+
+    fn of_search(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NothingBreaks { rate_per_second } => write!(
+                f,
+                "the highest rate is not known: {rate_per_second:.0} in a second, the most that its connections can offer, keeps the \
+                 objective still; use more connections"
+            ),
+            Self::RateUnsteady { rate_per_second } => write!(
+                f,
+                "no rate was confirmed: near {rate_per_second:.0} in a second the same load keeps the objective at one time and breaks it at \
+                 another; make the interval longer, or look for what disturbs the server"
+            ),
+            Self::RateOfConnections => f.write_str(
+                "what broke the objective was the wait for a free connection, while the server's own time kept it: with more connections \
+                 it may bear a higher rate",
+            ),
+            Self::ObjectiveBroken { objective, value } => write!(
+                f,
+                "the rate kept {objective} in all loads of its search, and not in the trial itself ({value}): it is at the very limit"
+            ),
+            _ => f.write_str(
+                "Prony itself was near its limit where the objective broke, so that this may not be the server's limit; run it on \
+                 another machine or give it more processors",
             ),
         }
     }

@@ -1,6 +1,6 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
-use super::{Began, Doubt, Following, Origin};
+use super::{Began, Doubt, Following, Origin, Probed, Sought};
 use crate::{
     dataset,
     fairness::Condition,
@@ -92,6 +92,22 @@ pub enum Event {
     TrialStarted {
         /// [`crate::plan::Trial::number`].
         trial: u32,
+    },
+    /// Before a trial whose rate is searched, one load of the search begins.
+    TrialSearching {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// Starts in a second; `None`: the closed loop that the search begins from.
+        rate: Option<f64>,
+        /// How long the search will last from here, probably; zero: not known yet.
+        left: Duration,
+    },
+    /// One load of that search is over.
+    TrialProbed {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// What came of it.
+        load: Box<Probed>,
     },
     /// One second of one stream of the running trial.
     TrialSample {
@@ -226,7 +242,21 @@ pub enum TrialOutcome {
         /// How members followed, where several servers work together.
         #[serde(default)]
         following: Option<Box<Following>>,
+        /// How the rate that it ran at was found, where it was searched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sought: Option<Box<Sought>>,
     },
     /// It could not be run or broke off; the text says why.
     Failed(String),
+}
+
+impl TrialOutcome {
+    /// How the rate that it ran at was found, where it was searched.
+    #[must_use]
+    pub fn sought(&self) -> Option<&Sought> {
+        match self {
+            Self::Measured { sought, .. } => sought.as_deref(),
+            Self::Failed(_) => None,
+        }
+    }
 }

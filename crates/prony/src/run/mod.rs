@@ -13,7 +13,9 @@ mod links;
 mod nodes;
 mod pinned;
 mod profile;
+mod rate;
 mod schedule;
+mod seek;
 mod settle;
 mod site;
 mod state;
@@ -26,6 +28,7 @@ pub use doubt::{Doubt, Level, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
 pub use lag::{Following, Member, Waits};
 pub use nodes::node;
+pub use rate::{Probed, Search, Sought, Step, seek};
 pub use schedule::Earlier;
 pub use settle::Settled;
 pub use state::{Began, Origin};
@@ -33,7 +36,7 @@ pub use trial::wants;
 
 use crate::{
     dataset,
-    plan::{Client, Plan, TRIAL_OVERHEAD, Transport, Trial},
+    plan::{Client, Plan, Transport, Trial},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
 };
@@ -129,7 +132,7 @@ pub fn is_complete(plan: &Plan, earlier: &Earlier) -> bool {
 
 /// Time that trials took, roughly.
 fn spent_on(plan: &Plan, earlier: &Earlier) -> Duration {
-    (plan.warm_up + plan.interval + TRIAL_OVERHEAD) * u32::try_from(earlier.len()).unwrap_or(u32::MAX)
+    earlier.iter().map(|(trial, _)| plan.trial_time(trial.treatment)).sum()
 }
 
 /// Carries out the trials of `plan` that are not among the `earlier` ones, and those that repeat invalid ones or are needed
@@ -226,10 +229,11 @@ impl Run<'_, '_> {
         let unsettled = self.prepare(trial)?.doubt();
         let stop = self.stop;
         let targets = self.reach(treatment.server, treatment)?;
+        let _pinned = Pinned::to(&treatment.client.pin)?;
+        let sought = seek::seek(plan, trial, &targets, stop, self.reader)?;
         let up = self.up(treatment.server);
         let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
-        let _pinned = Pinned::to(&treatment.client.pin)?;
         let Self { links, servers, stop, reader, .. } = self;
         links.begin();
         let mut look = || {
@@ -239,7 +243,14 @@ impl Run<'_, '_> {
                 died.map(|error| error.to_string()),
             )
         };
-        trial::carry_out(plan, trial, Scene { targets, nodes: &nodes, follower }, &mut look, stop, reader)
+        trial::carry_out(
+            plan,
+            trial,
+            Scene { targets, nodes: &nodes, follower, sought },
+            &mut look,
+            stop,
+            reader,
+        )
     }
 
     /// Restarts a server that is in another of its starts.

@@ -10,7 +10,7 @@
 //! simulation in the tests below has the coverage that remains: 95 % intervals hold the truth in 94 % or more.
 
 use super::{Because, Doubt, Level, Stop, TrialOutcome, What, Why};
-use crate::plan::{Plan, TRIAL_OVERHEAD, Trial};
+use crate::plan::{Plan, Trial};
 use load::{Outcome, spec::Arrival};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -148,8 +148,7 @@ impl<'a> Schedule<'a> {
             |each: &usize| missing.iter().any(|&one| treatments[one].is_like(&treatments[*each]));
         self.wanted = (0..treatments.len()).filter(side_by_side).collect();
         let begun = self.of_block(self.block).any(|trial| self.ended.contains_key(&trial.number));
-        let trials = u32::try_from(self.wanted.len()).unwrap_or(u32::MAX);
-        let cost = (self.plan.warm_up + self.plan.interval + TRIAL_OVERHEAD) * trials;
+        let cost = self.wanted.iter().map(|&treatment| self.plan.trial_time(treatment)).sum::<Duration>();
         self.over = Why::Budget;
         begun || repetition.budget.is_none_or(|budget| spent + cost <= budget)
     }
@@ -216,13 +215,18 @@ fn faults(doubts: &[Doubt]) -> BTreeSet<&'static str> {
     invalid.filter(|doubt| !matches!(doubt.what, What::Overloaded { .. })).map(Doubt::id).collect()
 }
 
-/// Of each stream the logarithm of its throughput; of its mean response time, where a schedule says the throughput.
+/// Of each stream the logarithm of its throughput; of its mean response time, where a schedule that was written says the
+/// throughput.
 fn logs(plan: &Plan, treatment: usize, outcome: &Outcome) -> Vec<Option<f64>> {
-    let streams = plan.treatments[treatment].streams.iter().zip(&outcome.streams);
+    let treatment = &plan.treatments[treatment];
+    let streams = treatment.streams.iter().zip(&outcome.streams).enumerate();
     streams
-        .map(|(stream, told)| {
+        .map(|(number, (stream, told))| {
             let seconds = told.active_time(outcome.interval).as_secs_f64();
             let value = match stream.arrival {
+                Arrival::Open { .. } if treatment.searched() == Some(number) => {
+                    told.transactions.count as f64 / seconds
+                }
                 Arrival::Closed | Arrival::Think(_) => told.transactions.count as f64 / seconds,
                 Arrival::Paced { .. } | Arrival::Open { .. } => told.transactions.response().mean_ns(),
             };

@@ -1,6 +1,8 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
-use super::{Doubt, Error, Event, Reader, TrialOutcome, clock_cost, doubts, lag::Follower, steady::Watch};
+use super::{
+    Doubt, Error, Event, Reader, Sought, TrialOutcome, clock_cost, doubts, lag::Follower, seek, steady::Watch,
+};
 use crate::{
     plan::{Plan, Treatment, Trial},
     provision::Wants,
@@ -24,6 +26,8 @@ pub(super) struct Scene<'a> {
     pub(super) nodes: &'a [Node],
     /// What watches how members follow; in words: why they do not.
     pub(super) follower: Result<Option<Follower>, String>,
+    /// The rate that was searched for it, or why there is none; `None`: it has one.
+    pub(super) sought: Option<Result<Sought, String>>,
 }
 
 /// Runs one trial and tells of it.
@@ -37,13 +41,21 @@ pub(super) fn carry_out(
 ) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
-    let Scene { targets, nodes, follower } = scene;
+    let Scene { targets, nodes, follower, sought } = scene;
+    let sought = match sought.transpose() {
+        Ok(sought) => sought,
+        Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
+    };
     let mut follower = match follower {
         Ok(follower) => follower,
         Err(_) if stop.is_stopped() => return Err(Error::Interrupted),
         Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
     };
-    let spec = spec(plan, trial, targets);
+    let treatment = &plan.treatments[trial.treatment];
+    let mut spec = spec(plan, trial, targets);
+    if let (Some(sought), Some(stream)) = (&sought, treatment.searched()) {
+        seek::at_rate(&mut spec, stream, sought);
+    }
     let options = Options { every: plan.telemetry.every, meet: plan.warm_up, all: plan.telemetry.all };
     let mut beside = Beside::prepare(nodes, options);
     let mut told = Ok(());
@@ -76,7 +88,7 @@ pub(super) fn carry_out(
         Ok(outcome) if matches!(outcome.end, End::Interrupted) => return Err(Error::Interrupted),
         result => measured(&spec, result, &readings, [watch.doubts(), seen].concat(), died),
     };
-    let outcome = followed(outcome, follower, plan, stop)?;
+    let outcome = followed(found(outcome, sought, treatment), follower, plan, stop)?;
     for reading in readings {
         let reading = Box::new(reading);
         reader(&Event::TrialReading { trial: number, reading }).map_err(Error::Reader)?;
@@ -90,6 +102,17 @@ fn finished(number: u32, outcome: TrialOutcome, reader: &mut Reader<'_>) -> Resu
     Ok(outcome)
 }
 
+/// Adds how the rate was found.
+fn found(mut told: TrialOutcome, rate: Option<Sought>, treatment: &Treatment) -> TrialOutcome {
+    if let (TrialOutcome::Measured { outcome, doubts, sought, .. }, Some(rate)) = (&mut told, rate) {
+        if let Some((goal, stream)) = treatment.goal.as_ref().zip(treatment.searched()) {
+            doubts.extend(seek::doubts(goal, &rate, &outcome.streams[stream]));
+        }
+        *sought = Some(Box::new(rate));
+    }
+    told
+}
+
 /// Waits until members have all of the load, and adds how they followed.
 fn followed(
     mut told: TrialOutcome,
@@ -97,7 +120,8 @@ fn followed(
     plan: &Plan,
     stop: &Stop,
 ) -> Result<TrialOutcome, Error> {
-    if let (TrialOutcome::Measured { outcome, doubts, following }, Some(follower)) = (&mut told, follower) {
+    if let (TrialOutcome::Measured { outcome, doubts, following, .. }, Some(follower)) = (&mut told, follower)
+    {
         let (how, found) = follower.end(outcome.warm_up.unwrap_or(plan.warm_up), outcome, stop);
         if stop.is_stopped() {
             return Err(Error::Interrupted);
@@ -125,7 +149,7 @@ fn measured(
         Ok(outcome) => {
             let mut doubts = doubts(spec, &outcome, readings, clock_cost());
             doubts.extend(seen);
-            TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None }
+            TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None, sought: None }
         }
     }
 }

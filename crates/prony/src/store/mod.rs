@@ -195,6 +195,8 @@ impl Store {
             | Event::ServerStarting { .. }
             | Event::Remark { .. }
             | Event::Unfair { .. }
+            | Event::TrialSearching { .. }
+            | Event::TrialProbed { .. }
             | Event::DataLoading(_) => Ok(()),
             Event::TrialAdded { trial, .. } => {
                 let planned = self.planned.entry(id).or_default();

@@ -4,7 +4,7 @@ use super::{
     Adjustments, Factor, Fairness, RELEVANT, Study,
     claim::{Scope, claims},
     expand::treatments,
-    forms,
+    forms, goal,
     keys::{MEASURE, ROOT},
     limits,
     mistake::{Collector, Place, Source, nearest},
@@ -129,10 +129,16 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         .filter_map(|node| Some((node.place.clone(), select::read(node, &factors, &known, mistakes)?)))
         .collect();
     let treatments = treatments(root, &variations, &excluded, seed, mistakes);
+    if !treatments.is_empty()
+        && treatments.iter().all(|treatment| treatment.goal.is_none())
+        && mistakes.is_empty()
+    {
+        goal::check_unused(root.get("stream"), mistakes);
+    }
     // what is not written is the default
     let warm_up =
         measure.read("warm_up", forms::warm_up).unwrap_or_else(|| Some(measure.duration("warm_up")));
-    let scope = Scope::new(&factors, &known, stream_names(root));
+    let scope = Scope::new(&factors, &known, stream_names(root), &treatments);
     let claims = claims(root, &scope, mistakes);
     Study {
         claims,

@@ -1,7 +1,7 @@
 //! Claims: what a study says will come out, before it is measured. Read here, judged when the run is over.
 
 use super::{
-    Factor,
+    Factor, Topology, Treatment,
     keys::CLAIM,
     mistake::{Collector, Place, nearest},
     read::{Values, check},
@@ -109,7 +109,25 @@ impl Relation {
 }
 
 /// Metrics by name; percentiles beside them.
-const METRICS: [&str; 7] = ["active", "errors", "mean", "p50", "p95", "p99", "throughput"];
+const METRICS: [&str; 17] = [
+    "active",
+    "client_cpu",
+    "cpu",
+    "errors",
+    "lag",
+    "lag_p99",
+    "log_syncs",
+    "mean",
+    "p50",
+    "p95",
+    "p99",
+    "rate",
+    "reads",
+    "statements",
+    "switches",
+    "throughput",
+    "written",
+];
 /// Keys that say what is claimed.
 const STATEMENTS: [&str; 5] = ["ratio", "within", "value", "order", "slope"];
 
@@ -121,10 +139,19 @@ pub(super) struct Scope<'a> {
     pub(super) known: Vec<Factor>,
     /// Names of the streams.
     pub(super) streams: Vec<&'a str>,
+    /// Whether a rate is searched somewhere.
+    pub(super) has_goal: bool,
+    /// Whether servers work together somewhere.
+    pub(super) has_members: bool,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(factors: &[Factor], known: &[Factor], streams: Vec<&'a str>) -> Self {
+    pub(super) fn new(
+        factors: &[Factor],
+        known: &[Factor],
+        streams: Vec<&'a str>,
+        treatments: &[Treatment],
+    ) -> Self {
         let (mut factors, mut known) = (factors.to_vec(), known.to_vec());
         if streams.len() > 1 {
             let levels = streams.iter().map(|&name| name.to_owned()).collect();
@@ -132,7 +159,14 @@ impl<'a> Scope<'a> {
             factors.push(stream.clone());
             known.push(stream);
         }
-        Self { factors, known, streams }
+        let any = |has: &dyn Fn(&Treatment) -> bool| treatments.is_empty() || treatments.iter().any(has);
+        Self {
+            factors,
+            known,
+            streams,
+            has_goal: any(&|treatment| treatment.goal.is_some()),
+            has_members: any(&|treatment| treatment.server.topology != Topology::Single),
+        }
     }
 
     fn select(&self, node: &Node, mistakes: &mut Collector) -> Option<Levels> {
@@ -161,7 +195,7 @@ fn claim(node: &Node, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Cla
     if says.is_none() {
         mistakes.at(&node.place, "a claim does not say what it claims", "`says = \"...\"` belongs here");
     }
-    let metric = metric(&values, mistakes);
+    let metric = metric(&values, scope, mistakes);
     let empty = Node { value: Value::Table(Table::default()), place: node.place.clone() };
     let mut of = scope.select(table.get("of").unwrap_or(&empty), mistakes).unwrap_or_default();
     if let (2.., Some(first)) = (scope.streams.len(), scope.streams.first()) {
@@ -171,18 +205,29 @@ fn claim(node: &Node, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Cla
     Some(Claim { says: says?, metric: metric?, of, statement: statement? })
 }
 
-fn metric(values: &Values<'_>, mistakes: &mut Collector) -> Option<String> {
+fn metric(values: &Values<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<String> {
     let name = values.text("metric")?;
     let percent = name.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-    if METRICS.contains(&&*name)
-        || name == "statements"
-        || percent.is_some_and(|percent| percent > 0.0 && percent < 100.0)
-    {
-        return Some(name);
+    if !METRICS.contains(&&*name) && !percent.is_some_and(|percent| percent > 0.0 && percent < 100.0) {
+        mistakes.unknown(values.place("metric")?, "metric", &name, METRICS.into_iter().chain(["p99.9"]));
+        return None;
     }
-    let known = METRICS.into_iter().chain(["statements", "p99.9"]);
-    mistakes.unknown(values.place("metric")?, "metric", &name, known);
-    None
+    let missing = match &*name {
+        "rate" if !scope.has_goal => {
+            Some("no rate is searched: `rate = \"find\"` and an `objective` in a stream search one")
+        }
+        "lag" | "lag_p99" if !scope.has_members => Some(
+            "no server has replicas or further nodes that could be behind: `replicas` in [topology] gives it some",
+        ),
+        _ => None,
+    };
+    match missing {
+        None => Some(name),
+        Some(reason) => {
+            mistakes.at(values.place("metric")?, format!("this study has no `{name}`"), reason);
+            None
+        }
+    }
 }
 
 fn statement(
@@ -296,7 +341,10 @@ fn order(
 fn example(metric: &str) -> &'static str {
     match metric {
         "" => ">= 2",
-        "throughput" | "statements" => ">= 1000",
+        "throughput" | "statements" | "rate" => ">= 1000",
+        "switches" | "reads" | "log_syncs" => "< 2",
+        "written" => "< 4 kB",
+        "cpu" | "client_cpu" => "< 0.5 ms",
         "errors" => "< 0.1%",
         "active" => "< 60 s",
         _ => "< 20 ms",
@@ -304,7 +352,7 @@ fn example(metric: &str) -> &'static str {
 }
 
 /// Reads `">= 2"`; a number of a metric may have a unit, and is given in the one that the metric has: per second, ms, for
-/// `active` s, for `errors` a share.
+/// `active` s, for `written` kB, for `errors` a share.
 pub(super) fn bound(node: &Node, metric: &str) -> Result<Bound, String> {
     let wanted = || format!("a limit belongs here, such as \"{}\"", example(metric));
     let text = node.text().ok_or_else(wanted)?.trim();
@@ -315,9 +363,17 @@ pub(super) fn bound(node: &Node, metric: &str) -> Result<Bound, String> {
     let number: f64 = rest[..end].replace('_', "").parse().map_err(|_| wanted())?;
     let factor = match (metric, rest[end..].trim()) {
         (_, "") => 1.0,
-        ("throughput" | "statements", "/s") => 1.0,
+        ("throughput" | "statements" | "rate", "/s") => 1.0,
         ("errors", "%") => 0.01,
-        ("throughput" | "statements" | "errors" | "", _) => return Err(wanted()),
+        ("written", unit) => match unit {
+            "B" => 1e-3,
+            "kB" => 1.0,
+            "MB" => 1e3,
+            _ => return Err(wanted()),
+        },
+        ("throughput" | "statements" | "rate" | "errors" | "switches" | "reads" | "log_syncs" | "", _) => {
+            return Err(wanted());
+        }
         (metric, unit) => {
             let ms = match unit {
                 "us" => 1e-3,

@@ -1,7 +1,7 @@
 //! From the tree to every combination of levels, each complete and checked.
 
 use super::{
-    DataSet, Treatment, limits,
+    DataSet, Treatment, goal, limits,
     mistake::{Collector, Place},
     parts::{self, Completeness},
     paths::server_names,
@@ -118,10 +118,11 @@ fn treatment(
     let client = parts::client(root.get("client"), Some(&server), mistakes);
     topology::check_streams(&root, &server, &streams, mistakes);
     limits::check_reach(&server, &client, &root, mistakes);
+    let goal = goal::goal(root.get("stream"), streams.iter().map(|(stream, _)| stream), mistakes);
     let data = DataSet { seed, ..streams.first()?.1.clone() };
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     server.name.push_str(&suffix);
-    Some(Treatment { levels: labels(levels), server, data, streams, client })
+    Some(Treatment { levels: labels(levels), server, data, streams, client, goal })
 }
 
 /// A level of `arrival` says it in whole, so that what the stream itself says of its arrival holds for the other levels

@@ -8,7 +8,7 @@ use super::{
     read::parse_duration,
     tree::{Node, Value},
 };
-use crate::arrival;
+use crate::{arrival, search::Objectives};
 use load::spec::{Arrival, Begin, ConnectionMode, Limit, Rate, Think};
 use std::{net::IpAddr, time::Duration};
 
@@ -19,8 +19,10 @@ pub(super) enum Form {
     Arrival,
     /// `"10ms"`, `"exp:10ms"`.
     Think,
-    /// `1000`, or a profile in words.
+    /// `1000`, a profile in words, or `"find"`.
     Rate,
+    /// `"p99 < 20ms, errors < 0.1%"`.
+    Objective,
     /// `"never"`, `"transaction"`, `"statement"`, a number.
     Reconnect,
     /// `"together"`, `"after 5s"`, `"after NAME"`.
@@ -64,6 +66,7 @@ impl Form {
             Self::Arrival => arrival(node).map(drop),
             Self::Think => think(node).map(drop),
             Self::Rate => rate(node).map(drop),
+            Self::Objective => objective(node).map(drop),
             Self::Reconnect => reconnect(node).map(drop),
             Self::Begin => begin(node).map(drop),
             Self::Limit => limit(node).map(drop),
@@ -122,17 +125,32 @@ pub(super) fn think(node: &Node) -> Read<Think> {
     arrival::think(text).map_err(|_| wanted())
 }
 
-/// Reads `rate`.
+/// A rate that is to be found.
+pub(super) const FIND: &str = "find";
+
+/// Reads `rate`. What is to be found begins as 1 in a second.
 pub(super) fn rate(node: &Node) -> Read<Rate> {
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
         _ => return Err("a number of starts in a second belongs here, or text in quotes".to_owned()),
     };
+    if text.trim() == FIND {
+        return Ok(Rate::Constant(1.0));
+    }
     arrival::rate(&text).map_err(|error| match error {
-        arrival::Error::Rate { reason, .. } => reason.to_owned(),
+        arrival::Error::Rate { reason, .. } => format!("{reason}, or \"{FIND}\""),
         other => other.to_string(),
     })
+}
+
+/// Reads `objective`.
+pub(super) fn objective(node: &Node) -> Read<Objectives> {
+    let wanted = || {
+        "what is to be kept belongs here, such as \"p99 < 20ms\" or \"p95 < 5ms, errors < 0.1%\"".to_owned()
+    };
+    let text = node.text().ok_or_else(wanted)?;
+    Objectives::parse(text).map_err(|error| error.to_string())
 }
 
 /// Reads `reconnect`.
@@ -278,6 +296,8 @@ mod tests {
         ));
         assert_eq!(think(&text("exp:10ms")), Ok(Think::Exponential(Duration::from_millis(10))));
         assert_eq!(rate(&text("1500")), Ok(Rate::Constant(1500.0)));
+        assert_eq!(rate(&text("find")), Ok(Rate::Constant(1.0)));
+        assert!(objective(&text("p99 < 20ms, errors < 0.1%")).is_ok());
         assert_eq!(reconnect(&text("25")), Ok(ConnectionMode::Transactions(25)));
         assert_eq!(reconnect(&text("statement")), Ok(ConnectionMode::Statement));
         assert_eq!(begin(&text("after 5s")), Ok(Begin::After(Duration::from_secs(5))));
@@ -308,6 +328,10 @@ mod tests {
             (Form::Think, "10", "\"10ms\""),
             (Form::Rate, "fast", "100..5000 over 60s"),
             (Form::Rate, "-5", "1000:10s"),
+            (Form::Rate, "finde", "\"find\""),
+            (Form::Objective, "p99 < 20", "20ms"),
+            (Form::Objective, "fast", "no <"),
+            (Form::Objective, "5", "\"p99 < 20ms\""),
             (Form::Reconnect, "statment", "did you mean `statement`?"),
             (Form::Reconnect, "0", "a number of transactions"),
             (Form::Begin, "later", "\"after 5s\""),

@@ -168,7 +168,9 @@ pub(super) const CLAIM: &[Key] = &[
         Some(r#""throughput""#),
         "",
         "What it is about: \"throughput\", \"statements\" (both per second), \"mean\", \"p95\", \"p99.9\" (response time), \
-         \"active\" (what a limit takes), \"errors\" (share).",
+         \"active\" (what a limit takes), \"errors\" (share); \"rate\" (the highest that was found); \"lag\" and \"lag_p99\" (of \
+         replicas); what a transaction of all streams costs: \"cpu\" (time of the servers' processors) and \"client_cpu\", \
+         \"switches\", \"reads\", \"written\" (to disks), \"log_syncs\".",
     ),
     key(
         "of",
@@ -450,7 +452,16 @@ pub(super) const STREAM: &[Key] = &[
         None,
         "1000",
         "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \"1000:10s, 2000:10s, 500\"; \
-         \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 burst 5000 for 2s every 10s\".",
+         \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 burst 5000 for 2s every 10s\"; or \"find\": each trial \
+         searches the highest at which the `objective` is kept, and is then measured at it.",
+    ),
+    key(
+        "objective",
+        Kind::Form(Form::Objective),
+        None,
+        r#""p99 < 20ms, errors < 0.1%""#,
+        "What a rate that is to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \"service p99\" and its \
+         like, \"errors\" (share); several with commas.",
     ),
     key(
         "gaps",

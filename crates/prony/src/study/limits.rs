@@ -94,15 +94,25 @@ pub(super) fn check_reach(server: &Server, client: &Client, root: &Table, mistak
 }
 
 /// In words, as far as there are any: `4096 MiB of memory, 2 processors' time`.
+/// Whole GiB as such, else MiB.
+fn memory(bytes: u64) -> String {
+    let mebibytes = bytes >> 20;
+    if mebibytes > 0 && mebibytes.is_multiple_of(1024) {
+        format!("{} GiB", mebibytes / 1024)
+    } else {
+        format!("{mebibytes} MiB")
+    }
+}
+
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = |bytes: u64| format!("{} MB/s", bytes as f64 / 1e6);
         let numbers = self.pin.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let said = [
-            self.memory_bytes.map(|bytes| format!("{} MiB of memory", bytes >> 20)),
+            self.memory_bytes.map(|bytes| format!("{} of memory", memory(bytes))),
             self.cpus.map(|cpus| {
-                let s = if (cpus - 1.0).abs() < 1e-9 { "" } else { "s" };
-                format!("the time of {} processor{s}", (cpus * 1000.0).round() / 1000.0)
+                let cpus = (cpus * 1000.0).round() / 1000.0;
+                format!("the time of {cpus} processor{}", if cpus == 1.0 { "" } else { "s" })
             }),
             (!self.pin.is_empty()).then(|| format!("processors {numbers}")),
             self.read_bytes_per_second.map(|bytes| format!("reading {}", rate(bytes))),

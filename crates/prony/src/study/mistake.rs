@@ -117,6 +117,11 @@ pub(super) struct Collector {
 }
 
 impl Collector {
+    /// Whether nothing has been found wrong so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Something at a place is wrong.
     pub(super) fn at(&mut self, place: &Place, title: impl Into<String>, label: impl Into<String>) {
         self.add(Mistake {

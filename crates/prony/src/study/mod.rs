@@ -9,6 +9,7 @@ mod builtin;
 mod claim;
 mod expand;
 mod forms;
+mod goal;
 mod keys;
 mod limits;
 mod mistake;
@@ -30,6 +31,7 @@ mod written;
 
 pub use builtin::{Builtin, Error, builtin, open};
 pub use claim::{Bound, Claim, Levels, Relation, Statement};
+pub use goal::Goal;
 pub use mistake::Mistakes;
 pub use schema::{reference, schema};
 pub use state::{Fresh, Reuse, State, Warm, writes};
@@ -145,6 +147,8 @@ pub struct Treatment {
     pub streams: Vec<Stream>,
     /// How their connections are made.
     pub client: Client,
+    /// What the highest rate is searched for; `None`: rates are as they are written.
+    pub goal: Option<Goal>,
 }
 
 /// How connections are made, for all streams of a treatment.

@@ -255,6 +255,7 @@ fn form_schema(form: Form) -> Value {
         Form::Arrival => text("^\\s*(closed\\s*$|(think|pace|rate)\\s)"),
         Form::Think => text("^\\s*(exp:|exponential:)?\\s*[0-9]"),
         Form::Rate => json!({ "type": ["number", "string"] }),
+        Form::Objective => text("<"),
         Form::Reconnect => json!({ "anyOf": [
             { "enum": ["never", "transaction", "statement"] },
             { "type": "integer", "minimum": 1 },

@@ -540,6 +540,69 @@ fn mistakes_in_claims_are_pointed_at_with_the_nearest_names() {
     }
 }
 
+const SEARCHES: &str = r#"
+[server.a]
+product = "mariadb"
+[[stream]]
+name = "one"
+workload = "oltp_point_select"
+connections = 4
+rate = "find"
+objective = "p99 < 20ms, errors < 0.1%"
+[[stream]]
+name = "two"
+workload = "oltp_point_select"
+connections = 4
+rate = 100
+[[claim]]
+says = "It bears a thousand."
+metric = "rate"
+value = ">= 1000 /s"
+[[claim]]
+says = "A lookup costs little."
+metric = "cpu"
+value = "< 100 us"
+[[claim]]
+says = "It writes nothing."
+metric = "written"
+value = "< 100 B"
+"#;
+
+#[test]
+fn a_rate_is_searched_where_a_stream_says_so() {
+    let study = read(SEARCHES).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let goal = study.treatments[0].goal.as_ref().expect("it searches");
+    assert_eq!((&*goal.stream, &*goal.objective), ("one", "p99 < 20ms, errors < 0.1%"));
+    let bounds: Vec<_> = study.claims.iter().map(|claim| claim.statement.clone()).collect();
+    let value = |statement: &Statement| match statement {
+        Statement::Value(bound) => bound.value,
+        other => panic!("{other:?}"),
+    };
+    let values: Vec<f64> = bounds.iter().map(value).collect();
+    assert!(
+        values.iter().zip([1000.0, 0.1, 0.1]).all(|(one, other)| (one - other).abs() < 1e-9),
+        "{values:?}"
+    );
+    let beside = format!("{SEARCHES}[vary]\n\"one.rate\" = [50, \"find\"]\n");
+    let varied = read(&beside).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let goals: Vec<bool> = varied.treatments.iter().map(|treatment| treatment.goal.is_some()).collect();
+    assert_eq!(goals, [false, true]);
+}
+
+#[test]
+fn what_cannot_be_searched_or_claimed_is_pointed_at() {
+    let wrong = SEARCHES
+        .replace("rate = 100", "rate = \"find\"\nobjective = \"p99 < 5\"\nlimit = \"100 transactions\"")
+        .replace("metric = \"rate\"", "metric = \"lag\"")
+        .replace("\"cpu\"", "\"cpus\"")
+        .replace("< 100 B", "< 100 ms");
+    insta::assert_snapshot!(mistakes(&wrong));
+    let unused = SEARCHES.replace("rate = \"find\"", "rate = 100");
+    insta::assert_snapshot!(mistakes(&unused));
+    let without = SEARCHES.replace("objective = \"p99 < 20ms, errors < 0.1%\"\n", "begin = \"after 5s\"\n");
+    insta::assert_snapshot!(mistakes(&without));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -34,6 +34,7 @@ pub fn findings(record: &RunRecord) -> Findings {
         axis: Axis::of(&record.plan),
         points,
         comparisons,
+        rates: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),
         findings,

@@ -28,10 +28,11 @@ const MEASURE_SECONDS: u32 = 8;
 pub const FAILED_TRIAL: u32 = 37;
 
 /// Numbers that are the same every time: no test may depend on luck.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn uniform(&mut self) -> f64 {
+    /// Between 0 and 1.
+    pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -63,6 +64,7 @@ pub fn plan() -> Plan {
                     data: 0,
                     streams: vec![stream(workload, connections)],
                     client: prony::plan::Client::default(),
+                    goal: None,
                 });
             }
         }
@@ -275,7 +277,12 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     } else {
         Vec::new()
     };
-    let outcome = Box::new(TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None });
+    let outcome = Box::new(TrialOutcome::Measured {
+        outcome: Box::new(outcome),
+        doubts,
+        following: None,
+        sought: None,
+    });
     events.push(Event::TrialFinished { trial: number, outcome });
 }
 
@@ -338,7 +345,8 @@ pub fn busy_second(like: &Sample, second: u32) -> Sample {
     }
 }
 
-fn reading(second: u32, dice: &mut Dice) -> Reading {
+/// What machine, client and server did in a second.
+pub fn reading(second: u32, dice: &mut Dice) -> Reading {
     let mut about = |value: f64, spread: f64| ((value + spread * dice.uniform()) * 1e3).round() / 1e3;
     let values = [
         ("machine/cpu_user", about(1.4, 0.1)),

@@ -217,7 +217,12 @@ fn trial_events(plan: &Plan, trial: &Trial, events: &mut Vec<Event>) {
         end: End::Completed,
         server_version: "10.11.6-MariaDB".to_owned(),
     };
-    let outcome = Box::new(TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None });
+    let outcome = Box::new(TrialOutcome::Measured {
+        outcome: Box::new(outcome),
+        doubts,
+        following: None,
+        sought: None,
+    });
     events.push(Event::TrialFinished { trial: number, outcome });
 }
 

@@ -1,6 +1,7 @@
 //! What the order of a run promises, without a server.
 
 use super::*;
+use crate::plan::TRIAL_OVERHEAD;
 use crate::study::{self, Adjustments};
 use load::sample::{End, StreamOutcome};
 use rand_xoshiro::{
@@ -30,7 +31,7 @@ fn measured(per_second: f64, doubts: Vec<Doubt>) -> TrialOutcome {
         end: End::Completed,
         server_version: String::new(),
     };
-    TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None }
+    TrialOutcome::Measured { outcome: Box::new(outcome), doubts, following: None, sought: None }
 }
 
 fn busy() -> Vec<Doubt> {

@@ -1,0 +1,195 @@
+//! Figures of a trial that are not read from its work: the rate that was found for it, how far members were behind, what a
+//! transaction cost. A claim can be about them, and the rate has a table of its own. They are read where they are asked for,
+//! since they need the readings of all trials.
+
+use super::{Measurement, following};
+use crate::{
+    plan::Treatment,
+    run::{Following, TrialOutcome},
+    store::{RunRecord, TrialRecord},
+    telemetry::Cost,
+};
+use serde::{Deserialize, Serialize};
+use stats::{Estimate, Spread};
+use std::{collections::BTreeMap, str::FromStr};
+
+/// Which figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Figure {
+    /// The highest rate that kept the objective, in a second.
+    Rate,
+    /// Mean lag of all members, ms.
+    Lag,
+    /// Its 99th percentile, ms.
+    LagP99,
+    /// Processor time of the servers for a transaction, ms.
+    ServerCpu,
+    /// Processor time of Prony for a transaction, ms.
+    ClientCpu,
+    /// Context switches of the servers for a transaction.
+    Switches,
+    /// Reads from disks for a transaction.
+    Reads,
+    /// kB written to disks for a transaction.
+    Written,
+    /// Syncs of the log for a transaction.
+    LogSyncs,
+}
+
+impl FromStr for Figure {
+    type Err = ();
+
+    /// As a claim names it.
+    fn from_str(name: &str) -> Result<Self, ()> {
+        Ok(match name {
+            "rate" => Self::Rate,
+            "lag" => Self::Lag,
+            "lag_p99" => Self::LagP99,
+            "cpu" => Self::ServerCpu,
+            "client_cpu" => Self::ClientCpu,
+            "switches" => Self::Switches,
+            "reads" => Self::Reads,
+            "written" => Self::Written,
+            "log_syncs" => Self::LogSyncs,
+            _ => return Err(()),
+        })
+    }
+}
+
+impl Figure {
+    pub(super) fn more_is_better(self) -> bool {
+        self == Self::Rate
+    }
+}
+
+/// A figure of a point: of all its trials together, and of each unit.
+pub(super) type Read = (f64, BTreeMap<u32, f64>);
+
+/// Reads a figure of a point; `None` where it is not known of every trial.
+pub(super) fn read(
+    record: &RunRecord,
+    measurement: &Measurement,
+    point: usize,
+    figure: Figure,
+) -> Option<Read> {
+    let measured = &measurement.measured[point];
+    let treatment = &record.plan.treatments[measured.point.treatment];
+    let mut units: BTreeMap<u32, Vec<&TrialRecord>> = BTreeMap::new();
+    for trial in &record.trials {
+        if let Some(unit) = measured.units.get(&trial.trial.number) {
+            units.entry(*unit).or_default().push(trial);
+        }
+    }
+    let all: Vec<&TrialRecord> = units.values().flatten().copied().collect();
+    let of = |trials: &[&TrialRecord]| value(record, treatment, trials, figure);
+    let by_unit = units.iter().map(|(unit, trials)| Some((*unit, of(trials)?)));
+    Some((of(&all)?, by_unit.collect::<Option<_>>()?))
+}
+
+/// A figure of some trials together: lags are merged, of the others the mean is taken.
+fn value(record: &RunRecord, treatment: &Treatment, trials: &[&TrialRecord], figure: Figure) -> Option<f64> {
+    let mean = |of: &dyn Fn(&TrialRecord) -> Option<f64>| {
+        let each: Vec<f64> = trials.iter().map(|trial| of(trial)).collect::<Option<_>>()?;
+        (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
+    };
+    match figure {
+        Figure::Rate => treatment.goal.as_ref().and_then(|_| mean(&|trial| trial.outcome.sought()?.rate())),
+        Figure::Lag | Figure::LagP99 => {
+            let all = following::together(trials.iter().filter_map(|trial| followed(trial)))?;
+            let lag = following::as_one(&all).lag;
+            let ns = if figure == Figure::Lag { lag.mean_ns() } else { lag.quantile_ns(0.99) as f64 };
+            (!lag.is_empty()).then_some(ns / 1e6)
+        }
+        _ => mean(&|trial| cost(record, trial, figure)),
+    }
+}
+
+fn followed(trial: &TrialRecord) -> Option<&Following> {
+    match &trial.outcome {
+        TrialOutcome::Measured { following, .. } => following.as_deref(),
+        TrialOutcome::Failed(_) => None,
+    }
+}
+
+/// What a transaction of any stream cost in the measurement interval of a trial.
+fn cost(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> {
+    let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { return None };
+    let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
+    let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
+    let rate = transactions as f64 / outcome.interval.as_secs_f64();
+    let cost = Cost::of(&trial.readings, (from, from + outcome.interval), rate);
+    match figure {
+        Figure::ServerCpu => cost.server_cpu_us().map(|us| us / 1e3),
+        Figure::ClientCpu => cost.client_cpu_us.map(|us| us / 1e3),
+        Figure::Switches => cost.switches,
+        Figure::Reads => cost.reads,
+        Figure::Written => cost.written_kb,
+        Figure::LogSyncs => cost.log_syncs,
+        Figure::Rate | Figure::Lag | Figure::LagP99 => None,
+    }
+}
+
+/// The same as logarithms; `None` also where a unit has none of it.
+pub(super) fn logs((value, by_unit): Read) -> Option<Read> {
+    let log = |value: f64| (value > 0.0 && value.is_finite()).then(|| value.ln());
+    let by_unit = by_unit.into_iter().map(|(unit, value)| Some((unit, log(value)?)));
+    Some((log(value)?, by_unit.collect::<Option<_>>()?))
+}
+
+/// The highest rate of a treatment that searches it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FoundRate {
+    /// Index in [`super::Findings::points`].
+    pub point: usize,
+    /// What is kept.
+    pub objective: String,
+    /// The highest rate that keeps it, in a second: the mean of all trials, its interval between them.
+    pub rate: Estimate,
+    /// The lowest rate above that was shown to break it in a trial, in a second; `None`: in none.
+    pub broken_at: Option<f64>,
+    /// What a closed loop of the same connections reached, transactions per second, on average.
+    pub closed_loop: f64,
+    /// Loads of all searches together.
+    pub loads: u32,
+}
+
+/// The highest rates that a run found, in the order of its points.
+pub(super) fn rates(record: &RunRecord, measurement: &Measurement) -> Vec<FoundRate> {
+    let searches = |point: &usize| {
+        let point = &measurement.measured[*point].point;
+        let goal = record.plan.treatments[point.treatment].goal.as_ref();
+        goal.is_some_and(|goal| goal.stream == point.stream)
+    };
+    let points: Vec<usize> = (0..measurement.measured.len()).filter(searches).collect();
+    let read: Vec<Option<Read>> =
+        points.iter().map(|&point| logs(read(record, measurement, point, Figure::Rate)?)).collect();
+    let groups: Vec<Vec<f64>> = read
+        .iter()
+        .map(|read| read.as_ref().map_or_else(Vec::new, |read| read.1.values().copied().collect()))
+        .collect();
+    let spreads = stats::moderate(&groups);
+    let found = |((point, read), spread): ((&usize, &Option<Read>), Option<Spread>)| {
+        let (log, by_unit) = read.as_ref()?;
+        let measured = &measurement.measured[*point];
+        let searches: Vec<_> = record
+            .trials
+            .iter()
+            .filter(|trial| measured.units.contains_key(&trial.trial.number))
+            .filter_map(|trial| trial.outcome.sought())
+            .collect();
+        let units = u32::try_from(by_unit.len()).unwrap_or(u32::MAX);
+        let closed_loops = searches.iter().map(|one| one.closed_loop_per_second).sum::<f64>();
+        Some(FoundRate {
+            point: *point,
+            objective: searches.first()?.objective.clone(),
+            rate: match spread {
+                Some(spread) => spread.interval_of_exp(*log, units, super::LEVEL),
+                None => Estimate::bare(log.exp(), super::LEVEL, units),
+            },
+            broken_at: searches.iter().filter_map(|one| one.broken_at()).min_by(f64::total_cmp),
+            closed_loop: closed_loops / searches.len() as f64,
+            loads: searches.iter().map(|one| one.probes.len() as u32 + 1).sum(),
+        })
+    };
+    points.iter().zip(&read).zip(spreads).filter_map(found).collect()
+}

@@ -1,0 +1,118 @@
+//! The search that comes before a trial whose rate is to be found: the trial is then an ordinary one at that rate. A load of
+//! the search is told as one event and kept as one line of the trial's outcome; only the trial has seconds and readings.
+
+use super::{
+    Doubt, Error, Event, Level, Reader, What, clock_cost,
+    rate::{self, Search, Sought, Step},
+    trial::spec,
+};
+use crate::{
+    plan::{Goal, Plan, Trial},
+    search::{Ending, Objectives},
+};
+use load::{
+    Outcome, Spec, Stop, WarmUp,
+    sample::{End, StreamOutcome},
+    spec::{Arrival, Rate, Target},
+};
+
+/// Searches the rate of a trial that wants it; `None`: it has one. The error of the inner result says why there is no rate.
+pub(super) fn seek(
+    plan: &Plan,
+    trial: &Trial,
+    targets: &[Target],
+    stop: &Stop,
+    reader: &mut Reader<'_>,
+) -> Result<Option<Result<Sought, String>>, Error> {
+    let treatment = &plan.treatments[trial.treatment];
+    let Some((goal, stream)) = treatment.goal.as_ref().zip(treatment.searched()) else { return Ok(None) };
+    let objectives = match Objectives::parse(&goal.objective) {
+        Ok(objectives) => objectives,
+        Err(error) => return Ok(Some(Err(error.to_string()))),
+    };
+    let spec = spec(plan, trial, targets.to_vec());
+    let search = Search { spec: &spec, stream, objectives: &objectives, clock: clock_cost() };
+    let reader = std::cell::RefCell::new(reader);
+    let mut offer = |spec: &Spec, step: Step| {
+        let (rate, left) = (step.probe.map(|(probe, _)| probe.rate), step.left);
+        tell(&reader, Event::TrialSearching { trial: trial.number, rate, left })?;
+        offer(spec, stop)
+    };
+    let mut told = |probed: &rate::Probed| {
+        let load = Box::new(probed.clone());
+        tell(&reader, Event::TrialProbed { trial: trial.number, load })
+    };
+    match rate::seek(search, &mut offer, &mut told) {
+        Ok(Some(sought)) => Ok(Some(found(sought, &objectives))),
+        Ok(None) => Ok(Some(Err("a closed loop finished nothing: there is no rate to search".to_owned()))),
+        Err(Broke::Load(reason)) => Ok(Some(Err(format!("while its rate was searched: {reason}")))),
+        Err(Broke::Run(error)) => Err(error),
+    }
+}
+
+/// Why a search did not come to its end.
+enum Broke {
+    /// A load failed, which is data.
+    Load(String),
+    /// The run cannot go on.
+    Run(Error),
+}
+
+fn tell(reader: &std::cell::RefCell<&mut Reader<'_>>, event: Event) -> Result<(), Broke> {
+    (reader.borrow_mut())(&event).map_err(|error| Broke::Run(Error::Reader(error)))
+}
+
+fn offer(spec: &Spec, stop: &Stop) -> Result<Outcome, Broke> {
+    match load::run_until_warm(spec, stop, &mut |_| WarmUp::Goes) {
+        Err(load::Error::Interrupted) => Err(Broke::Run(Error::Interrupted)),
+        Err(error) => Err(Broke::Load(error.to_string())),
+        Ok(Outcome { end: End::Interrupted, .. }) => Err(Broke::Run(Error::Interrupted)),
+        Ok(Outcome { end: End::Failed(reason), .. }) => Err(Broke::Load(reason)),
+        Ok(outcome) => Ok(outcome),
+    }
+}
+
+/// What was found; where no rate keeps the objective, what the last load had in its place.
+fn found(sought: Sought, objectives: &Objectives) -> Result<Sought, String> {
+    let Ending::NothingKeeps { lowest } = sought.ending else { return Ok(sought) };
+    let last = sought.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
+    Err(format!(
+        "even {lowest:.0} in a second did not keep {} (it was {last}): the objective asks for less than one transaction takes here",
+        sought.objective
+    ))
+}
+
+/// Puts the rate that was found into a trial's load.
+pub(super) fn at_rate(spec: &mut Spec, stream: usize, sought: &Sought) {
+    if let (Arrival::Open { rate, .. }, Some(found)) = (&mut spec.streams[stream].arrival, sought.rate()) {
+        *rate = Rate::Constant(found);
+    }
+}
+
+/// What speaks against the rate that was found, when the trial at it is over.
+pub(super) fn doubts(goal: &Goal, sought: &Sought, told: &StreamOutcome) -> Vec<Doubt> {
+    let suspicious = |what| Doubt::new(Level::Suspicious, what).of_stream(&goal.stream);
+    let mut doubts = Vec::new();
+    match sought.ending {
+        Ending::NothingBreaks { highest } => {
+            doubts.push(suspicious(What::NothingBreaks { rate_per_second: highest }));
+        }
+        Ending::Unsteady { rate } => doubts.push(suspicious(What::RateUnsteady { rate_per_second: rate })),
+        Ending::Found { .. } | Ending::NothingKeeps { .. } => {}
+    }
+    if sought.client_limited {
+        doubts.push(suspicious(What::RateOfClient));
+    }
+    if sought.connections_limited {
+        doubts.push(suspicious(What::RateOfConnections));
+    }
+    let objectives = Objectives::parse(&goal.objective);
+    for objective in objectives.iter().flat_map(Objectives::iter) {
+        let value = objective.measure(told);
+        if value >= objective.limit() {
+            let (objective, value) = (objective.text().to_owned(), objective.show(value));
+            doubts.push(suspicious(What::ObjectiveBroken { objective, value }));
+        }
+    }
+    doubts
+}

@@ -1,0 +1,216 @@
+//! What the commands that keep runs say: lists, labels, notes, histories, comparisons, runs that go from store to store, and
+//! what they say to mistakes. Their words are recorded, so that a change of them is seen and read.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
+
+#[path = "support/synthetic.rs"]
+#[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
+mod synthetic;
+
+use prony::{run::Event, store::Store};
+use std::{fmt::Write as _, fs, path::Path, process::Command};
+
+/// A directory with a store of two runs, of a few trials each, so that a test is quick.
+fn home() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&home.path().join("data/prony/prony.sqlite")).unwrap();
+    for _ in 0..2 {
+        let id = store.begin(&synthetic::plan(), &synthetic::machine()).unwrap();
+        for event in synthetic::events().iter().filter(|event| belongs(event)) {
+            store.record(id, event).unwrap();
+        }
+    }
+    home
+}
+
+/// Whether an event is about no trial, or one of the first few.
+fn belongs(event: &Event) -> bool {
+    match event {
+        Event::TrialStarted { trial }
+        | Event::TrialSample { trial, .. }
+        | Event::TrialReading { trial, .. }
+        | Event::TrialFinished { trial, .. } => *trial < TRIALS,
+        _ => true,
+    }
+}
+
+/// Trials that each run has.
+const TRIALS: u32 = 4;
+/// Lines of what a command prints that are recorded: how tables look is others' to test.
+const LINES_MAX: usize = 8;
+
+/// A command as it is typed, what it prints, what it tells and its exit code.
+fn say(into: &mut String, home: &Path, arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(arguments).current_dir(home).stdin(std::process::Stdio::null());
+    command.env("XDG_DATA_HOME", home.join("data")).env("XDG_STATE_HOME", home.join("state"));
+    let output = command.env_remove("PRONY_STORE").env("COLUMNS", "100").output().unwrap();
+    let text = |bytes: &[u8]| masked(&String::from_utf8_lossy(bytes), home);
+    let words: Vec<String> = arguments
+        .iter()
+        .map(|word| if word.contains(' ') { format!("'{word}'") } else { (*word).to_owned() })
+        .collect();
+    let _ = writeln!(into, "$ prony {}", words.join(" "));
+    let printed = text(&output.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    lines.iter().take(LINES_MAX).for_each(|line| into.push_str(&format!("{line}\n")));
+    if lines.len() > LINES_MAX {
+        let _ = writeln!(into, "({} lines more)", lines.len() - LINES_MAX);
+    }
+    into.push_str(&text(&output.stderr));
+    if output.status.code() != Some(0) {
+        let _ = writeln!(into, "(exit code {})", output.status.code().unwrap_or(-1));
+    }
+    into.push('\n');
+}
+
+/// Without what is different each time: the directory, dates and times of day, version.
+fn masked(text: &str, home: &Path) -> String {
+    let home = home.display().to_string();
+    let text = text.replace(&home, "HOME").replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    let shape =
+        |word: &str| word.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect::<String>();
+    let mask = |word: &str| match shape(word).as_str() {
+        "9999-99-99" => "YYYY-MM-DD".to_owned(),
+        "99:99" => "HH:MM".to_owned(),
+        "9999-99-99T99:99:99Z," => "DATE,".to_owned(),
+        _ => word.to_owned(),
+    };
+    let lines = text.lines().map(|line| line.split(' ').map(mask).collect::<Vec<_>>().join(" ") + "\n");
+    lines.collect()
+}
+
+#[test]
+fn runs_are_listed_labelled_annotated_and_deleted() {
+    let home = home();
+    let home = home.path();
+    let mut told = String::new();
+    for arguments in [
+        &["list", "runs"][..],
+        &["label", "1", "baseline", "nightly"],
+        &["label", "last", "nightly"],
+        &["label", "1"],
+        &["label", "1", "--remove", "nightly"],
+        &["note", "baseline", "new kernel, mitigations off"],
+        &["note", "baseline"],
+        &["note", "2"],
+        &["list", "runs"],
+        &["list", "runs", "--label", "nightly"],
+        &["list", "runs", "--study", "nothing"],
+        &["delete", "2"],
+        &["delete", "2", "--yes"],
+        &["list", "runs"],
+        &["report", "baseline", "--format", "csv", "--write", "points.csv"],
+    ] {
+        say(&mut told, home, arguments);
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn runs_go_out_and_come_in() {
+    let (home, other) = (home(), tempfile::tempdir().unwrap());
+    let mut told = String::new();
+    say(&mut told, home.path(), &["export", "1", "--write", "one.prony"]);
+    say(&mut told, home.path(), &["export", "1", "--write", "one.prony"]);
+    say(&mut told, home.path(), &["export", "last", "--format", "parquet", "--write", "tables"]);
+    say(&mut told, home.path(), &["export", "last", "--format", "parquet", "--write", "tables"]);
+    fs::copy(home.path().join("one.prony"), other.path().join("one.prony")).unwrap();
+    let text = other.path().join("notes.txt");
+    fs::write(&text, "nothing but words\n".repeat(100)).unwrap();
+    for arguments in [
+        &["import", "one.prony"][..],
+        &["import", "one.prony"],
+        &["list", "runs"],
+        &["import", "notes.txt"],
+        &["import", "gone.prony"],
+        &["import", "sysbench"],
+        &["import", "sysbench", "notes.txt"],
+        &["import", "mysqlslap", "notes.txt", "--server", "a", "--server", "b"],
+    ] {
+        say(&mut told, other.path(), arguments);
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn runs_are_compared_and_followed() {
+    let home = home();
+    let mut told = String::new();
+    for arguments in [
+        &["compare", "1", "2"][..],
+        &["history", "quickstart"],
+        &["history", "quickstart", "--format", "markdown", "--metric", "throughput"],
+        &["history", "nothing"],
+        &["history", "quickstart", "--label", "nightly"],
+        &["history", "quickstart", "--metric", "speed"],
+    ] {
+        say(&mut told, home.path(), arguments);
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn mistakes_name_what_is_wrong_and_what_to_do() {
+    let (home, empty) = (home(), tempfile::tempdir().unwrap());
+    let mut told = String::new();
+    for arguments in [&["report"][..], &["report", "last"], &["list", "runs"], &["history", "quickstart"]] {
+        say(&mut told, empty.path(), arguments);
+    }
+    fs::write(home.path().join("words.txt"), "nothing but words\n".repeat(100)).unwrap();
+    for arguments in [
+        &["report", "7"][..],
+        &["report", "nightly"],
+        &["label", "7", "x"],
+        &["label", "1", "12"],
+        &["label", "1", "two words"],
+        &["note", "nobody", "x"],
+        &["delete", "1", "9", "--yes"],
+        &["export", "9"],
+        &["compare", "1", "9"],
+        &["compare", "1"],
+        &["report", "1", "--format", "pdf"],
+        &["report", "1", "--language", "de"],
+        &["report", "1", "--output", "words.txt"],
+        &["list", "runs", "--output", "words.txt"],
+        &["plan", "quickstrat"],
+        &["plan", "quickstart", "--scale", "huge"],
+        &["plan", "quickstart", "--set", "rowz=1000"],
+        &["plan", "quickstart", "--set", "rows"],
+        &["plan", "gone.toml"],
+    ] {
+        say(&mut told, home.path(), arguments);
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// Every built-in study at each of its scales, as `prony plan` reads it out: each part is there, and nothing is said twice or left
+/// empty.
+#[test]
+fn plans_of_the_built_in_studies_can_be_read_aloud() {
+    let parts =
+        ["\n\nServers\n  ", "\n\nData\n  ", "\n\nLoad\n  ", "\n\nTrials in their order\n  trial  block"];
+    for study in prony::study::builtin() {
+        for scale in ["quick", "bench", "published"] {
+            let adjustments = prony::study::Adjustments {
+                scale: Some(scale.to_owned()),
+                ..prony::study::Adjustments::default()
+            };
+            let read = prony::study::parse(study.name, study.name, study.text, &adjustments);
+            let read = read.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            let text = prony::plan::render(&prony::plan::Plan::from_study(&read));
+            let name = format!("{} at {scale}", study.name);
+            for part in parts {
+                assert!(text.contains(part), "{name} has no {part:?}:\n{text}");
+            }
+            let lines: Vec<&str> = text.lines().collect();
+            for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
+                assert!(line.is_empty() || line != next, "{name} says `{line}` twice");
+                let is_head = line.ends_with(':');
+                assert!(!is_head || next.starts_with("      "), "{name}: nothing follows `{line}`");
+            }
+            assert!(!text.contains(" 1 trials") && !text.contains(" 1 processors"), "{text}");
+            assert!(text.lines().nth(4).is_some_and(|line| line.contains(" on disk, ")), "{text}");
+        }
+    }
+}
