@@ -1,10 +1,12 @@
 //! The command; everything is in the library.
+use prony::provision::{container::watch, trampoline};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == prony::provision::trampoline::ARGUMENT) {
-        return prony::provision::trampoline::main(arguments);
+    match arguments.next().as_deref().and_then(|first| first.to_str()) {
+        Some(trampoline::ARGUMENT) => trampoline::main(arguments),
+        Some(watch::ARGUMENT) => watch::main(arguments),
+        _ => prony::cli::main(),
     }
-    prony::cli::main()
 }

@@ -118,7 +118,8 @@ pub(super) enum ServerCommand {
     #[command(after_help = "Servers of your own are added in ~/.config/prony/servers.toml:\n  \
         [[server]]\n  name = \"mysql-8.4-mine\"\n  product = \"mysql\"\n  version = \"8.4.2\"\n  \
         from = { directory = \"/opt/mysql-8.4.2\" }\n  \
-        # or: from = { archive = { at = \"PATH OR URL\", sha256 = \"...\" } }")]
+        # or: from = { archive = { at = \"PATH OR URL\", sha256 = \"...\" } }\n  \
+        # or: from = { image = { name = \"docker.io/library/mysql:8.4\" } }, which podman or docker runs")]
     List {
         /// Print JSON
         #[arg(long)]

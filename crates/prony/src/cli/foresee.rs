@@ -4,23 +4,28 @@
 use super::failure::{Failure, chain};
 use crate::{
     fairness::{self, Condition, Known},
-    plan::{Fairness, Plan, ServerPlan},
+    network::{self, WhyRelay},
+    plan::{Fairness, Network, Plan, ServerPlan},
     provision::{Build, Provisioner, Translated, translate},
+    run,
 };
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 /// Versions of a plan's servers, as far as they are known.
 pub(super) struct Foreseen<'a> {
     plan: &'a Plan,
     /// Product and version of each server; `None`: only the server itself can tell.
     builds: Vec<Option<(String, String)>>,
+    /// What will make networks with a latency; `None`: there are none.
+    network: Option<Result<(), WhyRelay>>,
 }
 
 impl<'a> Foreseen<'a> {
     /// Looks at what is installed, in the cache and in the catalogue; nothing is fetched.
     pub(super) fn of(plan: &'a Plan, provisioner: &Provisioner) -> Result<Self, Failure> {
         let builds = plan.servers.iter().map(|server| provisioner.foresee(server)).collect::<Result<_, _>>();
-        Ok(Self { plan, builds: builds.map_err(|error| Failure::cannot_begin(chain(&error)))? })
+        let network = run::apart(plan, provisioner.launcher());
+        Ok(Self { plan, network, builds: builds.map_err(|error| Failure::cannot_begin(chain(&error)))? })
     }
 
     fn build(&self, server: usize) -> Option<Build<'_>> {
@@ -41,6 +46,9 @@ impl<'a> Foreseen<'a> {
                 "not every server can have what the study asks for:{text}\nremove it, or say it under [server.NAME.settings] of those that can"
             )));
         }
+        if let (Network::Netem, Some(Err(why))) = (self.plan.network, &self.network) {
+            return Err(Failure::cannot_begin(run::Error::NoNetem { why: why.clone() }.to_string()));
+        }
         let different = self.differences();
         if self.plan.fairness == Fairness::Strict && !different.is_empty() {
             return Err(Failure::cannot_begin(format!(
@@ -54,6 +62,17 @@ impl<'a> Foreseen<'a> {
     /// For `prony plan`: what each server is told, and how they will differ.
     pub(super) fn text(&self) -> String {
         let mut text = self.told();
+        let _ = match &self.network {
+            None => Ok(()),
+            Some(Ok(())) => {
+                let example = network::discipline(Duration::from_millis(1));
+                writeln!(
+                    text,
+                    "\nNetworks with a latency: in network namespaces; for 1 ms, at each end: {example}"
+                )
+            }
+            Some(Err(why)) => writeln!(text, "\nNetworks with a latency: by a relay, since {why}"),
+        };
         let different = self.differences();
         if !different.is_empty() {
             let _ = writeln!(

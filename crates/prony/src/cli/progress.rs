@@ -2,7 +2,7 @@
 //! a terminal; lines about finished trials are printed there too, for logs.
 
 use crate::{
-    network::{LinkRecord, Surroundings},
+    network::{LinkRecord, Means, Surroundings, WhyRelay},
     plan::{Plan, Trial},
     report::number,
     run::{Because, Event, Level, Note, Origin, TrialOutcome, verdict},
@@ -195,7 +195,13 @@ impl RunProgress {
     /// The network that was put before a server last; what they all were in the end is for the report.
     fn networks(&mut self, server: usize, surroundings: &Surroundings) {
         let Some(LinkRecord {
-            stated, between, measured_before: Some(measured), measured_after: None, ..
+            stated,
+            between,
+            means,
+            why,
+            measured_before: Some(measured),
+            measured_after: None,
+            ..
         }) = surroundings.links.last()
         else {
             return;
@@ -203,9 +209,10 @@ impl RunProgress {
         let ms = |time: &Duration| time.as_secs_f64() * 1e3;
         let name = self.server(server);
         self.line(&format!(
-            "{name}: network {}with a round trip of {} ms by a relay, measured {:.3} ms",
+            "{name}: network {}with a round trip of {} ms by {}, measured {:.3} ms",
             between.as_ref().map_or("", |_| "between its servers "),
             ms(stated),
+            network_means(means, why.as_ref()),
             ms(measured)
         ));
     }
@@ -284,4 +291,13 @@ fn label(plan: &Plan, treatment: usize) -> String {
 /// A bar's template with the characters that all bars have.
 pub(super) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("constant templates are valid").progress_chars("=> ")
+}
+
+/// What makes a network, and why not the other.
+fn network_means(means: &Means, why: Option<&WhyRelay>) -> String {
+    match (means, why) {
+        (Means::Apart(discipline), _) => format!("{discipline} in network namespaces"),
+        (Means::Relay, Some(why)) => format!("a relay ({why})"),
+        (Means::Relay, None) => "a relay".to_owned(),
+    }
 }

@@ -40,15 +40,19 @@ pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
 pub(super) fn servers() -> Result<Listing, Failure> {
     let provisioner = provisioner()?;
     let entries = provisioner.catalogue().map_err(|error| failure(&error))?;
+    let size = |entry: &Entry, between| match entry.download_mb {
+        0 => String::new(),
+        megabytes => format!("{megabytes} MB{between}"),
+    };
     let state = |entry: &Entry| {
         if fetch::place(entry, provisioner.places()).is_dir() {
             "here".to_owned()
         } else if let (false, Some(architecture)) = (entry.runs_here(), &entry.architecture) {
             format!("for {architecture} alone")
         } else if let Some((client, _)) = fetch::missing_client(entry) {
-            format!("{} MB, needs {client}", entry.download_mb)
+            format!("{}needs {client}", size(entry, ", "))
         } else {
-            format!("{} MB to fetch", entry.download_mb)
+            format!("{}to fetch", size(entry, " "))
         }
     };
     let installed = crate::provision::installed();

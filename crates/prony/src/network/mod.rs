@@ -1,19 +1,22 @@
 //! A network with a stated latency between Prony and a server on one machine, and between servers: what was stated, what was
 //! used for it, and what was measured. It knows no study and no database, only addresses.
 //!
-//! What makes it is a relay ([`load::relay`]), which needs neither rights nor a special kernel. It runs as a process of its own,
-//! which cannot outlive this one, so that its CPU time can be told apart and its delay does not depend on what Prony does.
+//! What makes it is netem, where servers can be set [`apart`]; elsewhere a relay ([`load::relay`]), which needs neither rights nor a
+//! special kernel. The relay runs as a process of its own, which cannot outlive this one, so that its CPU time can be told apart
+//! and its delay does not depend on what Prony does. Both are measured, by the same statements.
 
+mod apart;
 mod probe;
 mod process;
 
+pub use apart::{Node, discipline, join, possible};
 pub use load::relay::Figures;
-pub use probe::round_trip;
+pub use probe::{round_trip, round_trip_from};
 pub use process::{Link, serve};
 
 use crate::provision::Usage;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 /// A network as it was asked for and as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct LinkRecord {
     pub stated: Duration,
     /// What made it.
     pub means: Means,
+    /// WhyRelay a relay did; `None`: netem did, or nobody said.
+    #[serde(default)]
+    pub why: Option<WhyRelay>,
     /// Added to a round trip as measured when it was put there, before any load.
     pub measured_before: Option<Duration>,
     /// The same after the last trial.
@@ -44,9 +50,66 @@ pub struct Surroundings {
 }
 
 /// What makes a network slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
     /// A process of Prony's own that hands everything on later.
     Relay,
+    /// A queueing discipline of the kernel's, as `tc` has it, on devices between network namespaces.
+    Apart(String),
+}
+
+/// WhyRelay servers are not set apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyRelay {
+    /// The study asks for the relay.
+    Asked,
+    /// A server runs elsewhere.
+    Elsewhere,
+    /// The nodes of a cluster find each other on one network.
+    Cluster,
+    /// The study says from which addresses the client connects.
+    Sources,
+    /// It needs root.
+    NotRoot,
+    /// This program is not there.
+    NoProgram(String),
+    /// The kernel, or who set this machine up, does not let it have a network namespace; what was said.
+    NoNamespace(String),
+    /// The kernel does not have netem; what was said.
+    NoDiscipline(String),
+}
+
+impl WhyRelay {
+    /// Name of its sentence in tables of words, and what is filled into that.
+    #[must_use]
+    pub fn word(&self) -> (&'static str, &str) {
+        match self {
+            Self::Asked => ("relay_asked", ""),
+            Self::Elsewhere => ("relay_elsewhere", ""),
+            Self::Cluster => ("relay_cluster", ""),
+            Self::Sources => ("relay_sources", ""),
+            Self::NotRoot => ("relay_root", ""),
+            Self::NoProgram(name) => ("relay_program", name),
+            Self::NoNamespace(said) => ("relay_namespace", said),
+            Self::NoDiscipline(said) => ("relay_discipline", said),
+        }
+    }
+}
+
+/// For the command line, which tells it without a report.
+impl fmt::Display for WhyRelay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked => write!(f, "the study asks for the relay"),
+            Self::Elsewhere => write!(f, "a server runs elsewhere"),
+            Self::Cluster => write!(f, "the nodes of a cluster find each other on one network"),
+            Self::Sources => write!(f, "the study says from which addresses the client connects"),
+            Self::NotRoot => write!(f, "network namespaces need root"),
+            Self::NoProgram(name) => write!(f, "the program {name} is not on this machine"),
+            Self::NoNamespace(said) => write!(f, "a network namespace cannot be had here ({said})"),
+            Self::NoDiscipline(said) => write!(f, "the kernel has no netem ({said})"),
+        }
+    }
 }

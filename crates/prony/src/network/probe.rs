@@ -1,5 +1,6 @@
 //! How long a round trip takes: over the very way that the load takes, with a statement that costs the server next to nothing.
 
+use super::apart::{Node, open_in};
 use load::{
     client::{Connection, Error},
     spec::Target,
@@ -20,7 +21,18 @@ const STATEMENT: &str = "DO 1";
 /// # Errors
 /// Where the server does not answer on either way.
 pub fn round_trip(direct: &Target, through: &Target) -> Result<Duration, Error> {
-    let mut ways = [Connection::open(direct, WAIT)?, Connection::open(through, WAIT)?];
+    compare([Connection::open(direct, WAIT)?, Connection::open(through, WAIT)?])
+}
+
+/// The same where the way `through` begins in the namespace of a node.
+///
+/// # Errors
+/// As [`round_trip`].
+pub fn round_trip_from(node: &Node, direct: &Target, through: &Target) -> Result<Duration, Error> {
+    compare([Connection::open(direct, WAIT)?, open_in(node, through, WAIT)?])
+}
+
+fn compare(mut ways: [Connection; 2]) -> Result<Duration, Error> {
     let mut taken = [const { Vec::new() }; 2];
     let begun = Instant::now();
     while taken[1].len() < ROUND_TRIPS && (taken[1].len() < 3 || begun.elapsed() < LIMIT) {

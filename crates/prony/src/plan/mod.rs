@@ -9,8 +9,9 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Relation,
-    Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Warm,
+    Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
+    Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport,
+    Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
@@ -57,6 +58,9 @@ pub struct Plan {
     /// What becomes of differences between servers that the study does not make itself.
     #[serde(default)]
     pub fairness: Fairness,
+    /// What makes networks with a latency.
+    #[serde(default)]
+    pub network: Network,
     /// Factors in the order of the study, with their levels as labels, in the study's order.
     pub factors: Vec<Factor>,
     /// Every different server, settings included.
@@ -230,6 +234,7 @@ impl Plan {
             scale: study.scale.clone(),
             seed: study.seed,
             fairness: study.fairness,
+            network: study.network,
             factors: study.factors.clone(),
             servers,
             data_sets,

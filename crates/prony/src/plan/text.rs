@@ -154,6 +154,9 @@ fn write_server(
             writeln!(text, "  {}: {product}{version}", server.name)?;
         }
         ServerSource::Path(path) => writeln!(text, "  {}: unpacked in {}", server.name, path.display())?,
+        ServerSource::Image(image) => {
+            writeln!(text, "  {}: in a container of the image {image}", server.name)?;
+        }
         ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(server, url))?,
     }
     if let Some(words) = topology_words(server.topology) {

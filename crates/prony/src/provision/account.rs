@@ -3,8 +3,8 @@
 use super::software::Software;
 
 /// Over the socket it comes from the first, over TCP from the second, whichever of this machine's own addresses a load
-/// connects from; with names resolved from the first.
-const ACCOUNT_HOSTS: [&str; 2] = ["localhost", "127.%"];
+/// connects from; with names resolved from the first. In a network namespace it comes from the third, which is nobody's address.
+const ACCOUNT_HOSTS: [&str; 3] = ["localhost", "127.%", "198.18.%"];
 
 /// SQL for the server's `init_file`, a statement on each line: Prony's account with `password`, its `schema`, and no way in for others.
 /// The binary log stays free of it.

@@ -2,7 +2,7 @@
 //! in there.
 
 use super::{settings::plain_name, software::Software};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::Ipv4Addr};
 
 /// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL from the version on
 /// that has one. A study that sets it itself has its way.
@@ -16,11 +16,11 @@ pub(super) fn has_port(software: &Software, settings: &BTreeMap<String, String>)
     software.numbers() >= (8, 0, 14) && value("admin_address").is_none() && value("admin_port").is_none()
 }
 
-/// The lines of its option file for `port`.
-pub(super) fn lines(software: &Software, port: u16) -> String {
+/// The lines of its option file for `port` at `host`.
+pub(super) fn lines(software: &Software, host: Ipv4Addr, port: u16) -> String {
     if software.is_mariadb() {
         format!("extra_port = {port}\nextra_max_connections = 4\n")
     } else {
-        format!("admin_address = 127.0.0.1\nadmin_port = {port}\n")
+        format!("admin_address = {host}\nadmin_port = {port}\n")
     }
 }

@@ -1,7 +1,7 @@
 //! Which servers can be had: data, read from `catalogue.toml`, which is part of the program, and from a file of the same form
 //! with entries of the user's own.
 
-use super::{Error, Places, software::version_fits};
+use super::{Error, Places, container, software::version_fits};
 use serde::Deserialize;
 use std::{
     cmp::Ordering,
@@ -52,6 +52,8 @@ pub enum Source {
     Directory(PathBuf),
     /// A tar archive or zip.
     Archive(ArchiveSource),
+    /// An image of a container; the server runs in it.
+    Image(ImageSource),
 }
 
 /// Packages of Debian.
@@ -96,6 +98,16 @@ pub struct ArchiveSource {
     pub sha256: String,
 }
 
+/// An image of a container.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageSource {
+    /// As the client takes it: `docker.io/library/mariadb:11.8`.
+    pub name: String,
+    /// `podman` or `docker`; `None`: the first of these that this machine has.
+    pub client: Option<String>,
+}
+
 impl ArchiveSource {
     /// Whether [`ArchiveSource::at`] is a URL.
     #[must_use]
@@ -105,6 +117,23 @@ impl ArchiveSource {
 }
 
 impl Entry {
+    /// The entry of an image that a study names.
+    #[must_use]
+    pub fn of_image(image: &str) -> Self {
+        let plain =
+            |letter: char| if letter.is_ascii_alphanumeric() || ".-".contains(letter) { letter } else { '_' };
+        Self {
+            name: format!("image-{}", image.chars().map(plain).collect::<String>()),
+            product: String::new(),
+            version: String::new(),
+            licence: String::new(),
+            architecture: None,
+            download_mb: 0,
+            remark: String::new(),
+            source: Source::Image(ImageSource { name: image.to_owned(), client: None }),
+        }
+    }
+
     /// The place that it is had from, in words.
     #[must_use]
     pub fn registry(&self) -> String {
@@ -114,13 +143,17 @@ impl Entry {
             Source::Npm(source) => format!("npm ({})", source.package),
             Source::Directory(directory) => format!("directory {}", directory.display()),
             Source::Archive(source) => source.at.clone(),
+            Source::Image(source) => format!("image {}", source.name),
         }
     }
 
     /// Where a server of this entry is from, for its description.
     #[must_use]
     pub fn origin(&self) -> String {
-        let fetched = if matches!(self.source, Source::Directory(_)) { "in" } else { "fetched from" };
+        let fetched = match self.source {
+            Source::Directory(_) | Source::Image(_) => "in",
+            _ => "fetched from",
+        };
         let remark = if self.remark.is_empty() { String::new() } else { format!(": {}", self.remark) };
         format!("{} {fetched} {}{remark}", self.name, self.registry())
     }
@@ -233,8 +266,13 @@ fn check(entries: &[Entry], others: &[Entry]) -> Result<(), String> {
             Source::Maven(source) => Some(&source.sha256),
             Source::Npm(source) => Some(&source.sha256),
             Source::Archive(source) => Some(&source.sha256),
-            Source::Apt(_) | Source::Directory(_) => None,
+            Source::Apt(_) | Source::Directory(_) | Source::Image(_) => None,
         };
+        if let Source::Image(ImageSource { client: Some(client), .. }) = &entry.source
+            && !container::CLIENTS.contains(&client.as_str())
+        {
+            return Err(format!("the client of `{name}` must be podman or docker"));
+        }
         let digits = |text: &String| {
             text.len() == 64
                 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))

@@ -5,6 +5,8 @@
 //! A group is there before its server, which enters it before it becomes the server (see [`super::trampoline`]), and goes after
 //! it. Where Prony is killed the next sweep removes it.
 
+mod container;
+
 use super::{
     Error,
     hierarchy::{self, Controller, Parent},
@@ -59,6 +61,8 @@ pub(super) struct Confines {
     wanted: Limits,
     groups: BTreeMap<Controller, Group>,
     disk: Option<String>,
+    /// Whether Prony has made the groups.
+    is_own: bool,
 }
 
 /// A group for one controller; with version 2 several controllers have the same directory.
@@ -75,12 +79,8 @@ impl Confines {
     /// [`Error::CannotLimit`]: the machine or the user's rights do not allow it.
     pub(super) fn plan(limits: &Limits, name: &str) -> Result<Self, Error> {
         let mut groups = BTreeMap::new();
-        let mut needed = Vec::new();
-        needed.extend(limits.memory_bytes.map(|_| Controller::Memory));
-        needed.extend(limits.cpus.map(|_| Controller::Cpu));
-        needed.extend(has_io(limits).then_some(Controller::Io));
         let mut of_two = Vec::new();
-        for controller in needed {
+        for controller in needed(limits) {
             let Some(parent) = hierarchy::parent(controller) else {
                 return Err(cannot(controller.what(), "the kernel has no control groups for it"));
             };
@@ -98,11 +98,19 @@ impl Confines {
             let group = Group { version: 2, directory: parent.join(name) };
             groups.extend(controllers.into_iter().map(|controller| (controller, group.clone())));
         }
-        Ok(Self { wanted: limits.clone(), groups, disk: None })
+        Ok(Self { wanted: limits.clone(), groups, disk: None, is_own: true })
+    }
+
+    /// The limits of a server whose groups another program makes.
+    pub(super) fn of_others(limits: &Limits) -> Self {
+        Self { wanted: limits.clone(), groups: BTreeMap::new(), disk: None, is_own: false }
     }
 
     /// The directories of its groups, each once.
     pub(super) fn directories(&self) -> Vec<PathBuf> {
+        if !self.is_own {
+            return Vec::new();
+        }
         let mut directories: Vec<PathBuf> =
             self.groups.values().map(|group| group.directory.clone()).collect();
         directories.dedup();
@@ -151,7 +159,7 @@ impl Confines {
         }
         let mut limits = Limits { pin: processors_of(pid), ..Limits::default() };
         for (controller, group) in &self.groups {
-            if !group.read("cgroup.procs").lines().any(|line| line == pid.to_string()) {
+            if self.is_own && !group.read("cgroup.procs").lines().any(|line| line == pid.to_string()) {
                 let reason = format!("the server is not in {}", group.directory.display());
                 return Err(cannot(controller.what(), reason));
             }
@@ -217,6 +225,11 @@ impl Confines {
         (!self.groups.is_empty()).then_some(usage)
     }
 
+    /// The limit of memory that was asked for, bytes.
+    pub(super) fn memory_limit(&self) -> Option<u64> {
+        self.wanted.memory_bytes
+    }
+
     /// In words, where the kernel has killed the server for want of memory.
     pub(super) fn memory_death(&self) -> Option<u64> {
         let kills = self.usage().map_or(0, |usage| usage.memory_kills);
@@ -226,6 +239,9 @@ impl Confines {
 
 impl Drop for Confines {
     fn drop(&mut self) {
+        if !self.is_own {
+            return;
+        }
         for directory in self.directories() {
             // the next sweep tries again
             let _ = remove_group(&directory);
@@ -291,8 +307,7 @@ impl Group {
     }
 
     fn limit_cpu(&self, cpus: f64) -> Result<(), Error> {
-        let period = if cpus < 0.1 { PERIOD_LONG_US } else { PERIOD_US };
-        let quota = (cpus * period as f64).round() as u64;
+        let (quota, period) = quota(cpus);
         if self.version == 1 {
             self.write(Controller::Cpu, "cpu.cfs_period_us", &period.to_string())?;
             return self.write(Controller::Cpu, "cpu.cfs_quota_us", &quota.to_string());
@@ -346,6 +361,20 @@ impl Group {
             limits.writes_per_second,
         ] = found;
     }
+}
+
+/// What has to be limited.
+fn needed(limits: &Limits) -> impl Iterator<Item = Controller> {
+    let memory = limits.memory_bytes.map(|_| Controller::Memory);
+    let cpu = limits.cpus.map(|_| Controller::Cpu);
+    let io = has_io(limits).then_some(Controller::Io);
+    [memory, cpu, io].into_iter().flatten()
+}
+
+/// CPU time in each period, and the period, us.
+fn quota(cpus: f64) -> (u64, u64) {
+    let period = if cpus < 0.1 { PERIOD_LONG_US } else { PERIOD_US };
+    ((cpus * period as f64).round() as u64, period)
 }
 
 fn has_io(limits: &Limits) -> bool {

@@ -16,6 +16,10 @@ pub enum Error {
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("no server program (mariadbd or mysqld) in {directory}: give the directory of an unpacked server", directory = directory.display())]
     NoProgram { directory: PathBuf },
+    #[error(
+        "the image {image} has no server program (mariadbd or mysqld in a directory bin, sbin or libexec): name another image"
+    )]
+    NoServerInImage { image: String },
     #[error("{program} is no usable server: {reason}", program = program.display())]
     Unusable { program: PathBuf, reason: String },
     #[error("{program} needs shared libraries that this machine does not have: {}; install them", libraries.join(", "), program = program.display())]

@@ -58,8 +58,20 @@ impl Controller {
 
 /// Where groups with this controller are made; `None`: the kernel has none.
 pub(super) fn parent(controller: Controller) -> Option<Parent> {
+    parent_of(controller, "self")
+}
+
+/// The group with this controller that a process is in, the version of groups, and the root of the tree.
+pub(super) fn group_of(controller: Controller, pid: u32) -> Option<(u8, PathBuf, PathBuf)> {
+    Some(match parent_of(controller, &pid.to_string())? {
+        Parent::One(directory) => (1, directory.clone(), directory),
+        Parent::Two { own, root } => (2, own, root),
+    })
+}
+
+fn parent_of(controller: Controller, process: &str) -> Option<Parent> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    parent_in(controller, &read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+    parent_in(controller, &read("/proc/self/mountinfo"), &read(&format!("/proc/{process}/cgroup")))
 }
 
 /// The same from the texts of `/proc/self/mountinfo` and `/proc/self/cgroup`.

@@ -8,9 +8,10 @@ use super::{
     files::{copy_directory, make_private, remove_if_there, write_private},
     lock::Lock,
     log,
+    process::Process,
     settings::{self, OptionFile},
     software::Software,
-    trampoline::{self, Bond},
+    trampoline::Bond,
     work::Work,
 };
 use std::{
@@ -20,7 +21,7 @@ use std::{
     io::{ErrorKind, Seek, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    process::{Child, ExitStatus},
+    process::ExitStatus,
     thread,
     time::{Duration, Instant},
 };
@@ -152,11 +153,13 @@ fn make(
         socket: &directory.join("sock"),
         port: None,
         administration: None,
+        apart: None,
         init_file: None,
     };
     let file = directory.join("my.cnf");
     write_private(&file, &options.text(software, lasting)?)?;
-    let mut command = software.command(launcher, Bond::Owner, &file);
+    let mut start = software.start((launcher, Bond::Owner), &file, &[]);
+    let command = &mut start.command;
     command.current_dir(directory).stdout(create(&log)?).stderr(create(&log)?);
     match &method {
         Method::InitializeInsecure => command.arg("--initialize-insecure"),
@@ -167,14 +170,15 @@ fn make(
         }
         Method::Shipped(_) => unreachable!("handled above"),
     };
-    let child = trampoline::spawn(command, Bond::Owner)
+    let process = start
+        .spawn(Bond::Owner)
         .map_err(|source| Error::Spawn { program: software.program.clone(), source })?;
     let failed = |reason: String| Error::Initialise {
         server: software.to_string(),
         reason,
         log: log::last_lines(&log),
     };
-    let status = wait(child, INITIALISE_LIMIT, work)?.map_err(|error| failed(error.to_string()))?;
+    let status = wait(process, INITIALISE_LIMIT, work)?.map_err(|error| failed(error.to_string()))?;
     match status {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(failed(status.to_string())),
@@ -226,23 +230,23 @@ fn bootstrap_input(path: &Path, scripts: &[PathBuf]) -> Result<File, Error> {
     Ok(input)
 }
 
-/// Waits for the end of `child`; kills it if that takes longer than `limit` (then it returns `None`) or the user wants an end.
+/// Waits for the end of `process`; kills it if that takes longer than `limit` (then it returns `None`) or the user wants an end.
 fn wait(
-    mut child: Child,
+    mut process: Process,
     limit: Duration,
     work: &Work<'_>,
 ) -> Result<std::io::Result<Option<ExitStatus>>, Error> {
     const POLL: Duration = Duration::from_millis(20);
     let began = Instant::now();
     loop {
-        match child.try_wait() {
+        match process.try_wait() {
             Ok(None) => {}
             ended => return Ok(ended),
         }
         let wanted = work.heed();
         if wanted.is_err() || began.elapsed() > limit {
-            let ended = child.kill().and_then(|()| child.wait());
-            return wanted.map(|()| ended.map(|_| None));
+            process.kill();
+            return wanted.map(|()| Ok(None));
         }
         thread::sleep(POLL);
     }

@@ -1,12 +1,14 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
 
 use super::{
-    Error, Part, Places, Snapshot, Translated,
+    Apart, Error, Part, Places, Snapshot, Translated,
     confines::{Confinement, Confines, Usage},
     initialise,
     kept::Found,
     launch::{self, Launch, Launched},
-    log, remains,
+    log,
+    process::Process,
+    remains,
     software::Software,
     space,
     trampoline::Bond,
@@ -14,11 +16,10 @@ use super::{
 };
 use crate::plan::Limits;
 use load::spec::{Address, Target};
-use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    process::Child,
+    process::ExitStatus,
     thread,
     time::{Duration, Instant},
 };
@@ -27,6 +28,9 @@ use std::{
 pub(super) const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How often a server that stops is looked at.
 const POLL: Duration = Duration::from_millis(20);
+
+/// How clients of containers end when the server was killed.
+const CODE_KILLED: i32 = 137;
 
 /// How long a server that is started again waits for its port to be free.
 const PORT_LIMIT: Duration = Duration::from_secs(20);
@@ -40,10 +44,11 @@ pub struct Instance {
     settings: Translated,
     launcher: PathBuf,
     programs: Option<PathBuf>,
+    apart: Option<Apart>,
     confines: Confines,
     confinement: Option<Confinement>,
     directory: remains::InstanceDirectory,
-    child: Child,
+    process: Process,
     target: Target,
     port: u16,
     keep_pages: bool,
@@ -107,16 +112,18 @@ impl Instance {
     ) -> Result<Self, Error> {
         let told = launch::translated(wish.software, wish.settings)?;
         let mut directory = remains::InstanceDirectory::create(&places.instances())?;
-        let started = confine(wish.limits, &mut directory).and_then(|confines| {
+        let started = confine(wish, &mut directory).and_then(|mut confines| {
             let account = (password.as_str(), snapshot);
             let mut launched =
                 Self::start_in((wish, &told), &directory, &confines, account, places, launcher, work)?;
-            match confines.confirm(launched.child.id()) {
+            if wish.software.image.is_some() {
+                confines.adopt(launched.process.pid(), directory.path());
+            }
+            match confines.confirm(launched.process.pid()) {
                 Ok(confinement) => Ok((launched, confines, confinement)),
                 Err(error) => {
                     // it has not run with what was asked for, and holds nothing yet
-                    let _ = launched.child.kill();
-                    let _ = launched.child.wait();
+                    launched.process.kill();
                     Err(error)
                 }
             }
@@ -129,8 +136,9 @@ impl Instance {
                 settings: told,
                 launcher: launcher.to_owned(),
                 programs: wish.part.programs.clone(),
-                child: launched.child,
-                target: launch::target(launched.port, &password),
+                apart: wish.part.apart.clone(),
+                process: launched.process,
+                target: launch::target(wish.part.apart.as_ref(), launched.port, &password),
                 port: launched.port,
                 keep_pages: false,
                 socket: launched.socket,
@@ -171,11 +179,12 @@ impl Instance {
             password,
             has_account,
             programs: wish.part.programs.as_deref(),
+            apart: wish.part.apart.as_ref(),
             confines,
             bond: Bond::Owner,
             launcher,
         };
-        launch.start(&|pid, _, socket| directory.record(pid, socket), work)
+        launch.start(&|process, _, socket| directory.record(process, socket), work)
     }
 
     /// How to log in, over TCP.
@@ -193,7 +202,7 @@ impl Instance {
     /// Process number of the server.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// What it is.
@@ -225,13 +234,21 @@ impl Instance {
     /// # Errors
     /// [`Error::Died`] with its last words if it is not.
     pub fn check(&mut self) -> Result<(), Error> {
-        match self.child.try_wait() {
-            Ok(Some(status)) => Err(self.confines.memory_death().map_or_else(
+        match self.process.try_wait() {
+            Ok(Some(status)) => Err(self.memory_death(status).map_or_else(
                 || launch::died(&self.software, status.to_string(), &self.log),
                 |limit_bytes| Error::OutOfMemory { server: self.software.to_string(), limit_bytes },
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The limit of memory, where that was what ended the server.
+    fn memory_death(&self, status: ExitStatus) -> Option<u64> {
+        // the group of a container is gone with it
+        let was_killed = self.software.image.is_some() && status.code() == Some(CODE_KILLED);
+        let limit = self.confines.memory_limit().filter(|_| was_killed);
+        limit.or_else(|| self.confines.memory_death())
     }
 
     /// Shuts it down in order, by a signal to this one process, or kills it if that takes too long, and removes its data.
@@ -276,14 +293,18 @@ impl Instance {
                 bond: Bond::Owner,
                 launcher: &self.launcher,
                 programs: self.programs.as_deref(),
+                apart: self.apart.as_ref(),
             };
-            match launch.start(&|pid, _, socket| self.directory.record(pid, socket), work) {
+            match launch.start(&|process, _, socket| self.directory.record(process, socket), work) {
                 // Somebody's outgoing connection may have the port for a moment.
                 Err(Error::Died { log, .. }) if log::port_was_taken(&log) && began.elapsed() < PORT_LIMIT => {
                     thread::sleep(PORT_PAUSE);
                 }
                 started => {
-                    self.child = started?.child;
+                    self.process = started?.process;
+                    if self.software.image.is_some() {
+                        self.confines.adopt(self.process.pid(), self.directory.path());
+                    }
                     return Ok(());
                 }
             }
@@ -302,9 +323,7 @@ impl Instance {
 
     /// Ends it at once.
     pub(super) fn kill(&mut self) {
-        // It may have ended by itself; waiting for it is what counts.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 
     /// Whether it starts with the pages in its buffer pool that it noted last, if it notes any; otherwise with none.
@@ -339,13 +358,10 @@ impl Instance {
 
     /// Asks it to shut down, and kills it if it has not within `limit`. Whether it has ended in order.
     pub(super) fn end_process(&mut self, limit: Duration) -> bool {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // As long as it has not been waited for, the number is its own.
-        let asked = matches!(self.child.try_wait(), Ok(None))
-            && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
+        let asked = self.process.terminate();
         let began = Instant::now();
         while asked && began.elapsed() < limit {
-            match self.child.try_wait() {
+            match self.process.try_wait() {
                 Ok(None) => thread::sleep(POLL),
                 ended => return ended.is_ok_and(|status| status.is_some_and(|status| status.success())),
             }
@@ -355,8 +371,13 @@ impl Instance {
     }
 }
 
-/// Makes the control groups that these limits need, and has them written down before.
-fn confine(limits: &Limits, directory: &mut remains::InstanceDirectory) -> Result<Confines, Error> {
+/// Makes the control groups that a server's limits need, and has them written down before. One in a container gets them from those
+/// who make that.
+fn confine(wish: &Wish<'_>, directory: &mut remains::InstanceDirectory) -> Result<Confines, Error> {
+    let limits = wish.limits;
+    if wish.software.image.is_some() {
+        return Ok(Confines::of_others(limits));
+    }
     let name = directory.path().file_name().unwrap_or_default().to_string_lossy();
     let mut confines = Confines::plan(limits, &format!("prony-{name}"))?;
     directory.record_groups(confines.directories())?;

@@ -1,11 +1,12 @@
 //! Starts a server's program on a data directory that is ready, and waits until it answers.
 
 use super::{
-    Error, Refusal, Translated, account, administration,
+    Apart, Error, Refusal, Translated, account, administration,
     confines::Confines,
     describe,
     files::write_private,
     log, not_taken,
+    process::Process,
     settings::{self, OptionFile},
     software::Software,
     trampoline::{self, Bond},
@@ -19,7 +20,6 @@ use std::{
     io::{self, Read},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::Child,
     thread,
     time::{Duration, Instant},
 };
@@ -52,6 +52,8 @@ pub(super) struct Launch<'a> {
     pub(super) has_account: bool,
     /// A directory in which the server finds programs before all others.
     pub(super) programs: Option<&'a Path>,
+    /// A network namespace of its own.
+    pub(super) apart: Option<&'a Apart>,
     /// What it may use of the machine.
     pub(super) confines: &'a Confines,
     /// Whether it ends with this process.
@@ -63,7 +65,7 @@ pub(super) struct Launch<'a> {
 /// A server that answers.
 pub(super) struct Launched {
     /// Its process.
-    pub(super) child: Child,
+    pub(super) process: Process,
     /// Its port on 127.0.0.1.
     pub(super) port: u16,
     /// Its Unix socket.
@@ -73,10 +75,11 @@ pub(super) struct Launched {
 }
 
 impl Launch<'_> {
-    /// Starts it. `record` is told process number, port and socket at once, before the server answers, so that it is never forgotten.
+    /// Starts it. `record` is told process, port and socket at once, before the server answers, so that it is never forgotten; and again
+    /// when more is known.
     pub(super) fn start(
         &self,
-        record: &dyn Fn(u32, u16, &Path) -> Result<(), Error>,
+        record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
         work: &Work<'_>,
     ) -> Result<Launched, Error> {
         let mut attempt = 1;
@@ -93,6 +96,10 @@ impl Launch<'_> {
         }
     }
 
+    fn address(&self, port: u16) -> SocketAddr {
+        SocketAddr::from((settings::host(self.apart), port))
+    }
+
     fn account_statements(&self) -> String {
         let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
         if self.settings.options.contains_key("wsrep_on") {
@@ -105,7 +112,7 @@ impl Launch<'_> {
     fn start_on(
         &self,
         port: u16,
-        record: &dyn Fn(u32, u16, &Path) -> Result<(), Error>,
+        record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
         work: &Work<'_>,
     ) -> Result<Launched, Error> {
         let path = self.directory;
@@ -119,6 +126,7 @@ impl Launch<'_> {
             socket: &socket,
             port: Some(port),
             administration: has_port.then(free_port).transpose()?,
+            apart: self.apart,
             init_file: (!self.has_account).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");
@@ -126,37 +134,52 @@ impl Launch<'_> {
         write_private(&init, &self.account_statements())?;
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
-        let mut command = self.software.command(self.launcher, self.bond, &file);
+        let is_contained = self.software.image.is_some();
+        if self.apart.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
+            let reason = "docker's daemon starts it, outside of the network namespace; say network = \"relay\" in the study";
+            return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
+        }
+        let flags = if is_contained { self.confines.flags(path)? } else { Vec::new() };
+        let mut start = self.software.start((self.launcher, self.bond), &file, &flags);
         if let Some(programs) = self.programs {
             let usual = std::env::var_os("PATH").unwrap_or_default();
             let all = [programs.to_owned()].into_iter().chain(std::env::split_paths(&usual));
             // a directory with a colon in its name cannot be in it, and then the server says what it misses
-            command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
+            start.command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
         }
-        trampoline::confine(&mut command, &self.confines.directories(), self.confines.pin());
-        command.current_dir(path).stdout(output()?).stderr(output()?);
-        let mut child = trampoline::spawn(command, self.bond)
+        if !is_contained {
+            trampoline::confine(&mut start.command, &self.confines.directories(), self.confines.pin());
+        }
+        if let Some(apart) = self.apart {
+            trampoline::enter(&mut start.command, &apart.namespace);
+        }
+        start.command.current_dir(path).stdout(output()?).stderr(output()?);
+        let mut process = start
+            .spawn(self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
-        let ready = record(child.id(), port, &socket)
-            .and_then(|()| wait_ready(self.software, &mut child, port, &log, work))
+        let ready = record(&process, port, &socket)
+            .and_then(|()| wait_ready(self.software, &mut process, self.address(port), &log, work))
+            .and_then(|()| {
+                process.find();
+                if is_contained { record(&process, port, &socket) } else { Ok(()) }
+            })
             .and_then(|()| self.read_back(port, &log));
         let cleaned = std::fs::remove_file(&init).map_err(Error::file("remove", &init));
         if let Err(error) = ready.and(cleaned) {
-            let _ = child.kill();
-            let _ = child.wait();
+            process.kill();
             return Err(self.confines.memory_death().map_or(error, |limit_bytes| Error::OutOfMemory {
                 server: self.software.to_string(),
                 limit_bytes,
             }));
         }
-        Ok(Launched { child, port, socket, log })
+        Ok(Launched { process, port, socket, log })
     }
 }
 
 impl Launch<'_> {
     /// That the server runs with what it was told: many take what they cannot have, and run with something else.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
-        let target = target(port, self.password);
+        let target = target(self.apart, port, self.password);
         let mut connection = super::log_in(&target)?;
         let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
             let (server, remedy) = (self.software.to_string(), String::new());
@@ -191,9 +214,9 @@ pub(super) fn translated(
 }
 
 /// How to log in over TCP to a server of Prony's own.
-pub(super) fn target(port: u16, password: &str) -> Target {
+pub(super) fn target(apart: Option<&Apart>, port: u16, password: &str) -> Target {
     Target {
-        address: Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port },
+        address: Address::Tcp { host: settings::host(apart).to_string(), port },
         user: ACCOUNT.to_owned(),
         password: Secret::new(password.to_owned()),
         database: Some(SCHEMA.to_owned()),
@@ -205,18 +228,18 @@ pub(super) fn target(port: u16, password: &str) -> Target {
 /// Waits for the greeting of the protocol: the server sends it once it has read the file with the account.
 fn wait_ready(
     software: &Software,
-    child: &mut Child,
-    port: u16,
+    process: &mut Process,
+    address: SocketAddr,
     log: &Path,
     work: &Work<'_>,
 ) -> Result<(), Error> {
     let began = Instant::now();
     while began.elapsed() < START_LIMIT {
         work.heed()?;
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Ok(Some(status)) = process.try_wait() {
             return Err(died(software, status.to_string(), log));
         }
-        if greets(port).unwrap_or(false) {
+        if greets(address).unwrap_or(false) {
             return Ok(());
         }
         thread::sleep(POLL);
@@ -224,11 +247,10 @@ fn wait_ready(
     Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
 }
 
-/// Whether somebody on `port` begins as a server of this protocol does: four bytes of header, then the version, 10.
-fn greets(port: u16) -> io::Result<bool> {
+/// Whether somebody at `address` begins as a server of this protocol does: four bytes of header, then the version, 10.
+fn greets(address: SocketAddr) -> io::Result<bool> {
     const LIMIT: Duration = Duration::from_secs(2);
     const PROTOCOL_VERSION: u8 = 10;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     let mut beginning = [0; 5];

@@ -9,6 +9,7 @@ mod administration;
 mod attach;
 pub mod catalogue;
 mod confines;
+pub mod container;
 mod debts;
 mod describe;
 mod error;
@@ -26,6 +27,7 @@ mod log;
 mod option_file;
 mod places;
 mod preflight;
+mod process;
 mod provisioner;
 mod read_back;
 mod remains;
@@ -65,7 +67,16 @@ pub use translate::{Build, Expected, Form, Refusal, Translated, Word, size, tran
 pub use work::Work;
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::Ipv4Addr, path::PathBuf};
+
+/// A network namespace that a server is to be in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Apart {
+    /// The kernel's file of it.
+    pub namespace: PathBuf,
+    /// Where this machine then reaches the server.
+    pub address: Ipv4Addr,
+}
 
 /// What a server really is, as it said itself.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

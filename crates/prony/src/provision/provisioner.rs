@@ -1,7 +1,7 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use super::{
-    Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
+    Apart, Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
     StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
     debts, describe, fetch, installed, kept, remains, settings, state, target,
@@ -20,6 +20,7 @@ pub struct Provisioner {
     places: Places,
     launcher: PathBuf,
     stop: Arc<Stop>,
+    apart: Vec<Apart>,
     is_unencrypted: bool,
 }
 
@@ -36,7 +37,13 @@ impl Provisioner {
     /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
-        Self { places, launcher, stop: Arc::default(), is_unencrypted: false }
+        Self { places, launcher, stop: Arc::default(), apart: Vec::new(), is_unencrypted: false }
+    }
+
+    /// The same, but servers that it starts are set apart: the one with number n among those that work together in the nth of these.
+    #[must_use]
+    pub fn within(self, apart: Vec<Apart>) -> Self {
+        Self { apart, ..self }
     }
 
     /// The same, but work that takes long ends soon with [`Error::Interrupted`] once `stop` is pulled.
@@ -144,6 +151,8 @@ impl Provisioner {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Server, Error> {
         let software = self.software_of(&plan.source, progress)?;
+        let apart = self.apart.get(part.number).cloned();
+        let part = &Part { apart, ..part.clone() };
         let settings = self.settings(plan, part, &software);
         let mut work = Work::new(progress, &self.stop);
         let wish = Wish { software: &software, settings: &settings, limits: &plan.limits, data_bytes, part };
@@ -178,6 +187,10 @@ impl Provisioner {
             ServerSource::Path(directory) => {
                 Software::in_directory(directory, &format!("directory {}", directory.display()))
             }
+            ServerSource::Image(image) => {
+                let entry = Entry::of_image(image);
+                fetch::fetch(&entry, &self.places, &self.launcher, &mut Work::new(progress, &self.stop))
+            }
             ServerSource::Url(_) => unreachable!("a server that runs already is not started"),
         }
     }
@@ -188,7 +201,7 @@ impl Provisioner {
     }
 
     /// Product and version of the server that [`Provisioner::bring_up`] would have, as far as that is known without fetching or
-    /// asking it; `None`: it runs elsewhere.
+    /// asking it; `None`: it runs elsewhere, or is in an image that was not yet looked at.
     ///
     /// # Errors
     /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].
@@ -198,6 +211,10 @@ impl Provisioner {
             ServerSource::Path(directory) => {
                 let software = Software::in_directory(directory, "")?;
                 return Ok(Some((software.product, software.version)));
+            }
+            ServerSource::Image(image) => {
+                let here = fetch::cached(&Entry::of_image(image), &self.places);
+                return Ok(here.map(|software| (software.product, software.version)));
             }
             ServerSource::Url(_) => return Ok(None),
         };

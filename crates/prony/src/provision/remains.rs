@@ -7,8 +7,10 @@
 use super::{
     Error,
     confines::remove_group,
+    container::Container,
     files::{make_private, remove_if_there},
     lock::Lock,
+    process::Process as ServerProcess,
 };
 use procfs::process::Process;
 use rustix::process::{Pid, Signal, kill_process};
@@ -42,6 +44,9 @@ struct Record {
     /// Control groups that were made for it.
     #[serde(default)]
     groups: Vec<PathBuf>,
+    /// The container that it is in.
+    #[serde(default)]
+    container: Option<Container>,
 }
 
 /// A process, told apart from a later one with the same number.
@@ -96,10 +101,14 @@ impl InstanceDirectory {
     }
 
     /// Writes down which process is the server and where its socket is, for [`sweep`].
-    pub(super) fn record(&self, server_pid: u32, socket: &Path) -> Result<(), Error> {
-        let server = i32::try_from(server_pid).ok().and_then(ProcessIdentity::of);
+    pub(super) fn record(&self, server: &ServerProcess, socket: &Path) -> Result<(), Error> {
+        self.record_as(server.pid(), server.container().cloned(), socket)
+    }
+
+    fn record_as(&self, pid: u32, container: Option<Container>, socket: &Path) -> Result<(), Error> {
+        let server = i32::try_from(pid).ok().and_then(ProcessIdentity::of);
         let socket = (!socket.starts_with(&self.path)).then(|| socket.to_owned());
-        self.write(&Record { server, socket, groups: self.groups.clone() })
+        self.write(&Record { server, socket, groups: self.groups.clone(), container })
     }
 
     /// Writes down which control groups are about to be made, so that [`sweep`] finds them.
@@ -153,6 +162,9 @@ fn sweep_one(owner: &Path) -> Result<Option<PathBuf>, Error> {
     lock.file().read_to_string(&mut text).map_err(Error::file("read", owner))?;
     // Empty or torn: its owner died before the server ran for long, and the kernel killed the server with it.
     let record: Record = serde_json::from_str(&text).unwrap_or_default();
+    if let Some(container) = record.container {
+        container.remove();
+    }
     if let Some(server) = record.server {
         kill_leftover(server, &directory);
     }
@@ -201,7 +213,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let home = tempfile::tempdir().unwrap();
         let directory = InstanceDirectory::create(home.path()).unwrap();
-        directory.record(child.id(), Path::new("/nowhere/sock")).unwrap();
+        directory.record_as(child.id(), None, Path::new("/nowhere/sock")).unwrap();
         drop(directory);
         assert_eq!(sweep(home.path()).unwrap().len(), 1);
         assert!(child.try_wait().unwrap().is_none(), "it does not work in the instance's directory");

@@ -1,7 +1,7 @@
 //! The option file of a server that Prony starts: what keeps it apart from all others, and the study's settings.
 
-use super::{Error, administration, software::Software};
-use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+use super::{Apart, Error, administration, software::Software};
+use std::{collections::BTreeMap, fmt::Write as _, net::Ipv4Addr, path::Path};
 
 /// Settings that keep this server apart from others; a study cannot have them.
 const RESERVED: [&str; 12] = [
@@ -36,8 +36,15 @@ pub(super) struct OptionFile<'a> {
     pub(super) port: Option<u16>,
     /// The port that it keeps for administrators, if it has one.
     pub(super) administration: Option<u16>,
+    /// Its network namespace.
+    pub(super) apart: Option<&'a Apart>,
     /// SQL that is executed before it takes connections.
     pub(super) init_file: Option<&'a Path>,
+}
+
+/// Where a server of Prony's own is reached.
+pub(super) fn host(apart: Option<&Apart>) -> Ipv4Addr {
+    apart.map_or(Ipv4Addr::LOCALHOST, |apart| apart.address)
 }
 
 impl OptionFile<'_> {
@@ -51,7 +58,7 @@ impl OptionFile<'_> {
         let mut path = |name: &str, path: &Path| {
             let _ = writeln!(text, "{name} = {}", quoted(&path.display().to_string()));
         };
-        path("basedir", &software.base);
+        path("basedir", &software.seen(&software.base));
         path("datadir", self.data);
         path("tmpdir", self.directory);
         path("socket", self.socket);
@@ -67,16 +74,18 @@ impl OptionFile<'_> {
         if let Some(messages) =
             software.shared_file("english/errmsg.sys").as_deref().and_then(|file| file.parent()?.parent())
         {
-            path("lc-messages-dir", messages);
+            path("lc-messages-dir", &software.seen(messages));
         }
         match self.port {
             Some(port) => {
-                let _ = writeln!(text, "bind-address = 127.0.0.1\nport = {port}");
+                // nobody but Prony's own reaches a namespace
+                let address = self.apart.map_or(Ipv4Addr::LOCALHOST, |_| Ipv4Addr::UNSPECIFIED);
+                let _ = writeln!(text, "bind-address = {address}\nport = {port}");
             }
             None => text.push_str("skip-networking\n"),
         }
         if let Some(port) = self.administration {
-            text.push_str(&administration::lines(software, port));
+            text.push_str(&administration::lines(software, host(self.apart), port));
         }
         // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins wait for DNS.
         text.push_str("loose-mysqlx = OFF\nskip-name-resolve\n");

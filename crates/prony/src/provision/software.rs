@@ -3,20 +3,23 @@
 use super::{
     Error,
     catalogue::library_package,
+    container::{Contents, Image},
     libraries::Libraries,
+    process::Start,
     trampoline::{self, Bond},
     translate::Build,
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    borrow::Cow,
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 /// Names of the program, better first: MariaDB links the old name to the new one.
-const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+pub(super) const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 /// Where a program lies below the root of an unpacked server.
 const PROGRAM_DIRECTORIES: [&str; 8] =
     ["sbin", "bin", "libexec", "usr/sbin", "usr/bin", "usr/libexec", "usr/local/sbin", "usr/local/libexec"];
@@ -36,6 +39,9 @@ pub struct Software {
     pub libraries: Libraries,
     /// Where it is from, in words: `installed`, `fetched from Debian`, `directory /opt/x`.
     pub origin: String,
+    /// The image of a container that it runs in; program and base are then copies of what that has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
 }
 
 impl Software {
@@ -44,6 +50,12 @@ impl Software {
     /// # Errors
     /// [`Error::NoProgram`] if there is none, and those of [`Software::of_program`].
     pub fn in_directory(root: &Path, origin: &str) -> Result<Self, Error> {
+        if let Some(Contents { image, product, version, program }) = Contents::read(root) {
+            let program = root.join(program);
+            let (base, libraries) = (base_of(&program).to_owned(), Libraries::default());
+            let (origin, image) = (origin.to_owned(), Some(image));
+            return Ok(Self { product, version, program, base, libraries, origin, image });
+        }
         let program = find_program(root).ok_or_else(|| Error::NoProgram { directory: root.to_owned() })?;
         // The system's libraries go first: a package may bring old ones that its own program does not even need.
         let system = Libraries::default();
@@ -76,7 +88,7 @@ impl Software {
             return Err(unusable(format!("asked for its version, it said: {}", said.trim())));
         };
         let (program, base, origin) = (program.to_owned(), base_of(program).to_owned(), origin.to_owned());
-        Ok(Self { product, version, program, base, libraries, origin })
+        Ok(Self { product, version, program, base, libraries, origin, image: None })
     }
 
     /// Whether this is `product` and its version begins with `version` (`10.1` does not fit 10.11).
@@ -105,12 +117,17 @@ impl Software {
 
     /// The names of all its settings, from its own help text; empty if it does not say them.
     pub(super) fn settings(&self) -> Vec<String> {
-        let mut command = self.libraries.command(&self.program);
-        command.args(["--no-defaults", "--verbose", "--help"]);
+        let mut arguments = vec!["--no-defaults", "--verbose", "--help"];
         if rustix::process::geteuid().is_root() {
-            command.arg("--user=root");
+            arguments.push("--user=root");
         }
-        let help = command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let help = match &self.image {
+            Some(image) => image.ask(&self.program, &image.root, &arguments).map(|(help, _)| help),
+            None => {
+                let output = self.libraries.command(&self.program).args(arguments).output();
+                output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            }
+        };
         let help = help.unwrap_or_default();
         // At its end is a table of names and values.
         let table = help.lines().skip_while(|line| !line.starts_with("Variables (")).skip(1);
@@ -118,15 +135,33 @@ impl Software {
         names.filter(|name| name.len() > 1 && !name.starts_with('-')).map(str::to_owned).collect()
     }
 
-    /// A command that starts it through the trampoline with the option file `options` and no other.
-    pub(super) fn command(&self, launcher: &Path, bond: Bond, options: &Path) -> Command {
-        let (words, library_path) = self.libraries.start(&self.program);
-        let mut command = trampoline::command(launcher, bond, &words[0], library_path);
-        command.args(&words[1..]);
+    /// What starts it with the option file `options` and no other, through the trampoline, or in a container with `flags`.
+    pub(super) fn start(&self, (launcher, bond): (&Path, Bond), options: &Path, flags: &[String]) -> Start {
+        let (mut command, container) = match &self.image {
+            Some(image) => {
+                let directory = options.parent().unwrap_or(Path::new("/"));
+                let (command, container) = image.command((launcher, bond), &self.program, directory, flags);
+                (command, Some(container))
+            }
+            None => {
+                let (words, library_path) = self.libraries.start(&self.program);
+                let mut command = trampoline::command(launcher, bond, &words[0], library_path);
+                command.args(&words[1..]);
+                (command, None)
+            }
+        };
         let mut first = OsString::from("--defaults-file=");
         first.push(options);
         command.arg(first).stdin(Stdio::null());
-        command
+        Start { command, container }
+    }
+
+    /// A path in its own directories as the server itself sees it.
+    pub(super) fn seen<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        match &self.image {
+            Some(image) => Cow::Owned(image.seen(path)),
+            None => Cow::Borrowed(path),
+        }
     }
 
     /// The directory of plug-ins that has `file`.
@@ -207,7 +242,7 @@ fn find_in_children(root: &Path) -> Option<PathBuf> {
 const PACKAGE_DIRECTORIES_MAX: usize = 4;
 
 /// `mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))`
-fn parse_version(text: &str) -> Option<(String, String)> {
+pub(super) fn parse_version(text: &str) -> Option<(String, String)> {
     let (_, rest) = text.split_once("Ver ")?;
     let version = rest.split_whitespace().next()?;
     if !version.starts_with(|c: char| c.is_ascii_digit()) {

@@ -155,6 +155,7 @@ impl Standing {
             password: &password,
             has_account: kept.is_some(),
             programs: None,
+            apart: None,
             confines: &Confines::default(),
             bond: Bond::None,
             launcher,
@@ -173,9 +174,9 @@ impl Standing {
             keeps_data: wish.directory.is_some(),
             started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         };
-        let launched =
-            launch.start(&|pid, port, socket| write(record, &standing(pid, port, socket)), work)?;
-        let standing = standing(launched.child.id(), launched.port, &launched.socket);
+        let launched = launch
+            .start(&|process, port, socket| write(record, &standing(process.pid(), port, socket)), work)?;
+        let standing = standing(launched.process.pid(), launched.port, &launched.socket);
         let known = finish(directory, software, &launched, &password).and_then(|()| write(record, &standing));
         if let Err(error) = known {
             standing.end();
@@ -261,7 +262,7 @@ impl Standing {
     /// How to log in, without the password.
     #[must_use]
     pub fn url(&self) -> String {
-        super::target::shown(&launch::target(self.port, ""))
+        super::target::shown(&launch::target(None, self.port, ""))
     }
 
     fn end(&self) {
@@ -283,7 +284,7 @@ fn finish(
     launched: &launch::Launched,
     password: &str,
 ) -> Result<(), Error> {
-    super::log_in(&launch::target(launched.port, password))?;
+    super::log_in(&launch::target(None, launched.port, password))?;
     let text = format!(
         "# How to log in; made by Prony.\n[client]\nuser = {ACCOUNT}\npassword = {password}\nhost = 127.0.0.1\nport = {}\n\
          socket = {}\n\n[mysql]\ndatabase = {SCHEMA}\n",

@@ -9,12 +9,19 @@
 //!
 //! A server that the user wants to stay ([`Bond::None`]) takes the same way without that request, into a session of its own.
 
-use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::{
+    process::{Pid, Resource, Rlimit, Signal},
+    thread::{LinkNameSpaceType, move_into_link_name_space},
+};
 use std::{
     convert::Infallible,
     ffi::{OsStr, OsString},
+    fs::File,
     io::{self, Write},
-    os::unix::process::CommandExt,
+    os::{
+        fd::AsFd as _,
+        unix::{fs::PermissionsExt as _, process::CommandExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode},
     sync::{Mutex, OnceLock, mpsc},
@@ -30,13 +37,16 @@ const LIBRARY_PATH: &str = "PRONY_SERVER_LIBRARY_PATH";
 
 /// Environment variable with the control groups that the program is to be in, as paths with `:` between them.
 const GROUPS: &str = "PRONY_SERVER_GROUPS";
+/// Environment variable with the network namespace that it is to be in, as a file of the kernel's.
+const NAMESPACE: &str = "PRONY_SERVER_NAMESPACE";
 /// Environment variable with the numbers of the processors that it may run on, with `,` between them.
 const PROCESSORS: &str = "PRONY_SERVER_PROCESSORS";
 
 /// Variables that the servers' programs read or that are nobody's business but Prony's.
-const VARIABLES_REMOVED: [&str; 10] = [
+const VARIABLES_REMOVED: [&str; 11] = [
     LIBRARY_PATH,
     GROUPS,
+    NAMESPACE,
     PROCESSORS,
     "MYSQL_HOME",
     "MARIADB_HOME",
@@ -89,6 +99,11 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
         }
     }
     raise_open_files();
+    if let Some(file) = std::env::var_os(NAMESPACE) {
+        File::open(&file)
+            .and_then(|file| move_into(&file))
+            .map_err(|error| named(error, &file.display().to_string()))?;
+    }
     enter_confines()?;
     let mut command = Command::new(&program);
     command.args(arguments);
@@ -103,7 +118,6 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
 
 /// Enters the groups and goes to the processors that the environment names.
 fn enter_confines() -> io::Result<()> {
-    let named = |error: io::Error, what: &str| io::Error::other(format!("{what}: {error}"));
     for group in std::env::var_os(GROUPS).iter().flat_map(std::env::split_paths) {
         let file = group.join("cgroup.procs");
         // 0 is whoever writes
@@ -112,6 +126,33 @@ fn enter_confines() -> io::Result<()> {
     let Ok(text) = std::env::var(PROCESSORS) else { return Ok(()) };
     pin(text.split(',').filter_map(|number| number.parse().ok()))
         .map_err(|error| named(error, &format!("processors {text}")))
+}
+
+fn named(error: io::Error, what: &str) -> io::Error {
+    io::Error::other(format!("{what}: {error}"))
+}
+
+/// Moves the calling thread into the network namespace of this file.
+///
+/// # Errors
+/// Without the right to it.
+pub fn move_into(namespace: &File) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+}
+
+/// Lets the program of `command` enter a network namespace before it begins.
+pub fn enter(command: &mut Command, namespace: &Path) {
+    command.env(NAMESPACE, namespace);
+}
+
+/// Whether `PATH` has a program of this name.
+#[must_use]
+pub fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| {
+        let known = directory.join(name).metadata();
+        known.is_ok_and(|known| known.is_file() && known.permissions().mode() & 0o111 != 0)
+    })
 }
 
 /// Binds the calling thread, and those that it will start, to these processors.

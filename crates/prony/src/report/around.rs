@@ -3,7 +3,7 @@
 
 use super::{number, words::Words};
 use crate::{
-    network::LinkRecord,
+    network::{LinkRecord, Means},
     plan::{Replication, ServerSource, Topology, Transport, WaitPoint},
     provision::Confinement,
     run::TrialOutcome,
@@ -108,14 +108,24 @@ pub(super) fn networks(known: &ServerRecord, words: Words) -> Vec<String> {
 fn network(link: &LinkRecord, words: Words) -> String {
     let ms = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
     let measured = |time: Option<Duration>| time.map_or_else(|| "?".to_owned(), ms);
-    let key = if link.between.is_some() { "network_between" } else { "network" };
+    let (key, discipline) = match (&link.means, link.between.is_some()) {
+        (Means::Relay, false) => ("network", ""),
+        (Means::Relay, true) => ("network_between", ""),
+        (Means::Apart(discipline), false) => ("network_apart", discipline.as_str()),
+        (Means::Apart(discipline), true) => ("network_apart_between", discipline.as_str()),
+    };
     let places = [
         ("stated", ms(link.stated)),
         ("before", measured(link.measured_before)),
         ("after", measured(link.measured_after)),
         ("between", link.between.clone().unwrap_or_default()),
         ("late", measured(link.late)),
+        ("discipline", discipline.to_owned()),
         ("busy", format!("{:.0}", link.busy_max * 100.0)),
     ];
-    words.fill("sentence", key, &places.each_ref().map(|(name, value)| (*name, value.as_str())))
+    let text = words.fill("sentence", key, &places.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let Some(why) = &link.why else { return text };
+    let (key, said) = why.word();
+    let why = words.fill("sentence", key, &[("said", said)]);
+    words.fill("sentence", "network_because", &[("network", &text), ("why", &why)])
 }

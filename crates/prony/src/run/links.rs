@@ -7,11 +7,19 @@ use super::{
     target_of,
 };
 use crate::{
-    network::{Figures, Link, LinkRecord, Means, Surroundings, round_trip},
-    plan::{Client, Treatment},
+    network::{
+        self, Figures, Link, LinkRecord, Means, Node, Surroundings, WhyRelay, round_trip, round_trip_from,
+    },
+    plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology, Treatment},
+    provision::Apart,
 };
 use load::spec::{Address, Target, is_used};
-use std::{io, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Shares of a processor above which a relay's thread has queues of its own, and sets the throughput itself.
 const BUSY: [f64; 2] = [0.85, 0.97];
@@ -21,7 +29,11 @@ const LATE_SHARE: f64 = 0.1;
 /// All networks of a run.
 pub(super) struct Links {
     launcher: PathBuf,
+    /// What makes them; `None`: there are none in this run.
+    means: Option<Result<(), WhyRelay>>,
     all: Vec<Held>,
+    /// The namespaces of servers that are set apart, by index in [`crate::plan::Plan::servers`].
+    nodes: BTreeMap<usize, Vec<Node>>,
 }
 
 /// A network that is there.
@@ -31,8 +43,52 @@ struct Held {
     /// The server as it is reached without it; `None`: not yet known.
     direct: Option<Target>,
     processors: Vec<u32>,
-    link: Link,
+    made: Made,
+    /// Where the load, or another server, finds it.
+    address: Address,
     record: LinkRecord,
+}
+
+/// What makes a network that is there.
+enum Made {
+    Relay(Link),
+    /// A pair of devices, which begins at the machine, or at this one of the servers that work together.
+    Pair(Option<usize>),
+}
+
+impl Made {
+    /// What it did since it was last asked; a pair of devices does not say.
+    fn figures(&mut self) -> Option<Figures> {
+        match self {
+            Self::Relay(link) => link.figures().ok(),
+            Self::Pair(_) => None,
+        }
+    }
+}
+
+/// Whether the servers of a plan will be set apart, with netem between, or why a relay makes its networks; `None`: it has none.
+pub fn apart(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> {
+    let of_server = |server: &ServerPlan| {
+        server.latency.is_some_and(|latency| !latency.is_zero()) || !server.latency_between.is_zero()
+    };
+    let clients = || plan.treatments.iter().map(|treatment| &treatment.client);
+    let of_client = |client: &Client| client.latency.is_some_and(|latency| !latency.is_zero());
+    if !plan.servers.iter().any(of_server) && !clients().any(of_client) {
+        return None;
+    }
+    let is_elsewhere = |server: &ServerPlan| matches!(server.source, ServerSource::Url(_));
+    let is_cluster = |server: &ServerPlan| matches!(server.topology, Topology::Galera { .. });
+    Some(if plan.network == Network::Relay {
+        Err(WhyRelay::Asked)
+    } else if plan.servers.iter().any(is_elsewhere) {
+        Err(WhyRelay::Elsewhere)
+    } else if plan.servers.iter().any(is_cluster) {
+        Err(WhyRelay::Cluster)
+    } else if clients().any(|client| !client.sources.is_empty()) {
+        Err(WhyRelay::Sources)
+    } else {
+        network::possible(launcher)
+    })
 }
 
 /// How a server is to be reached.
@@ -47,14 +103,72 @@ struct Way<'a> {
 }
 
 impl Links {
-    pub(super) fn new(launcher: PathBuf) -> Self {
-        Self { launcher, all: Vec::new() }
+    /// None yet; says what will make those of `plan`.
+    pub(super) fn new(plan: &Plan, launcher: &Path) -> Result<Self, Error> {
+        let means = apart(plan, launcher);
+        if let (Network::Netem, Some(Err(why))) = (plan.network, &means) {
+            return Err(Error::NoNetem { why: why.clone() });
+        }
+        Ok(Self { launcher: launcher.to_owned(), means, all: Vec::new(), nodes: BTreeMap::new() })
     }
 
-    /// How `direct` is reached on this way, and whether a network was made for it.
+    /// Makes the namespaces in which a server, and those that work together with it, will be; none where a relay is used.
+    pub(super) fn set_apart(&mut self, server: usize, plan: &ServerPlan) -> Result<Vec<Apart>, Error> {
+        if self.means != Some(Ok(())) {
+            return Ok(Vec::new());
+        }
+        let count = match plan.topology {
+            Topology::Replicas { count, .. } => 1 + count,
+            Topology::Single | Topology::Galera { .. } => 1,
+        };
+        let nodes: io::Result<Vec<Node>> = (0..count).map(|_| Node::start(&self.launcher)).collect();
+        let nodes = nodes.map_err(|source| Error::Network { name: plan.name.clone(), source })?;
+        let apart = nodes.iter().map(|node| node.apart().clone()).collect();
+        self.nodes.insert(server, nodes);
+        Ok(apart)
+    }
+
+    /// Makes a network to a server at `host` and `port`, from the machine or from another one of those that work together.
+    fn make(
+        &self,
+        (server, from, to): (usize, Option<usize>, usize),
+        (host, port): (&str, u16),
+        latency: Duration,
+        processors: &[u32],
+    ) -> io::Result<(Made, Address)> {
+        let Some(nodes) = self.nodes.get(&server) else {
+            let link = Link::start(&self.launcher, host, port, latency, processors)?;
+            let address = Address::Tcp { host: link.address().ip().to_string(), port: link.address().port() };
+            return Ok((Made::Relay(link), address));
+        };
+        let host = network::join(&self.launcher, from.map(|from| &nodes[from]), &nodes[to], latency)?;
+        Ok((Made::Pair(from), Address::Tcp { host: host.to_string(), port }))
+    }
+
+    /// What is known of a network that is about to be made.
+    fn record(&self, stated: Duration, between: Option<String>) -> LinkRecord {
+        let (means, why) = match &self.means {
+            Some(Ok(())) => (Means::Apart(network::discipline(stated)), None),
+            Some(Err(why)) => (Means::Relay, Some(why.clone())),
+            None => (Means::Relay, None),
+        };
+        LinkRecord {
+            between,
+            stated,
+            means,
+            why,
+            measured_before: None,
+            measured_after: None,
+            late: None,
+            busy_max: 0.0,
+        }
+    }
+
+    /// How `direct`, which has this number among those that work together, is reached on this way, and whether a network was made for it.
     fn reach(
         &mut self,
         way: Way<'_>,
+        number: usize,
         direct: Target,
         name: &dyn Fn() -> String,
     ) -> Result<(Target, bool), Error> {
@@ -66,20 +180,21 @@ impl Links {
             held.server == way.server
                 && held.record.between.is_none()
                 && held.direct.as_ref().is_some_and(|known| known.address == direct.address)
-                && held.link.round_trip() == way.latency
+                && held.record.stated == way.latency
                 && held.processors == way.processors
         });
         if let Some(held) = found {
-            return Ok((through(&direct, &held.link), false));
+            return Ok((Target { address: held.address.clone(), ..direct }, false));
         }
         let failed = |source: io::Error| Error::Network { name: name(), source };
-        let link = Link::start(&self.launcher, host, *port, way.latency, way.processors).map_err(failed)?;
-        let target = through(&direct, &link);
+        let ends = (way.server, None, number);
+        let (made, address) = self.make(ends, (host, *port), way.latency, way.processors).map_err(failed)?;
+        let target = Target { address: address.clone(), ..direct.clone() };
         let measured = round_trip(&direct, &target)
             .map_err(|source| failed(io::Error::other(format!("measuring it: {source}"))))?;
-        let record = LinkRecord { measured_before: Some(measured), ..record(way.latency, None) };
+        let record = LinkRecord { measured_before: Some(measured), ..self.record(way.latency, None) };
         let processors = way.processors.to_vec();
-        self.all.push(Held { server: way.server, direct: Some(direct), processors, link, record });
+        self.all.push(Held { server: way.server, direct: Some(direct), processors, made, address, record });
         Ok((target, true))
     }
 
@@ -92,21 +207,24 @@ impl Links {
         latency: Duration,
     ) -> io::Result<Address> {
         let Address::Tcp { host, port } = address else { return Ok(address.clone()) };
-        if latency.is_zero() {
+        // servers that are set apart do not reach each other otherwise
+        if latency.is_zero() && !self.nodes.contains_key(&server) {
             return Ok(address.clone());
         }
-        let link = Link::start(&self.launcher, host, *port, latency, &[])?;
-        let record = record(latency, Some(format!("{to}-{from}")));
-        let address = address_of(&link);
-        self.all.push(Held { server, direct: None, processors: Vec::new(), link, record });
+        let (made, address) = self.make((server, Some(from), to), (host, *port), latency, &[])?;
+        if !latency.is_zero() {
+            let record = self.record(latency, Some(format!("{to}-{from}")));
+            let (processors, address) = (Vec::new(), address.clone());
+            self.all.push(Held { server, direct: None, processors, made, address, record });
+        }
         Ok(address)
     }
 
     /// Measures the networks between servers that work together; `primary` is where they lead.
     pub(super) fn measure_between(&mut self, server: usize, primary: &Target) {
         for held in self.all.iter_mut().filter(|held| held.server == server && held.direct.is_none()) {
-            held.record.measured_before = round_trip(primary, &through(primary, &held.link)).ok();
             held.direct = Some(primary.clone());
+            held.record.measured_before = held.measure(self.nodes.get(&server));
         }
     }
 
@@ -114,7 +232,7 @@ impl Links {
     pub(super) fn begin(&mut self) {
         for held in &mut self.all {
             // one that has ended is found out by the load
-            let _ = held.link.figures();
+            let _ = held.made.figures();
         }
     }
 
@@ -122,12 +240,12 @@ impl Links {
     pub(super) fn doubts(&mut self) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         for held in &mut self.all {
-            let Ok(figures) = held.link.figures() else { continue };
+            let Some(figures) = held.made.figures() else { continue };
             if figures.pieces > 0 {
                 held.record.busy_max = held.record.busy_max.max(figures.busy_max);
                 let late = Duration::from_nanos(figures.late_ns_mean as u64);
                 held.record.late = held.record.late.max(Some(late));
-                doubts.extend(doubt(&figures, held.link.round_trip()));
+                doubts.extend(doubt(&figures, held.record.stated));
             }
         }
         doubts
@@ -142,13 +260,25 @@ impl Links {
     pub(super) fn end(&mut self, server: usize) -> Vec<LinkRecord> {
         for held in self.all.iter_mut().filter(|held| held.server == server) {
             // a server that died cannot be asked
-            let measured =
-                held.direct.as_ref().map(|direct| round_trip(direct, &through(direct, &held.link)));
-            held.record.measured_after = measured.and_then(Result::ok);
+            held.record.measured_after = held.measure(self.nodes.get(&server));
         }
         let records = self.records(server);
         self.all.retain(|held| held.server != server);
+        // the server in it still has its namespace
+        self.nodes.remove(&server);
         records
+    }
+}
+
+impl Held {
+    /// What it adds to a round trip; `None`: a server does not answer.
+    fn measure(&self, nodes: Option<&Vec<Node>>) -> Option<Duration> {
+        let direct = self.direct.as_ref()?;
+        let through = Target { address: self.address.clone(), ..direct.clone() };
+        match (&self.made, nodes) {
+            (Made::Pair(Some(from)), Some(nodes)) => round_trip_from(&nodes[*from], direct, &through).ok(),
+            _ => round_trip(direct, &through).ok(),
+        }
     }
 }
 
@@ -168,7 +298,7 @@ impl Run<'_, '_> {
                 targets.push(direct);
                 continue;
             }
-            let (target, is_new) = self.links.reach(way, direct, &|| plan.name.clone())?;
+            let (target, is_new) = self.links.reach(way, number, direct, &|| plan.name.clone())?;
             targets.push(target);
             if is_new {
                 self.tell_links(server)?;
@@ -194,28 +324,6 @@ impl Run<'_, '_> {
         }
         self.tell(&Event::Surroundings { server, surroundings: Box::new(surroundings) })
     }
-}
-
-/// What is known of a network that is about to be made.
-fn record(stated: Duration, between: Option<String>) -> LinkRecord {
-    LinkRecord {
-        between,
-        stated,
-        means: Means::Relay,
-        measured_before: None,
-        measured_after: None,
-        late: None,
-        busy_max: 0.0,
-    }
-}
-
-fn address_of(link: &Link) -> Address {
-    Address::Tcp { host: link.address().ip().to_string(), port: link.address().port() }
-}
-
-/// The same server through a network.
-fn through(direct: &Target, link: &Link) -> Target {
-    Target { address: address_of(link), ..direct.clone() }
 }
 
 fn doubt(figures: &Figures, round_trip: Duration) -> Option<Doubt> {

@@ -27,6 +27,7 @@ pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
 pub use lag::{Following, Member, Waits};
+pub use links::apart;
 pub use nodes::node;
 pub use rate::{Probed, Search, Sought, Step, seek};
 pub use schedule::Earlier;
@@ -36,6 +37,7 @@ pub use trial::wants;
 
 use crate::{
     dataset,
+    network::WhyRelay,
     plan::{Client, Plan, Transport, Trial},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
@@ -102,6 +104,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// The study wants netem, which cannot be had.
+    #[error(
+        "the study says network = \"netem\", and {why}; `network = \"auto\"` or leaving it out takes the relay instead"
+    )]
+    NoNetem {
+        /// What keeps it from being had.
+        why: WhyRelay,
+    },
     /// The load cannot run on the processors that the study gives it.
     #[error("cannot pin the load to the processors {processors}: {source}; correct `pin` in [client]")]
     Pin {
@@ -150,7 +160,7 @@ pub fn carry_out(
 ) -> Result<(), Error> {
     let servers = plan.servers.iter().map(|_| None).collect();
     let starts = vec![None; plan.servers.len()];
-    let links = Links::new(provisioner.launcher().to_owned());
+    let links = Links::new(plan, provisioner.launcher())?;
     let mut run = Run { plan, provisioner, stop, reader, servers, starts, links };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;

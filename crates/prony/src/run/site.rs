@@ -60,7 +60,10 @@ impl Run<'_, '_> {
         let first = plan.treatments[treatments[0]].data;
         let largest = treatments.iter().map(|&each| plan.treatments[each].data);
         let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
-        let kept = self.may_reuse(index, first).then(|| &plan.data_sets[first]);
+        let apart = self.links.set_apart(index, server_plan)?;
+        // what was kept before servers could be set apart has no account for it
+        let kept = (apart.is_empty() && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
+        let provisioner = self.provisioner.clone().within(apart);
         let mut told = Ok(());
         let (links, latency) = (&mut self.links, server_plan.latency_between);
         let mut between =
@@ -73,11 +76,11 @@ impl Run<'_, '_> {
         };
         let group = match kept {
             Some(data) => {
-                let up = self.provisioner.bring_up_on(server_plan, bytes, data, &mut tell);
+                let up = provisioner.bring_up_on(server_plan, bytes, data, &mut tell);
                 up.map(|(server, snapshot)| (Group::from(server), snapshot))
             }
             None => {
-                let up = self.provisioner.bring_up_group(server_plan, bytes, &mut between, &mut tell);
+                let up = provisioner.bring_up_group(server_plan, bytes, &mut between, &mut tell);
                 up.map(|group| (group, None))
             }
         };

@@ -1,7 +1,7 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, Fairness, RELEVANT, Study,
+    Adjustments, Factor, Fairness, Network, RELEVANT, Study,
     claim::{Scope, claims},
     expand::treatments,
     forms, goal,
@@ -153,6 +153,11 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
             Some("strict") => Fairness::Strict,
             Some("off") => Fairness::Off,
             _ => Fairness::Report,
+        },
+        network: match values.text("network").as_deref() {
+            Some("netem") => Network::Netem,
+            Some("relay") => Network::Relay,
+            _ => Network::Auto,
         },
         warm_up: warm_up.unwrap_or_else(|| measure.duration("warm_up_max")),
         warm_up_auto: warm_up.is_none(),

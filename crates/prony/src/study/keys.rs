@@ -85,6 +85,13 @@ pub(super) const ROOT: &[Key] = &[
         "",
         "Differences between servers that the study does not make itself: told, refused, or not looked for.",
     ),
+    key(
+        "network",
+        Kind::Word(&["auto", "netem", "relay"]),
+        Some(r#""auto""#),
+        "",
+        "What makes a `latency`: netem in network namespaces (root and a kernel that has it), a relay, or the first that is possible.",
+    ),
     key("server", Kind::Section, None, "", "The servers, each `[server.NAME]`."),
     key(
         "settings",
@@ -242,6 +249,13 @@ pub(super) const SERVER: &[Key] = &[
         None,
         r#""/opt/mariadb-11.4""#,
         "A directory with an unpacked server, in place of a product.",
+    ),
+    key(
+        "image",
+        Kind::Text,
+        None,
+        r#""docker.io/library/mariadb:11.8""#,
+        "An image with a server, which podman or docker runs, in place of a product.",
     ),
     key(
         "url",

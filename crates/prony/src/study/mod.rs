@@ -61,6 +61,8 @@ pub struct Study {
     pub treatments: Vec<Treatment>,
     /// What becomes of differences between servers that the study does not make itself.
     pub fairness: Fairness,
+    /// What makes networks with a latency.
+    pub network: Network,
     /// Load before each measurement, not counted; where [`Study::warm_up_auto`] is set, the longest.
     pub warm_up: Duration,
     /// Whether it ends as soon as throughput is steady.
@@ -281,6 +283,19 @@ impl Limits {
     }
 }
 
+/// What makes networks with a latency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// netem where that is possible, else the relay.
+    #[default]
+    Auto,
+    /// netem, or there is no run.
+    Netem,
+    /// The relay.
+    Relay,
+}
+
 /// What becomes of differences between servers that the study does not make itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -307,6 +322,8 @@ pub enum ServerSource {
     },
     /// A directory with an unpacked server.
     Path(PathBuf),
+    /// An image of a container, as podman or docker takes it.
+    Image(String),
     /// A server that is running already, as a URL without password. Never started or stopped, and reconfigured only where the
     /// study says so.
     Url(String),

@@ -74,15 +74,16 @@ fn server_source(
     completeness: Completeness,
     mistakes: &mut Collector,
 ) -> Option<ServerSource> {
-    let kinds: Vec<&Place> = ["product", "path", "url"].iter().filter_map(|key| values.place(key)).collect();
+    let kinds: Vec<&Place> =
+        ["product", "path", "image", "url"].iter().filter_map(|key| values.place(key)).collect();
     if let [_, second, ..] = kinds.as_slice() {
         let title = format!("server `{name}` comes from two places");
-        mistakes.at(second, title, "one of `product`, `path` and `url` is enough");
+        mistakes.at(second, title, "one of `product`, `path`, `image` and `url` is enough");
     } else if kinds.is_empty() && completeness == Completeness::Whole {
         mistakes.at(
             &node.place,
             format!("server `{name}` does not say what it is"),
-            "`product = \"mariadb\"`, or a `path`, or a `url` belongs here",
+            "`product = \"mariadb\"`, or a `path`, an `image` or a `url` belongs here",
         );
     }
     if let (Some(place), None) = (values.place("version"), values.place("product")) {
@@ -95,6 +96,9 @@ fn server_source(
     }
     if let Some(path) = values.text("path") {
         return Some(ServerSource::Path(PathBuf::from(path)));
+    }
+    if let Some(image) = values.text("image") {
+        return Some(ServerSource::Image(image));
     }
     let product = values.text("product")?;
     Some(ServerSource::Product { product, version: values.text("version") })

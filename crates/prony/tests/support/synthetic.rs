@@ -79,6 +79,7 @@ pub fn plan() -> Plan {
         again_of: None,
     });
     Plan {
+        network: prony::plan::Network::Auto,
         format: PLAN_FORMAT,
         name: "quickstart".to_owned(),
         title: "Thread pool under many connections".to_owned(),

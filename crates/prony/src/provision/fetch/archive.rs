@@ -12,7 +12,7 @@ use std::{
 };
 
 const UNZIP: Client = Client { name: "unzip", remedy: "install the package unzip" };
-const TAR: Client = Client { name: "tar", remedy: "install the packages tar, gzip and xz" };
+pub(super) const TAR: Client = Client { name: "tar", remedy: "install the packages tar, gzip and xz" };
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 18;

@@ -123,10 +123,12 @@ impl Job<'_, '_> {
             if watched.is_some() && told.elapsed() >= TOLD_EVERY {
                 told = Instant::now();
                 let megabytes = (self.fetched + grown()) / 1_000_000;
-                // What is resumed, and what comes beside the server, may make it more than the catalogue says.
-                let megabytes = megabytes.min(u64::from(self.download_mb));
-                let text = format!("fetching {}: {megabytes} of {} MB", self.server, self.download_mb);
-                self.work.say(&text);
+                let server = self.server;
+                self.work.say(&match u64::from(self.download_mb) {
+                    0 => format!("fetching {server}: {megabytes} MB"),
+                    // What is resumed, and what comes beside the server, may make it more than the catalogue says.
+                    all => format!("fetching {server}: {} of {all} MB", megabytes.min(all)),
+                });
             }
             thread::sleep(POLL);
         }

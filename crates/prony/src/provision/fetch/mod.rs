@@ -7,6 +7,7 @@ mod apt;
 mod archive;
 mod client;
 mod galera;
+mod image;
 mod maven;
 mod npm;
 mod own;
@@ -49,6 +50,10 @@ pub fn missing_client(entry: &Entry) -> Option<(&'static str, &'static str)> {
         Source::Maven(_) => maven::CLIENT,
         Source::Npm(_) => npm::CLIENT,
         Source::Archive(source) if source.is_url() => own::CLIENT,
+        Source::Image(source) => {
+            let client = image::client(source);
+            return client.find().is_none().then_some((client.name, client.remedy));
+        }
         Source::Archive(_) | Source::Directory(_) => return None,
     };
     client.find().is_none().then_some((client.name, client.remedy))
@@ -73,13 +78,24 @@ pub fn fetch(
     fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
     let lock = Lock::open(&servers.join(format!(".{}.lock", entry.name)))?;
     lock.take(work, &format!("another Prony that fetches {}", entry.name))?;
+    let current = match &entry.source {
+        Source::Image(source) => Some(image::id(source)),
+        _ => None,
+    };
     if let Some(software) = cached(entry, places) {
-        return Ok(software);
+        // a name may come to mean another image, and an image may be removed
+        let id = software.image.as_ref().map(|image| &image.id);
+        if current.is_none_or(|current| current.is_some() && current.as_ref() == id) {
+            return Ok(software);
+        }
     }
     if let (false, Some(architecture)) = (entry.runs_here(), entry.architecture.clone()) {
         return Err(Error::OtherArchitecture { server: entry.name.clone(), architecture });
     }
-    work.say(&format!("fetching {} ({} MB)", entry.name, entry.download_mb));
+    work.say(&match entry.download_mb {
+        0 => format!("fetching {}", entry.name),
+        megabytes => format!("fetching {} ({megabytes} MB)", entry.name),
+    });
     let unfinished = servers.join(format!(".{}.unfinished", entry.name));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
@@ -112,10 +128,13 @@ fn fill(entry: &Entry, job: &mut Job<'_, '_>) -> Result<(), Error> {
         Source::Maven(source) => maven::fetch(job, source)?,
         Source::Npm(source) => npm::fetch(job, source)?,
         Source::Archive(source) => own::fetch(job, source)?,
+        Source::Image(source) => image::fetch(job, source)?,
         Source::Directory(_) => {}
     }
-    make_executable(job.directory)?;
-    apt::add_libraries(job, of_debian)?;
+    if !matches!(entry.source, Source::Image(_)) {
+        make_executable(job.directory)?;
+        apt::add_libraries(job, of_debian)?;
+    }
     job.work.say(&format!("checking {}", entry.name));
     verified(entry, job.directory).map(drop)
 }
@@ -123,7 +142,8 @@ fn fill(entry: &Entry, job: &mut Job<'_, '_>) -> Result<(), Error> {
 /// The server in `directory`, if it is what the entry says.
 fn verified(entry: &Entry, directory: &Path) -> Result<Software, Error> {
     let software = Software::in_directory(directory, &entry.origin())?;
-    if software.fits(&entry.product, Some(&entry.version)) {
+    // of an image that a study names nothing is said beforehand
+    if entry.product.is_empty() || software.fits(&entry.product, Some(&entry.version)) {
         return Ok(software);
     }
     let what = format!("it says that it is {} {}", software.product, software.version);

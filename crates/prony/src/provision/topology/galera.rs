@@ -41,6 +41,10 @@ pub(super) fn bring_up(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Group, Error> {
     let software = provisioner.software_of(&plan.source, progress)?;
+    if software.image.is_some() {
+        let reason = "Galera's library and the script that copies files lie outside of its container; let Prony fetch the server";
+        return Err(Error::Topology { server: software.to_string(), reason: reason.to_owned() });
+    }
     let own_provider = plan.settings.get("wsrep_provider").map(PathBuf::from);
     let provider = match own_provider {
         Some(provider) => provider,

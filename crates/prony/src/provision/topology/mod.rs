@@ -11,7 +11,7 @@ mod words;
 
 pub use health::{Cluster, Fault, Health, SemiSync, Watch};
 
-use super::{Error, Provisioner, Server, Work, instance::STOP_LIMIT};
+use super::{Apart, Error, Provisioner, Server, Work, instance::STOP_LIMIT};
 use crate::plan::{ServerPlan, Topology};
 use load::{
     Stop,
@@ -53,6 +53,10 @@ pub struct Part {
     pub password: Option<Secret>,
     /// A directory in which it finds programs before all others.
     pub programs: Option<PathBuf>,
+    /// Its number among them, the primary's being 0.
+    pub number: usize,
+    /// A network namespace of its own.
+    pub apart: Option<Apart>,
 }
 
 /// Servers that answer and work together as one of the plan's; one at least.

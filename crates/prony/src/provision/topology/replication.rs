@@ -25,7 +25,12 @@ pub(super) fn bring_up(
     check(&software, words, replication)?;
     let start = |number: u32, progress: &mut dyn FnMut(&str)| {
         let settings = settings(&plan.settings, words, replication, number);
-        provisioner.bring_up_node(plan, &Part { settings, ..Part::default() }, data_bytes, progress)
+        provisioner.bring_up_node(
+            plan,
+            &Part { settings, number: number as usize, ..Part::default() },
+            data_bytes,
+            progress,
+        )
     };
     let primary = start(0, progress)?;
     let mut members = Vec::new();

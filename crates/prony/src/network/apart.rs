@@ -1,0 +1,204 @@
+//! Servers apart: each in a network namespace of its own, joined to the machine and to others by pairs of virtual Ethernet
+//! devices, on which netem delays packets. It needs root, the programs `ip`, `tc` and `unshare`, and a kernel that has netem.
+//!
+//! A namespace has no name and no mount: a process of Prony's holds it, which cannot outlive Prony, and the server that is in it.
+//! With the last of them it goes, and its devices with it, so that `kill -9` leaves nothing to be swept.
+
+use super::WhyRelay;
+use crate::provision::{
+    Apart,
+    trampoline::{self, Bond},
+};
+use load::{
+    client::{Connection, Error},
+    spec::Target,
+};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, Write as _},
+    net::{Ipv4Addr, UdpSocket},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Duration,
+};
+
+/// Environment variable with another queueing discipline in the words of `tc`, where `{delay}` stands for the time of one way: for a
+/// network that is narrow or lossy as well, or a kernel without netem.
+const DISCIPLINE_VARIABLE: &str = "PRONY_TC";
+/// A queue longer than all packets that can be under way, since a packet that finds it full is lost.
+const DISCIPLINE: &str = "netem delay {delay} limit 1000000";
+/// How often the last words of a connection that has been closed are sent, in the namespace of who writes it.
+const ORPHAN_RETRIES: &str = "/proc/sys/net/ipv4/tcp_orphan_retries";
+/// Pairs have addresses of 198.18.0.0/16, which is set apart for measuring (RFC 2544), four for each pair.
+const PAIRS: u32 = 1 << 14;
+/// Pairs that a process has before it takes numbers that another one began with.
+const PAIRS_OF_PROCESS: u32 = 32;
+
+/// A network namespace for one server.
+#[derive(Debug)]
+pub struct Node {
+    holder: Child,
+    apart: Apart,
+}
+
+/// The queueing discipline of each end, as `tc` takes it, for this round trip.
+#[must_use]
+pub fn discipline(round_trip: Duration) -> String {
+    let own = std::env::var(DISCIPLINE_VARIABLE).ok().filter(|text| !text.trim().is_empty());
+    let us = format!("{}us", round_trip.as_nanos() as f64 / 2e3);
+    own.as_deref().unwrap_or(DISCIPLINE).replace("{delay}", &us)
+}
+
+/// Whether servers can be set apart on this machine, found out by doing it.
+///
+/// # Errors
+/// WhyRelay not.
+pub fn possible(launcher: &Path) -> Result<(), WhyRelay> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(WhyRelay::NotRoot);
+    }
+    let missing = ["ip", "tc", "unshare"].into_iter().find(|name| !trampoline::is_program(name));
+    if let Some(missing) = missing {
+        return Err(WhyRelay::NoProgram(missing.to_owned()));
+    }
+    let node = Node::start(launcher).map_err(|error| WhyRelay::NoNamespace(error.to_string()))?;
+    delay(launcher, Some(&node.apart.namespace), "lo", Duration::from_millis(1))
+        .map_err(|error| WhyRelay::NoDiscipline(error.to_string()))
+}
+
+impl Node {
+    /// Makes a namespace that the machine reaches without delay.
+    ///
+    /// # Errors
+    /// What the kernel, or one of the programs, says.
+    pub fn start(launcher: &Path) -> io::Result<Self> {
+        let mut command = trampoline::command(launcher, Bond::Owner, "unshare", None);
+        command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let holder = trampoline::spawn(command, Bond::Owner)?;
+        let namespace = PathBuf::from(format!("/proc/{}/ns/net", holder.id()));
+        let mut node = Self { holder, apart: Apart { namespace, address: Ipv4Addr::LOCALHOST } };
+        answer(&mut node.holder)?;
+        ip(launcher, Some(&node.apart.namespace), "link set lo up")?;
+        // what servers left unsaid when they ended would otherwise keep the namespace for minutes, telling it to nobody
+        node.within(|| fs::write(ORPHAN_RETRIES, "1"))?;
+        node.apart.address = join(launcher, None, &node, Duration::ZERO)?;
+        Ok(node)
+    }
+
+    /// Does something in it, on a thread of its own, which alone is moved there.
+    fn within<T: Send>(&self, what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        thread::scope(|scope| {
+            let done = scope.spawn(|| {
+                File::open(&self.apart.namespace).and_then(|file| trampoline::move_into(&file))?;
+                what()
+            });
+            done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// How a server gets into it, and where the machine then reaches it.
+    #[must_use]
+    pub fn apart(&self) -> &Apart {
+        &self.apart
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // it may have ended by itself
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Waits until the holder is what it is to be: then it says what it hears.
+fn answer(holder: &mut Child) -> io::Result<()> {
+    let mut line = String::new();
+    if let (Some(input), Some(output)) = (holder.stdin.as_mut(), holder.stdout.as_mut()) {
+        // one that has ended cannot be told; its own words are below
+        let _ = writeln!(input);
+        BufReader::new(output).read_line(&mut line)?;
+    }
+    if !line.is_empty() {
+        return Ok(());
+    }
+    let mut words = String::new();
+    if let Some(complaint) = holder.stderr.as_mut() {
+        BufReader::new(complaint).read_line(&mut words)?;
+    }
+    let _ = holder.wait();
+    Err(io::Error::other(words.trim().to_owned()))
+}
+
+/// Puts a network between two namespaces, or the machine (`None`) and one, on which a packet and its answer take `round_trip` longer. Returns the
+/// address at which `from` then reaches `to`.
+///
+/// # Errors
+/// What the kernel, or one of the programs, says.
+pub fn join(launcher: &Path, from: Option<&Node>, to: &Node, round_trip: Duration) -> io::Result<Ipv4Addr> {
+    let (number, [near, far]) = addresses()?;
+    let (one, other) = (format!("prony{number}"), format!("far{number}"));
+    let here = from.map(|node| node.apart.namespace.as_path());
+    let there = Some(to.apart.namespace.as_path());
+    ip(launcher, here, &format!("link add {one} type veth peer name {other} netns {}", to.holder.id()))?;
+    for (namespace, device, address) in [(here, &one, near), (there, &other, far)] {
+        ip(launcher, namespace, &format!("address add {address}/30 dev {device}"))?;
+        ip(launcher, namespace, &format!("link set {device} up"))?;
+        if !round_trip.is_zero() {
+            delay(launcher, namespace, device, round_trip)?;
+        }
+    }
+    Ok(far)
+}
+
+/// A number that no other pair of this machine has, and its two addresses.
+fn addresses() -> io::Result<(u32, [Ipv4Addr; 2])> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..PAIRS {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let number = (std::process::id() * PAIRS_OF_PROCESS + count) % PAIRS;
+        let base = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + 4 * number;
+        let ends = [Ipv4Addr::from(base + 1), Ipv4Addr::from(base + 2)];
+        // an address that this machine has can be bound to
+        if UdpSocket::bind((ends[0], 0)).is_err() {
+            return Ok((number, ends));
+        }
+    }
+    Err(io::Error::other("all addresses of 198.18.0.0/16 are in use on this machine"))
+}
+
+fn delay(launcher: &Path, namespace: Option<&Path>, device: &str, round_trip: Duration) -> io::Result<()> {
+    let words = format!("qdisc add dev {device} root {}", discipline(round_trip));
+    execute(launcher, namespace, "tc", &words)
+}
+
+fn ip(launcher: &Path, namespace: Option<&Path>, words: &str) -> io::Result<()> {
+    execute(launcher, namespace, "ip", words)
+}
+
+/// Runs a program in a namespace, or, without one, on the machine.
+fn execute(launcher: &Path, namespace: Option<&Path>, program: &str, words: &str) -> io::Result<()> {
+    let mut command = trampoline::command(launcher, Bond::Owner, program, None);
+    command.args(words.split_whitespace());
+    if let Some(namespace) = namespace {
+        trampoline::enter(&mut command, namespace);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = trampoline::spawn(command, Bond::Owner)?.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{program} {words}: {}", said.trim())))
+}
+
+/// A connection that is opened in the namespace `from`, and stays there.
+///
+/// # Errors
+/// As [`Connection::open`].
+pub(super) fn open_in(from: &Node, target: &Target, wait: Duration) -> Result<Connection, Error> {
+    let entered = from.within(|| -> io::Result<_> { Ok(Connection::open(target, wait)) });
+    entered.map_err(|source| Error::Connect { address: target.address.to_string(), source })?
+}
