@@ -54,7 +54,7 @@ pub fn discipline(round_trip: Duration) -> String {
 /// Whether servers can be set apart on this machine, found out by doing it.
 ///
 /// # Errors
-/// WhyRelay not.
+/// Why not.
 pub fn possible(launcher: &Path) -> Result<(), WhyRelay> {
     if !rustix::process::geteuid().is_root() {
         return Err(WhyRelay::NotRoot);

@@ -548,7 +548,7 @@ impl What {
                 if *gap < 0.0 {
                     "the client itself takes the rest"
                 } else {
-                    "some time was counted twice, which is a mistake of Prony's: please report it"
+                    "all connections stalled as the interval began; repeat it, and if that stays so, report it as a mistake of Prony's"
                 }
             ),
             _ => f.write_str("no transaction ended in the interval; make it longer"),
