@@ -90,6 +90,8 @@ pub(super) struct RunProgress {
     trials_done: u32,
     /// Trials that this run will do.
     trials_total: u32,
+    /// When the first of them began.
+    trials_begun: Option<Instant>,
     trial_begun: Instant,
     data_begun: Instant,
 }
@@ -106,6 +108,7 @@ impl RunProgress {
             added: Vec::new(),
             trials_done: 0,
             trials_total,
+            trials_begun: None,
             trial_begun: now,
             data_begun: now,
         }
@@ -173,6 +176,7 @@ impl RunProgress {
             Event::Noted(_) => {}
             Event::TrialStarted { trial } => {
                 self.trial_begun = Instant::now();
+                self.trials_begun.get_or_insert(self.trial_begun);
                 self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
             }
             Event::TrialSearching { trial, rate, left } => {
@@ -209,9 +213,8 @@ impl RunProgress {
         let ms = |time: &Duration| time.as_secs_f64() * 1e3;
         let name = self.server(server);
         self.line(&format!(
-            "{name}: network {}with a round trip of {} ms by {}, measured {:.3} ms",
+            "{name}: network {}with a round trip of {stated:?} by {}, measured {:.3} ms",
             between.as_ref().map_or("", |_| "between its servers "),
-            ms(stated),
             network_means(means, why.as_ref()),
             ms(measured)
         ));
@@ -267,7 +270,12 @@ impl RunProgress {
     fn time_left(&self) -> String {
         let Some(plan) = &self.plan else { return String::new() };
         let count = u32::try_from(plan.treatments.len()).unwrap_or(u32::MAX).max(1);
-        let each = (0..plan.treatments.len()).map(|each| plan.trial_time(each)).sum::<Duration>() / count;
+        let planned = (0..plan.treatments.len()).map(|each| plan.trial_time(each)).sum::<Duration>() / count;
+        // what loads data or restarts servers between trials is only in what those before took
+        let each = match (self.trials_begun, self.trials_done) {
+            (Some(begun), done @ 1..) => begun.elapsed() / done,
+            _ => planned,
+        };
         let left = each * self.trials_total.saturating_sub(self.trials_done);
         let seconds = left.as_secs();
         if seconds >= 120 {
