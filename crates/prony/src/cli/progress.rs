@@ -148,15 +148,7 @@ impl RunProgress {
                 self.line("not the same on all servers, and not varied by the study:");
                 conditions.iter().for_each(|one| self.line(&format!("  {}", one.sentence(&names))));
             }
-            Event::DataReady { server, took, origin, .. } => {
-                let what = if *origin == Origin::Kept {
-                    "data of an earlier run put in place"
-                } else {
-                    "data loaded"
-                };
-                let (name, seconds) = (self.server(*server), took.as_secs_f64());
-                self.line(&format!("{name}: {what} and verified in {seconds:.1} s"));
-            }
+            Event::DataReady { server, took, origin, .. } => self.loaded(*server, *took, *origin),
             Event::TrialAdded { trial, because } => {
                 self.trials_total += 1;
                 self.bar.inc_length(1);
@@ -179,13 +171,7 @@ impl RunProgress {
                 self.trials_begun.get_or_insert(self.trial_begun);
                 self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
             }
-            Event::TrialSearching { trial, rate, left } => {
-                let rate = rate.map_or_else(
-                    || "a closed loop first".to_owned(),
-                    |rate| format!("now {}/s, about {} s more", number::count(rate as u64), left.as_secs()),
-                );
-                self.bar.set_message(format!("{}: searching its rate, {rate}", self.label(*trial)));
-            }
+            Event::TrialSearching { trial, rate, left } => self.searching(*trial, *rate, *left),
             Event::TrialProbed { .. } => {}
             Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
@@ -194,6 +180,21 @@ impl RunProgress {
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
+    }
+
+    fn loaded(&self, server: usize, took: Duration, origin: Origin) {
+        let what = if origin == Origin::Kept { "data of an earlier run put in place" } else { "data loaded" };
+        let (name, seconds) = (self.server(server), took.as_secs_f64());
+        self.line(&format!("{name}: {what} and verified in {seconds:.1} s"));
+    }
+
+    /// One load of the search for a trial's rate.
+    fn searching(&self, trial: u32, rate: Option<f64>, left: Duration) {
+        let rate = rate.map_or_else(
+            || "a closed loop first".to_owned(),
+            |rate| format!("now {}/s, about {} s more", number::count(rate as u64), left.as_secs()),
+        );
+        self.bar.set_message(format!("{}: searching its rate, {rate}", self.label(trial)));
     }
 
     /// The network that was put before a server last; what they all were in the end is for the report.

@@ -19,34 +19,7 @@ pub fn render(plan: &Plan) -> String {
 }
 
 fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
-    let cost = estimate(plan);
-    writeln!(text, "{}", plan.title)?;
-    let scale = plan.scale.as_ref().map_or_else(String::new, |scale| format!(", scale {scale}"));
-    writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
-    writeln!(
-        text,
-        "{}: {} x {}, each {}{} of warm-up and {}{} of measurement{}",
-        count(plan.trials.len(), "trial"),
-        count(plan.treatments.len(), "combination"),
-        count(plan.repeats as usize, "repeat"),
-        if plan.warm_up_auto { "at most " } else { "" },
-        seconds(plan.warm_up),
-        if has_limit(plan) { "at most " } else { "" },
-        seconds(plan.interval),
-        match plan.treatments.iter().filter(|treatment| treatment.goal.is_some()).count() {
-            0 => "",
-            some if some == plan.treatments.len() => ", after a search for its rate",
-            _ => ", some after a search for their rate",
-        },
-    )?;
-    let most = estimate_at_most(plan);
-    let time = match (has_limit(plan), most.time > cost.time) {
-        (true, _) => format!("at most {}", minutes(most.time)),
-        (false, true) => format!("from {} to {}", minutes(cost.time), minutes(most.time)),
-        (false, false) => format!("about {}", minutes(cost.time)),
-    };
-    let (disk, memory) = (size(cost.disk_bytes), size(cost.memory_bytes));
-    writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")?;
+    write_head(text, plan)?;
     for line in repetition(plan) {
         writeln!(text, "{line}")?;
     }
@@ -100,6 +73,38 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     writeln!(text, "\nTrials in their order")?;
     write_trials(text, plan)
+}
+
+/// What it is, how much it is, what it costs.
+fn write_head(text: &mut String, plan: &Plan) -> std::fmt::Result {
+    let cost = estimate(plan);
+    writeln!(text, "{}", plan.title)?;
+    let scale = plan.scale.as_ref().map_or_else(String::new, |scale| format!(", scale {scale}"));
+    writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
+    writeln!(
+        text,
+        "{}: {} x {}, each {}{} of warm-up and {}{} of measurement{}",
+        count(plan.trials.len(), "trial"),
+        count(plan.treatments.len(), "combination"),
+        count(plan.repeats as usize, "repeat"),
+        if plan.warm_up_auto { "at most " } else { "" },
+        seconds(plan.warm_up),
+        if has_limit(plan) { "at most " } else { "" },
+        seconds(plan.interval),
+        match plan.treatments.iter().filter(|treatment| treatment.goal.is_some()).count() {
+            0 => "",
+            some if some == plan.treatments.len() => ", after a search for its rate",
+            _ => ", some after a search for their rate",
+        },
+    )?;
+    let most = estimate_at_most(plan);
+    let time = match (has_limit(plan), most.time > cost.time) {
+        (true, _) => format!("at most {}", minutes(most.time)),
+        (false, true) => format!("from {} to {}", minutes(cost.time), minutes(most.time)),
+        (false, false) => format!("about {}", minutes(cost.time)),
+    };
+    let (disk, memory) = (size(cost.disk_bytes), size(cost.memory_bytes));
+    writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")
 }
 
 /// How trials are repeated, in sentences.

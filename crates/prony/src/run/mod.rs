@@ -164,10 +164,19 @@ pub fn carry_out(
     let mut run = Run { plan, provisioner, stop, reader, servers, starts, links };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
-    let result = run.trials(earlier);
+    let result = run.trials(earlier).map_err(interruption);
     let stopped = run.stop_servers();
     run.tell(&Event::RunFinished { complete: result.is_ok() })?;
     result.and(stopped)
+}
+
+/// A stop that was heeded while a server was brought up or data were loaded is one of the run.
+fn interruption(error: Error) -> Error {
+    match error {
+        Error::Provision { source: provision::Error::Interrupted, .. }
+        | Error::Data { source: dataset::Error::Interrupted, .. } => Error::Interrupted,
+        other => other,
+    }
 }
 
 struct Run<'a, 'r> {

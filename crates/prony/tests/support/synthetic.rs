@@ -45,10 +45,12 @@ impl Dice {
     }
 }
 
+/// What the study of the made-up run says.
+const STUDY_TEXT: &str = "title = \"Thread pool under many connections\"\nseed = 42\n\n[server.threads]\nproduct = \"mariadb\"\n\n\
+        [server.pool]\nproduct = \"mariadb\"\nsettings = { thread_handling = \"pool-of-threads\" } # </script><b>&amp;\n";
+
 /// The plan of the made-up run.
 pub fn plan() -> Plan {
-    let study_text = "title = \"Thread pool under many connections\"\nseed = 42\n\n[server.threads]\nproduct = \"mariadb\"\n\n\
-        [server.pool]\nproduct = \"mariadb\"\nsettings = { thread_handling = \"pool-of-threads\" } # </script><b>&amp;\n";
     let mut treatments = Vec::new();
     for workload in WORKLOADS {
         for connections in RUNGS {
@@ -83,7 +85,7 @@ pub fn plan() -> Plan {
         format: PLAN_FORMAT,
         name: "quickstart".to_owned(),
         title: "Thread pool under many connections".to_owned(),
-        study_text: study_text.to_owned(),
+        study_text: STUDY_TEXT.to_owned(),
         scale: Some("quick".to_owned()),
         seed: 42,
         fairness: prony::plan::Fairness::Report,
