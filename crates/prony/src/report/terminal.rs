@@ -72,7 +72,9 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
         let _ = writeln!(text, "\n{}", bold(words.get("head", "claims"), options));
     }
     for claim in &document.claims {
-        let line = format!("• {}: {} {}", claim.verdict_words, claim.says, claim.text);
+        let says = claim.says.trim_end();
+        let stop = if says.ends_with(['.', '!', '?', '。', '！', '？']) { "" } else { "." };
+        let line = format!("• {}: {says}{stop} {}", claim.verdict_words, claim.text);
         put_wrapped(&mut text, &line, "  ", width);
     }
     if !document.findings.is_empty() {
@@ -272,13 +274,16 @@ pub(super) fn bold(text: &str, options: &Options) -> String {
 pub(super) fn put_wrapped(into: &mut String, text: &str, indent: &str, width: usize) {
     // Where a line must not break, as between a number and its sign, stands a space that does not break.
     let text = text.replace(" %", PER_CENT).replace('\n', " ");
+    let mut put = |line: &str| {
+        let _ = writeln!(into, "{}", line.replace('\u{a0}', " "));
+    };
     let (mut line, mut is_empty) = (String::new(), true);
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         // Chinese has no spaces and may break after any character.
         for (number, piece) in pieces(word).into_iter().enumerate() {
             let gap = if number == 0 && !is_empty { " " } else { "" };
             if !is_empty && width_of(&line) + gap.len() + width_of(piece) > width {
-                let _ = writeln!(into, "{line}");
+                put(&line);
                 (line, is_empty) = (format!("{indent}{piece}"), false);
             } else {
                 line.push_str(gap);
@@ -287,8 +292,7 @@ pub(super) fn put_wrapped(into: &mut String, text: &str, indent: &str, width: us
             }
         }
     }
-    let _ = writeln!(into, "{line}");
-    *into = into.replace('\u{a0}', " ");
+    put(&line);
 }
 
 /// A word in pieces that a line may break between: wide characters, each with the punctuation behind it.
