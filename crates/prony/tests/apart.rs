@@ -119,13 +119,13 @@ fn a_killed_run_leaves_no_namespace_and_the_next_one_says_what_made_the_network(
     }
     let home = tempfile::tempdir().expect("a directory");
     let discipline = "tbf rate 1gbit burst 1mb latency 50ms";
-    let mut killed = run(home.path(), "netem", discipline, "60s");
-    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("prony");
     let devices = || {
         let all = fs::read_dir("/sys/class/net").expect("devices").flatten();
         all.filter(|device| device.file_name().to_string_lossy().starts_with("prony")).count()
     };
     let before = devices();
+    let mut killed = run(home.path(), "netem", discipline, "60s");
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("prony");
     let state = home.path().join("prony");
     let begun = Instant::now();
     // one to each of the two servers, and the slow one to the primary
