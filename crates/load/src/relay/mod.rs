@@ -25,7 +25,8 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    io,
+    fs::{self, File},
+    io::{self, Write as _},
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread::{self, JoinHandle},
@@ -195,6 +196,25 @@ impl Drop for Relay {
             let _ = thread.join();
         }
     }
+}
+
+/// Keeps idle processors of this machine from sleeping deeply as long as what it returns is held: waking up takes tens of
+/// microseconds, in virtual machines hundreds, which would be added to every delay. `None`: it may not, or the
+/// kernel offers no choice. It is what tuned's profile for latency does; see the kernel's `pm_qos_interface.rst`.
+#[must_use]
+pub fn keep_awake() -> Option<File> {
+    const IDLE: &str = "/sys/devices/system/cpu";
+    let read = |name: &str| fs::read_to_string(format!("{IDLE}/{name}")).unwrap_or_default();
+    let us: i32 = match read("cpuidle/current_driver").trim() {
+        "" | "none" => return None,
+        // a guest that polls before it gives the processor back
+        "haltpoll" => 0,
+        // the lightest sleep: polling would take turbo, and time from the other thread of a core
+        _ => read("cpu0/cpuidle/state1/latency").trim().parse().unwrap_or(0),
+    };
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
+    file.write_all(&us.to_ne_bytes()).ok()?;
+    Some(file)
 }
 
 /// Threads for a machine with so many processors: a thread hands on tens of thousands of pieces in a second each way, and

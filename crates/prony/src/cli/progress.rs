@@ -2,7 +2,7 @@
 //! a terminal; lines about finished trials are printed there too, for logs.
 
 use crate::{
-    network::{LinkRecord, Means, Surroundings, WhyRelay},
+    network::{LinkRecord, Means, Surroundings},
     plan::{Plan, Trial},
     report::number,
     run::{Because, Event, Level, Note, Origin, TrialOutcome, verdict},
@@ -203,7 +203,6 @@ impl RunProgress {
             stated,
             between,
             means,
-            why,
             measured_before: Some(measured),
             measured_after: None,
             ..
@@ -216,7 +215,10 @@ impl RunProgress {
         self.line(&format!(
             "{name}: network {}with a round trip of {stated:?} by {}, measured {:.3} ms",
             between.as_ref().map_or("", |_| "between its servers "),
-            network_means(means, why.as_ref()),
+            match means {
+                Means::Apart(discipline) => format!("{discipline} in network namespaces"),
+                Means::Relay => "a relay".to_owned(),
+            },
             ms(measured)
         ));
     }
@@ -300,13 +302,4 @@ fn label(plan: &Plan, treatment: usize) -> String {
 /// A bar's template with the characters that all bars have.
 pub(super) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("constant templates are valid").progress_chars("=> ")
-}
-
-/// What makes a network, and why not the other.
-fn network_means(means: &Means, why: Option<&WhyRelay>) -> String {
-    match (means, why) {
-        (Means::Apart(discipline), _) => format!("{discipline} in network namespaces"),
-        (Means::Relay, Some(why)) => format!("a relay ({why})"),
-        (Means::Relay, None) => "a relay".to_owned(),
-    }
 }

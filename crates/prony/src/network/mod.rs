@@ -10,7 +10,7 @@ mod probe;
 mod process;
 
 pub use apart::{Node, discipline, join, possible};
-pub use load::relay::Figures;
+pub use load::relay::{Figures, keep_awake};
 pub use probe::{round_trip, round_trip_from};
 pub use process::{Link, serve};
 
@@ -27,7 +27,7 @@ pub struct LinkRecord {
     pub stated: Duration,
     /// What made it.
     pub means: Means,
-    /// WhyRelay a relay did; `None`: netem did, or nobody said.
+    /// Why a relay did; `None`: netem did, or nobody said.
     #[serde(default)]
     pub why: Option<WhyRelay>,
     /// Added to a round trip as measured when it was put there, before any load.
@@ -38,6 +38,9 @@ pub struct LinkRecord {
     pub late: Option<Duration>,
     /// Share of a processor that the busiest thread of what made it used, in the busiest trial; 0 to 1.
     pub busy_max: f64,
+    /// Whether idle processors were kept from sleeping, so that it could be punctual.
+    #[serde(default)]
+    pub awake: bool,
 }
 
 /// What is around a server: what of it was used, and the networks before it.
@@ -59,7 +62,7 @@ pub enum Means {
     Apart(String),
 }
 
-/// WhyRelay servers are not set apart.
+/// Why servers are not set apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyRelay {

@@ -124,6 +124,7 @@ fn network(link: &LinkRecord, words: Words) -> String {
         ("busy", format!("{:.0}", link.busy_max * 100.0)),
     ];
     let text = words.fill("sentence", key, &places.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let text = if link.awake { words.fill("sentence", "network_awake", &[("network", &text)]) } else { text };
     let Some(why) = &link.why else { return text };
     let (key, said) = why.word();
     let why = words.fill("sentence", key, &[("said", said)]);

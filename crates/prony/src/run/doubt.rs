@@ -412,7 +412,7 @@ impl What {
                 } else {
                     format!(
                         "though its busiest thread used {:.0} % of a processor only: it waited for one; pin server and client, or \
-                         let Prony use real-time priority (ulimit -r 1)",
+                         let Prony use real-time priority (ulimit -r 1) and write to /dev/cpu_dma_latency",
                         busy * 100.0
                     )
                 }

@@ -16,6 +16,7 @@ use crate::{
 use load::spec::{Address, Target, is_used};
 use std::{
     collections::BTreeMap,
+    fs::File,
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -31,6 +32,8 @@ pub(super) struct Links {
     launcher: PathBuf,
     /// What makes them; `None`: there are none in this run.
     means: Option<Result<(), WhyRelay>>,
+    /// Keeps processors from sleeping in all trials of a run that has networks, so that those without one compare.
+    awake: Option<File>,
     all: Vec<Held>,
     /// The namespaces of servers that are set apart, by index in [`crate::plan::Plan::servers`].
     nodes: BTreeMap<usize, Vec<Node>>,
@@ -109,7 +112,8 @@ impl Links {
         if let (Network::Netem, Some(Err(why))) = (plan.network, &means) {
             return Err(Error::NoNetem { why: why.clone() });
         }
-        Ok(Self { launcher: launcher.to_owned(), means, all: Vec::new(), nodes: BTreeMap::new() })
+        let awake = means.as_ref().and_then(|_| network::keep_awake());
+        Ok(Self { launcher: launcher.to_owned(), means, awake, all: Vec::new(), nodes: BTreeMap::new() })
     }
 
     /// Makes the namespaces in which a server, and those that work together with it, will be; none where a relay is used.
@@ -161,6 +165,7 @@ impl Links {
             measured_after: None,
             late: None,
             busy_max: 0.0,
+            awake: self.awake.is_some(),
         }
     }
 
