@@ -9,7 +9,7 @@ use crate::{
     plan::Treatment,
     run::TrialOutcome,
     store::RunRecord,
-    telemetry::{Cost, Reading, mean},
+    telemetry::{Cost, Reading},
 };
 use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,8 @@ pub fn resources(record: &RunRecord) -> Vec<Resources> {
 }
 
 fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
-    let (mut readings, mut rates) = (Vec::<Reading>::new(), Vec::new());
+    // by path: sum of value times length, and of lengths, s
+    let (mut sums, mut rates) = (BTreeMap::<&str, (f64, f64)>::new(), Vec::new());
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
         if outcome.end != End::Completed || outcome.interval.is_zero() {
@@ -156,29 +157,34 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
         }
         let inside = in_interval(&trial.readings, record, outcome);
         if !inside.is_empty() {
-            readings.extend(inside.into_iter().cloned());
+            for reading in inside {
+                let seconds = reading.length.as_secs_f64();
+                for (path, value) in &reading.values {
+                    let (sum, weight) = sums.entry(path).or_default();
+                    (*sum, *weight) = (*sum + value * seconds, *weight + seconds);
+                }
+            }
             let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
             rates.push(transactions as f64 / outcome.interval.as_secs_f64());
         }
     }
-    if readings.is_empty() {
+    if rates.is_empty() {
         return None;
     }
-    let all = (Duration::ZERO, Duration::MAX);
     let rate = rates.iter().sum::<f64>() / rates.len() as f64;
-    let mut paths: Vec<&String> = readings.iter().flat_map(|reading| reading.values.keys()).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    let means: BTreeMap<String, f64> = paths
+    let means: BTreeMap<String, f64> = sums
         .into_iter()
-        .filter_map(|path| Some((path.clone(), mean(&readings, all, |reading| reading.value(path))?)))
+        .filter(|(_, (_, weight))| *weight > 0.0)
+        .map(|(path, (sum, weight))| (path.to_owned(), sum / weight))
         .collect();
+    let second = Duration::from_secs(1);
+    let typical = Reading { at: second, length: second, values: means.clone() };
     let view = View { means: &means, treatment: &record.plan.treatments[treatment] };
     Some(Resources {
         treatment,
         trials: u32::try_from(rates.len()).unwrap_or(u32::MAX),
         transactions_per_second: rate,
-        cost: Cost::of(&readings, all, rate),
+        cost: Cost::of(&[typical], (Duration::ZERO, second), rate),
         processors: view.processors(),
         limits: view.limits(),
         means,

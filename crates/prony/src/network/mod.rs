@@ -1,7 +1,7 @@
 //! A network with a stated latency between Prony and a server on one machine, and between servers: what was stated, what was
 //! used for it, and what was measured. It knows no study and no database, only addresses.
 //!
-//! What makes it is netem, where servers can be set [`apart`]; elsewhere a relay ([`load::relay`]), which needs neither rights nor a
+//! What makes it is netem, where servers can be set apart; elsewhere a relay ([`load::relay`]), which needs neither rights nor a
 //! special kernel. The relay runs as a process of its own, which cannot outlive this one, so that its CPU time can be told apart
 //! and its delay does not depend on what Prony does. Both are measured, by the same statements.
 

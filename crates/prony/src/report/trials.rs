@@ -17,11 +17,22 @@ use load::{
     sample::{Phase, StreamOutcome},
     spec::Stream,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, panic::resume_unwind, thread};
 
-/// Every trial in the order of execution.
+/// Every trial in the order of execution. On all processors: a large run has a hundred thousand seconds, each with a
+/// histogram.
 pub(super) fn trials(record: &RunRecord, words: Words) -> Vec<Trial> {
-    record.trials.iter().map(|trial| self::trial(record, trial, words)).collect()
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = record.trials.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let work = |part: &[TrialRecord]| -> Vec<Trial> {
+            part.iter().map(|trial| self::trial(record, trial, words)).collect()
+        };
+        let threads: Vec<_> =
+            record.trials.chunks(share).map(|part| scope.spawn(move || work(part))).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.flat_map(|trials| trials.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 fn trial(record: &RunRecord, trial: &TrialRecord, words: Words) -> Trial {

@@ -117,12 +117,23 @@ impl Reading {
     /// Sum of a value of all servers, as `process/cpu_user`; `None`: none of them has it.
     #[must_use]
     pub fn of_servers(&self, what: &str) -> Option<f64> {
-        let of_node = |path: &str| {
-            let (_, rest) = path.strip_prefix("node/")?.split_once('/')?;
-            (rest == what).then_some(())
-        };
-        let found = self.values.iter().filter(|(path, _)| of_node(path).is_some());
-        found.map(|(_, value)| *value).reduce(|sum, value| sum + value)
+        const NODE: &str = "node/";
+        let mut sum = None;
+        // from server to server, and not through all that is known of each: this is asked for each second of each trial
+        let mut from = NODE.to_owned();
+        while let Some((path, _)) = self.values.range::<String, _>(&from..).next() {
+            let Some((name, _)) = path.strip_prefix(NODE).and_then(|rest| rest.split_once('/')) else {
+                break;
+            };
+            let begin = NODE.len() + name.len() + 1;
+            from.clear();
+            from.extend([&path[..begin], what]);
+            sum = self.values.get(from.as_str()).map_or(sum, |value| Some(sum.unwrap_or(0.0) + value));
+            from.truncate(begin - 1);
+            // what follows the slash that ends a name
+            from.push('0');
+        }
+        sum
     }
 
     /// CPUs that the servers' processes kept busy.

@@ -4,64 +4,52 @@ use super::Reading;
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// What a stored reading may be.
+/// A stored reading: with `values`, or with the figures that the first version wrote, which did not tell user and system apart
+/// for processes: both are user here. One type for both, since trying one after the other takes longer than reading.
 #[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Stored {
-    Now { at: Duration, length: Duration, values: BTreeMap<String, f64> },
-    First(First),
-}
-
-impl From<Stored> for Reading {
-    fn from(stored: Stored) -> Self {
-        match stored {
-            Stored::Now { at, length, values } => Self { at, length, values },
-            Stored::First(first) => first.into(),
-        }
-    }
-}
-
-/// A reading as the first version wrote it, which did not tell user and system apart for processes: both are user here.
-#[derive(Deserialize)]
-pub(super) struct First {
+pub(super) struct Stored {
     at: Duration,
     length: Duration,
-    cpu_user: f64,
-    cpu_system: f64,
-    cpu_iowait: f64,
-    cpu_steal: f64,
+    values: Option<BTreeMap<String, f64>>,
+    cpu_user: Option<f64>,
+    cpu_system: Option<f64>,
+    cpu_iowait: Option<f64>,
+    cpu_steal: Option<f64>,
     server_cpu: Option<f64>,
     server_memory_bytes: Option<f64>,
     server_threads: Option<f64>,
-    #[serde(default)]
     server_read_bytes_per_second: Option<f64>,
-    #[serde(default)]
     server_written_bytes_per_second: Option<f64>,
-    client_cpu: f64,
-    context_switches_per_second: f64,
+    client_cpu: Option<f64>,
+    context_switches_per_second: Option<f64>,
 }
 
-impl From<First> for Reading {
-    fn from(first: First) -> Self {
-        let server = first.server_cpu;
-        let values = [
-            ("machine/cpu_user", Some(first.cpu_user)),
-            ("machine/cpu_system", Some(first.cpu_system)),
-            ("machine/cpu_iowait", Some(first.cpu_iowait)),
-            ("machine/cpu_steal", Some(first.cpu_steal)),
-            ("machine/context_switches", Some(first.context_switches_per_second)),
-            ("client/cpu_user", Some(first.client_cpu)),
-            ("client/cpu_system", Some(0.0)),
-            ("node/server/process/cpu_user", server),
-            ("node/server/process/cpu_system", server.map(|_| 0.0)),
-            ("node/server/process/memory_bytes", first.server_memory_bytes),
-            ("node/server/process/threads", first.server_threads),
-            ("node/server/process/read_bytes", first.server_read_bytes_per_second),
-            ("node/server/process/written_bytes", first.server_written_bytes_per_second),
-        ];
-        let known = values.into_iter().filter_map(|(path, value)| Some((path.to_owned(), value?)));
-        Self { at: first.at, length: first.length, values: known.collect() }
+impl From<Stored> for Reading {
+    fn from(mut stored: Stored) -> Self {
+        let (at, length) = (stored.at, stored.length);
+        let values = stored.values.take().unwrap_or_else(|| first(&stored));
+        Self { at, length, values }
     }
+}
+
+/// The values of the first version.
+fn first(stored: &Stored) -> BTreeMap<String, f64> {
+    let values = [
+        ("machine/cpu_user", stored.cpu_user),
+        ("machine/cpu_system", stored.cpu_system),
+        ("machine/cpu_iowait", stored.cpu_iowait),
+        ("machine/cpu_steal", stored.cpu_steal),
+        ("machine/context_switches", stored.context_switches_per_second),
+        ("client/cpu_user", stored.client_cpu),
+        ("client/cpu_system", stored.client_cpu.map(|_| 0.0)),
+        ("node/server/process/cpu_user", stored.server_cpu),
+        ("node/server/process/cpu_system", stored.server_cpu.map(|_| 0.0)),
+        ("node/server/process/memory_bytes", stored.server_memory_bytes),
+        ("node/server/process/threads", stored.server_threads),
+        ("node/server/process/read_bytes", stored.server_read_bytes_per_second),
+        ("node/server/process/written_bytes", stored.server_written_bytes_per_second),
+    ];
+    values.into_iter().filter_map(|(path, value)| Some((path.to_owned(), value?))).collect()
 }
 
 #[cfg(test)]
