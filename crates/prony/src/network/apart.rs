@@ -65,7 +65,7 @@ pub fn possible(launcher: &Path) -> Result<(), WhyRelay> {
     }
     let node = Node::start(launcher).map_err(|error| WhyRelay::NoNamespace(error.to_string()))?;
     delay(launcher, Some(&node.apart.namespace), "lo", Duration::from_millis(1))
-        .map_err(|error| WhyRelay::NoDiscipline(error.to_string()))
+        .map_err(|error| WhyRelay::NoDiscipline(last_words(&error.to_string()).to_owned()))
 }
 
 impl Node {
@@ -172,6 +172,11 @@ fn addresses() -> io::Result<(u32, [Ipv4Addr; 2])> {
 fn delay(launcher: &Path, namespace: Option<&Path>, device: &str, round_trip: Duration) -> io::Result<()> {
     let words = format!("qdisc add dev {device} root {}", discipline(round_trip));
     execute(launcher, namespace, "tc", &words)
+}
+
+/// Of a complaint, what is said of the reason.
+fn last_words(said: &str) -> &str {
+    said.rsplit("Error: ").next().unwrap_or(said).trim_end_matches('.')
 }
 
 fn ip(launcher: &Path, namespace: Option<&Path>, words: &str) -> io::Result<()> {
