@@ -103,7 +103,7 @@ export function beside(context: Context, name: string, more: Option): Option {
   return axis(context, name, {
     nameLocation: "end",
     nameGap: 12,
-    nameTextStyle: { color: context.theme.faint, fontSize: 12, align: "left", padding: [0, 0, 0, -40] },
+    nameTextStyle: { color: context.theme.faint, fontSize: 12, align: "left", padding: [0, 0, 0, -8] },
     ...more,
   });
 }
