@@ -30,6 +30,10 @@ impl Store {
     /// # Errors
     /// When there is no such run, or the file is damaged.
     pub fn run(&self, id: i64) -> Result<RunRecord, Error> {
+        self.at_one_moment(|| self.read_run(id))
+    }
+
+    fn read_run(&self, id: i64) -> Result<RunRecord, Error> {
         let summary = self.summary(id)?;
         let plan = self.plan(id)?;
         let trials = self.trials(id)?;
@@ -60,14 +64,13 @@ impl Store {
     /// When there is no such run, or the file is damaged.
     pub fn summary(&self, id: i64) -> Result<RunSummary, Error> {
         let sql = format!("SELECT {SUMMARY} FROM run WHERE id = ?");
-        let found = self
-            .connection
-            .query_row(&sql, [id], summary)
-            .optional()
-            .map_err(|source| self.fault(source))?
-            .ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
-        parts::check_run(&self.connection, &self.path, id)?;
-        Ok(found)
+        self.at_one_moment(|| {
+            let found = self.connection.query_row(&sql, [id], summary).optional();
+            let found = found.map_err(|source| self.fault(source))?;
+            let found = found.ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
+            parts::check_run(&self.connection, &self.path, id)?;
+            Ok(found)
+        })
     }
 
     /// What was planned in a run.
@@ -75,8 +78,10 @@ impl Store {
     /// # Errors
     /// As [`Store::run`].
     pub fn plan(&self, id: i64) -> Result<Plan, Error> {
-        self.summary(id)?;
-        self.only(id, Kind::Plan)
+        self.at_one_moment(|| {
+            self.summary(id)?;
+            self.only(id, Kind::Plan)
+        })
     }
 
     /// Number of the run that began last; `None`: there is none.
@@ -92,6 +97,10 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn list(&self) -> Result<Vec<RunSummary>, Error> {
+        self.at_one_moment(|| self.read_list())
+    }
+
+    fn read_list(&self) -> Result<Vec<RunSummary>, Error> {
         parts::check_list(&self.connection, &self.path)?;
         let sql = format!("SELECT {SUMMARY} FROM run ORDER BY id DESC");
         let mut statement = self.connection.prepare(&sql).map_err(|source| self.fault(source))?;
@@ -133,6 +142,15 @@ impl Store {
             words.extend([name, description.product, description.version]);
         }
         Ok(words)
+    }
+
+    /// What several queries read, all of one moment, whatever other processes write meanwhile: their sums would not agree.
+    fn at_one_moment<T>(&self, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        if !self.connection.is_autocommit() {
+            return read();
+        }
+        let _moment = self.connection.unchecked_transaction().map_err(|source| self.fault(source))?;
+        read()
     }
 
     /// The single part of a kind.
