@@ -13,6 +13,7 @@ use crate::{
     run::{Began, Note},
 };
 use jiff::Timestamp;
+use load::Sample;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 use std::{collections::BTreeMap, thread, time::Duration};
@@ -56,6 +57,17 @@ impl Store {
             began: self.began(id)?,
             trials,
         })
+    }
+
+    /// All that was kept of the seconds of a trial, the distributions of single statements too (rounded to 3 %).
+    ///
+    /// # Errors
+    /// As [`Store::run`]; also when the run has no such trial, or it has no outcome.
+    pub fn samples(&self, id: i64, trial: u32) -> Result<Vec<Sample>, Error> {
+        let part = parts::read_one(&self.connection, &self.path, id, Kind::Samples, trial.into())?;
+        let samples = part.ok_or_else(|| "it is missing".to_owned());
+        let samples = samples.and_then(|part| seconds::unpack_samples(&part.bytes));
+        self.understood(id, "trial", samples.map_err(|damage| format!("samples of trial {trial}: {damage}")))
     }
 
     /// What is known of a run without reading its parts.
@@ -235,8 +247,8 @@ impl Packed {
             started,
             told,
             outcome: codec::unpack(&self.outcome).map_err(within("outcome"))?,
-            samples: seconds::unpack_samples(&self.samples).map_err(within("samples"))?,
-            readings: codec::unpack_rows(&self.readings).map_err(within("readings"))?,
+            seconds: seconds::unpack_seconds(&self.samples).map_err(within("samples"))?,
+            readings: codec::unpack_readings(&self.readings).map_err(within("readings"))?,
         })
     }
 }
