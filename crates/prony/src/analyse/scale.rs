@@ -67,8 +67,13 @@ pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<S
     if axis.kind != AxisKind::Connections {
         return Vec::new();
     }
+    // of several streams it is one whose connections grow
+    let is_of_axis = |rungs: &[&Measured]| {
+        axis.stream().is_none_or(|stream| rungs.iter().all(|one| one.point.stream == stream))
+    };
     along(axis, measured)
         .into_iter()
+        .filter(|(_, rungs)| is_of_axis(rungs))
         .filter_map(|(levels, rungs)| scaling(plan, axis, measured, levels, &rungs))
         .collect()
 }

@@ -20,7 +20,14 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     sentences.extend(machine(record, words));
     sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
     sentences.extend(began(&record.began, words));
-    for trial in record.trials.iter().filter(|trial| trial.trial.again_of.is_some()) {
+    // a trial that was left out says itself that it was repeated
+    let is_told = |first: u32| {
+        let begin = format!("trial {first}:");
+        let mut left_out = findings.points.iter().flat_map(|point| &point.left_out);
+        left_out.any(|reason| reason.starts_with(&begin) && reason.contains("repeated as"))
+    };
+    let again = record.trials.iter().filter(|trial| trial.trial.again_of.is_some());
+    for trial in again.filter(|trial| !is_told(trial.trial.again_of.unwrap_or_default() + 1)) {
         let first = trial.trial.again_of.unwrap_or_default() + 1;
         let places = [("first", &*first.to_string()), ("again", &*(trial.trial.number + 1).to_string())];
         sentences.push(words.fill("conduct", "repeated", &places));

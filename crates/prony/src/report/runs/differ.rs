@@ -2,7 +2,7 @@
 //! stored values themselves, name by name, so that nothing that is stored goes unseen.
 
 use super::RunDifference;
-use crate::store::RunRecord;
+use crate::{plan::ServerSource, store::RunRecord};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,12 +54,25 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
             facts.extend(named.map(|(name, value)| (name.to_owned(), value.clone())));
             facts.insert("origin".to_owned(), known.origin.clone());
             let settings = known.variables.iter().filter(|(name, _)| crate::provision::is_setting(name));
-            facts.extend(settings.map(|(name, value)| (name.clone(), value.clone())));
+            let own = own_directory(record, number, &known.variables);
+            // each start has a directory of its own, which makes no difference
+            let told =
+                |value: &String| own.as_ref().map_or_else(|| value.clone(), |own| value.replace(own, "..."));
+            facts.extend(settings.map(|(name, value)| (name.clone(), told(value))));
         }
         facts
     };
     let servers = record.plan.servers.iter().enumerate();
     servers.map(|(number, server)| (server.name.clone(), facts(number))).collect()
+}
+
+/// The directory that a server of Prony's had for this run alone; `None`: it is somebody else's server, or does not say.
+fn own_directory(record: &RunRecord, server: usize, variables: &BTreeMap<String, String>) -> Option<String> {
+    if matches!(record.plan.servers[server].source, ServerSource::Url(_)) {
+        return None;
+    }
+    let data = variables.get("datadir")?.trim_end_matches('/');
+    data.rsplit_once('/').map(|(own, _)| own.to_owned()).filter(|own| !own.is_empty())
 }
 
 fn put(
