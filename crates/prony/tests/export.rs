@@ -38,6 +38,18 @@ fn text(value: &str) -> Field {
     Field::Str(value.to_owned())
 }
 
+/// Of a run a few trials, one of which failed: writing files takes long in a build that is not optimised.
+fn of_few_trials(mut events: Vec<Event>) -> Vec<Event> {
+    events.retain(|event| match event {
+        Event::TrialStarted { trial }
+        | Event::TrialSample { trial, .. }
+        | Event::TrialReading { trial, .. }
+        | Event::TrialFinished { trial, .. } => *trial < 4 || *trial == synthetic::FAILED_TRIAL,
+        _ => true,
+    });
+    events
+}
+
 /// A store with a run, and what the run left in it.
 struct Stored {
     directory: tempfile::TempDir,
@@ -66,7 +78,7 @@ impl Stored {
 #[test]
 fn trials_seconds_and_readings_are_those_of_the_record() {
     for events in [synthetic::events(), synthetic_load::events()] {
-        let stored = Stored::of(&events);
+        let stored = Stored::of(&of_few_trials(events));
         let (record, tables) = (&stored.record, stored.exported());
 
         assert_eq!(tables["trials.parquet"].len(), record.trials.len());
@@ -120,7 +132,7 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
 
 #[test]
 fn statements_of_each_second_are_those_of_the_store() {
-    let stored = Stored::of(&synthetic_load::events());
+    let stored = Stored::of(&of_few_trials(synthetic_load::events()));
     let tables = stored.exported();
     let mut rows = tables["statements.parquet"].iter();
     for trial in &stored.record.trials {
@@ -143,7 +155,7 @@ fn statements_of_each_second_are_those_of_the_store() {
 
 #[test]
 fn histograms_are_those_of_the_record() {
-    let stored = Stored::of(&synthetic_load::events());
+    let stored = Stored::of(&of_few_trials(synthetic_load::events()));
     let (record, tables) = (&stored.record, stored.exported());
     let mut found = BTreeMap::new();
     for row in &tables["histograms.parquet"] {
@@ -186,7 +198,7 @@ fn histograms_are_those_of_the_record() {
 
 #[test]
 fn what_is_there_is_not_overwritten() {
-    let Stored { directory, store, record } = Stored::of(&synthetic_load::events());
+    let Stored { directory, store, record } = Stored::of(&of_few_trials(synthetic_load::events()));
     let target = directory.path().join("new/data");
     export::parquet(&store, record.id, &target).unwrap();
     let again = export::parquet(&store, record.id, &target);
