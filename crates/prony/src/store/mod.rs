@@ -20,9 +20,9 @@ mod secrets;
 mod transfer;
 
 pub use error::Error;
-pub use record::{Resumed, RunRecord, RunSummary, ServerRecord, TrialRecord};
+pub use record::{Counts, Resumed, RunRecord, RunSummary, Second, ServerRecord, Starts, TrialRecord};
 pub use schema::default_path;
-pub use transfer::Transfer;
+pub use transfer::{ForeignTrial, Transfer};
 
 use crate::{
     plan::{Plan, Trial},
