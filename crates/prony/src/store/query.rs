@@ -30,6 +30,7 @@ impl Store {
     /// # Errors
     /// When there is no such run, or the file is damaged.
     pub fn run(&self, id: i64) -> Result<RunRecord, Error> {
+        let _moment = self.moment()?;
         let summary = self.summary(id)?;
         let plan = self.plan(id)?;
         let trials = self.trials(id)?;
@@ -59,6 +60,7 @@ impl Store {
     /// # Errors
     /// When there is no such run, or the file is damaged.
     pub fn summary(&self, id: i64) -> Result<RunSummary, Error> {
+        let _moment = self.moment()?;
         let sql = format!("SELECT {SUMMARY} FROM run WHERE id = ?");
         let found = self
             .connection
@@ -75,6 +77,7 @@ impl Store {
     /// # Errors
     /// As [`Store::run`].
     pub fn plan(&self, id: i64) -> Result<Plan, Error> {
+        let _moment = self.moment()?;
         self.summary(id)?;
         self.only(id, Kind::Plan)
     }
@@ -92,6 +95,7 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn list(&self) -> Result<Vec<RunSummary>, Error> {
+        let _moment = self.moment()?;
         parts::check_list(&self.connection, &self.path)?;
         let sql = format!("SELECT {SUMMARY} FROM run ORDER BY id DESC");
         let mut statement = self.connection.prepare(&sql).map_err(|source| self.fault(source))?;
