@@ -1,10 +1,27 @@
 //! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their settings. By the
 //! stored values themselves, name by name, so that nothing that is stored goes unseen.
 
-use super::RunDifference;
-use crate::store::RunRecord;
+use crate::{provision::ServerDescription, store::RunRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+/// One thing that is not the same in both runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunDifference {
+    /// `study`, `machine`, `prony`, or the name of a server.
+    pub of: String,
+    /// What it is: `kernel`, `version`, `innodb_buffer_pool_size`, `interval`.
+    pub what: String,
+    /// In the base; null: it has none.
+    pub base: Option<String>,
+    /// In the run.
+    pub run: Option<String>,
+}
 
 /// Settings of a study that say nothing of what was measured, or are told elsewhere.
 const NOT_TOLD: [&str; 6] = ["name", "title", "study_text", "format", "trials", "treatments"];
@@ -12,7 +29,8 @@ const NOT_TOLD: [&str; 6] = ["name", "title", "study_text", "format", "trials", 
 const TOLD_MAX: usize = 200;
 
 /// Everything that differs, the study first.
-pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
+#[must_use]
+pub fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
     let mut all = Vec::new();
     let told = |record: &RunRecord| {
         let mut plan = flat(&record.plan);
@@ -23,7 +41,14 @@ pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifferenc
         });
         plan
     };
-    put(&mut all, "study", &told(base), &told(run));
+    let (of_base, of_run) = (is_known(base), is_known(run));
+    // the plan of another tool's result is none
+    if of_base == of_run {
+        put(&mut all, "study", &told(base), &told(run));
+    }
+    if !(of_base && of_run) {
+        return all;
+    }
     put(&mut all, "machine", &flat(&base.machine), &flat(&run.machine));
     if base.prony_version != run.prony_version {
         all.push(RunDifference {
@@ -44,6 +69,12 @@ pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifferenc
     all
 }
 
+/// Whether it is known on what a run ran; of other tools' results it is not.
+#[must_use]
+pub fn is_known(record: &RunRecord) -> bool {
+    record.machine.cpus > 0 || !record.servers.is_empty()
+}
+
 /// What is known of each server, by its name.
 fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
     let facts = |number: usize| {
@@ -54,12 +85,21 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
             facts.extend(named.map(|(name, value)| (name.to_owned(), value.clone())));
             facts.insert("origin".to_owned(), known.origin.clone());
             let settings = known.variables.iter().filter(|(name, _)| crate::provision::is_setting(name));
-            facts.extend(settings.map(|(name, value)| (name.clone(), value.clone())));
+            facts.extend(settings.map(|(name, value)| (name.clone(), without_place(known, value))));
         }
         facts
     };
     let servers = record.plan.servers.iter().enumerate();
     servers.map(|(number, server)| (server.name.clone(), facts(number))).collect()
+}
+
+/// A setting without the directory that a server has for this start alone: files in it have other paths each time.
+fn without_place(server: &ServerDescription, value: &str) -> String {
+    let directory = server.variables.get("datadir").map(|data| Path::new(data).parent());
+    match directory.flatten().and_then(Path::to_str) {
+        Some(directory) if directory.len() > 1 => value.replace(directory, "(its directory)"),
+        _ => value.to_owned(),
+    }
 }
 
 fn put(
