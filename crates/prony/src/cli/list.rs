@@ -235,3 +235,31 @@ pub(super) fn manual(directory: Option<&Path>) -> Result<(), Failure> {
     }
     write(&directory.join("prony.1"), &render(command))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_no_wider_than_the_terminal_where_words_can_stay_whole() {
+        let mut table = Table::new();
+        table.load_preset(NOTHING).set_header(["RUN", "BEGUN", "TITLE"]);
+        table.add_row(["12", "2026-03-01 12:00 UTC", "What becomes of a server when nobody looks at it"]);
+        let drawn = |width| {
+            let mut table = table.clone();
+            arrange(&mut table, width);
+            table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            drawn(56),
+            [
+                " RUN  BEGUN                 TITLE",
+                " 12   2026-03-01 12:00 UTC  What becomes of a server",
+                "                            when nobody looks at it",
+            ]
+        );
+        assert_eq!(drawn(100).len(), 2);
+        // no room: the terminal breaks the line
+        assert_eq!(drawn(30).len(), 2);
+    }
+}
