@@ -324,7 +324,7 @@ fn deal(spec: &Spec, programs: &[Program]) -> Vec<Vec<Connection>> {
 
 /// How to log in to each server; one that no stream goes to is not asked.
 fn logins(spec: &Spec) -> Result<Vec<Option<Login>>, Error> {
-    let servers = [&spec.target].into_iter().chain(&spec.members).enumerate();
+    let servers = spec.ways().enumerate();
     let is_wanted = |server| is_used(&spec.streams, server, spec.members.len());
     servers.map(|(number, target)| is_wanted(number).then(|| login(target, spec)).transpose()).collect()
 }
@@ -447,8 +447,10 @@ impl Coordinator<'_> {
         let gap = self.spec.open_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(2.0 / rate));
         let mut patience = OPENING_STALL_MAX.max(self.spec.connect_timeout * 2) + gap;
         let mut last_opened = Instant::now();
-        let servers = [&self.spec.target].into_iter().chain(&self.spec.members);
-        let address = servers.map(|target| target.address.to_string()).collect::<Vec<_>>().join(", ");
+        let members = self.spec.members.len();
+        let used =
+            self.spec.ways().enumerate().filter(|(number, _)| is_used(&self.spec.streams, *number, members));
+        let address = used.map(|(_, target)| target.address.to_string()).collect::<Vec<_>>().join(", ");
         let mut last_failure = (format!("no reply within {} s", OPENING_STALL_MAX.as_secs()), 2013);
         loop {
             match inbox.recv_timeout(LOOK_UP) {

@@ -13,6 +13,10 @@ pub struct Spec {
     /// [there](Stream::to).
     #[serde(default)]
     pub members: Vec<Target>,
+    /// Another way to [`Spec::target`], as a client on its own machine has it, for streams that go
+    /// [there](Destination::Local); `None`: they take the same way as others.
+    #[serde(default)]
+    pub local: Option<Target>,
     /// Groups of connections that run at the same time.
     pub streams: Vec<Stream>,
     /// Load before the measurement; its samples are marked [`crate::sample::Phase::WarmUp`].
@@ -54,6 +58,7 @@ impl Spec {
         Self {
             target,
             members: Vec::new(),
+            local: None,
             streams,
             warm_up,
             interval,
@@ -65,6 +70,12 @@ impl Spec {
             reply_timeout: None,
             scheduling: Scheduling::default(),
         }
+    }
+
+    /// Every way that a connection can take, as [`Destination::server_of`] numbers them.
+    pub(crate) fn ways(&self) -> impl Iterator<Item = &Target> {
+        let local = self.local.as_ref().unwrap_or(&self.target);
+        [&self.target].into_iter().chain(&self.members).chain([local])
     }
 }
 
@@ -240,16 +251,19 @@ pub enum Destination {
     Members,
     /// [`Spec::target`] and [`Spec::members`] in turn.
     All,
+    /// [`Spec::target`] by the way of [`Spec::local`].
+    Local,
 }
 
 impl Destination {
     /// The server of connection `number` where there are `members` beside the first: 0 is [`Spec::target`], 1 the first of
-    /// [`Spec::members`].
+    /// [`Spec::members`], and the one after the last of these [`Spec::local`].
     #[must_use]
     pub fn server_of(self, number: u32, members: usize) -> usize {
         match self {
             Self::Members if members > 0 => 1 + number as usize % members,
             Self::All => number as usize % (members + 1),
+            Self::Local => members + 1,
             Self::Primary | Self::Members => 0,
         }
     }

@@ -394,7 +394,7 @@ fn a_killed_run_leaves_no_server_and_goes_on_where_it_was() {
     wait_until_gone(home.path());
     let resumed = output(home.path(), &["run", "small.toml", "--resume"]);
     assert!(resumed.status.success(), "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("that have finished before"), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("finished before"), "{}", stderr(&resumed));
     let left: Vec<_> =
         fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
@@ -457,6 +457,39 @@ fn a_server_that_will_not_start_shows_its_last_words_and_a_wrong_study_its_lines
     );
     assert!(message.contains("wrong.toml:"), "{message}");
     wait_until_gone(home.path());
+}
+
+#[test]
+fn a_setting_that_is_mistyped_or_cannot_be_is_pointed_at_before_anything_starts() {
+    // brings the server into the cache, whose settings are known from then on
+    drop(mariadb(&[]));
+    let home = home();
+    let study = STUDY
+        .replace("[data]", "[settings]\ninodb_buffer_pool_size = \"1G\"\nredo_capacity = \"lots\"\n[data]");
+    fs::write(home.path().join("wrong.toml"), study).expect("written");
+    for command in ["plan", "run"] {
+        let output = output(home.path(), &[command, "wrong.toml"]);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("did you mean `innodb_buffer_pool_size`?"), "{message}");
+        assert!(message.contains("a, b cannot have `redo_capacity = lots`"), "{message}");
+        assert!(message.contains("2 mistakes in wrong.toml; nothing was started."), "{message}");
+        assert!(output.stdout.is_empty(), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_of_a_plan_is_no_error() {
+    let home = home();
+    let mut child = prony(home.path(), &["plan", "generations", "--scale", "published"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("prony starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
 }
 
 #[test]

@@ -201,6 +201,7 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
         points: Vec::new(),
         comparisons: Vec::new(),
         rates: Vec::new(),
+        unscaled: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),
         findings: Vec::new(),

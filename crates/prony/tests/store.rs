@@ -436,7 +436,7 @@ fn what_is_read_while_another_process_writes_is_whole() {
     let mut store = Store::open(&path).unwrap();
     write_run(&mut store, &synthetic::events()[..30]);
     let mut child = start_child(&path);
-    for _ in 0..40 {
+    for _ in 0..20 {
         let runs = store.list().unwrap();
         let opened = Store::open(&path).unwrap();
         assert!(opened.list().unwrap().len() >= runs.len());

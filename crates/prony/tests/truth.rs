@@ -128,6 +128,8 @@ fn two_runs_of_the_same_are_compared_with_what_differs_between_them() {
         (Some("study"), Some("5000"), Some("6000"))
     );
     assert!(!differences.iter().any(|one| one["of"] == "machine"), "{differences:?}");
+    let of_a_start = |one: &Value| one["run"].as_str().is_some_and(|value| value.contains("/instances/"));
+    assert!(!differences.iter().any(of_a_start), "each start has a directory of its own: {differences:?}");
 
     let text = prony(home, &["compare", "1", "2"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();

@@ -104,3 +104,18 @@ fn a_server_that_no_stream_goes_to_need_not_be_there() {
     spec.streams[0].to = Destination::Members;
     assert_eq!(run(&spec).end, End::Completed);
 }
+
+#[test]
+fn a_stream_can_take_another_way_to_the_first_server() {
+    let [(primary, of_primary), (near, of_near)] = [noting_server(), noting_server()];
+    let mut spec = spec(primary.address(), stream("remote", 2, Destination::Primary), ms(300));
+    spec.streams.push(stream("local", 3, Destination::Local));
+    spec.local = Some(at(&spec, near.address().port()));
+    run(&spec);
+    assert_eq!(counts(&of_primary), [("SELECT remote".to_owned(), 2)]);
+    assert_eq!(counts(&of_near), [("SELECT local".to_owned(), 3)]);
+    // where there is no other way, it takes the same one
+    spec.local = None;
+    assert_eq!(run(&spec).end, End::Completed);
+    assert_eq!(counts(&of_primary).len(), 2);
+}

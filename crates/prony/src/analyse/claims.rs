@@ -11,7 +11,7 @@ use super::{
     figures::{self, Figure},
 };
 use crate::{
-    plan::{Bound, Claim, Levels, Plan, Relation, Statement},
+    plan::{Bound, Claim, Levels, Plan, Relation, Statement, is_measured},
     run::{Level, What},
     store::RunRecord,
 };
@@ -50,8 +50,10 @@ pub enum ClaimVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Open {
-    /// What it is about was not measured, at this scale or at all.
+    /// What it is about was not measured.
     NotMeasured,
+    /// It is about levels that another scale of the study has, and this one has not.
+    OtherScale,
     /// There are too few trials for an interval.
     NoInterval,
     /// The interval reaches over the limit.
@@ -203,6 +205,7 @@ fn judge_one(claim: &Claim, record: &RunRecord, measurement: &Measurement) -> Ju
         margin(&parts[a], &numbers[a].bounds).total_cmp(&margin(&parts[b], &numbers[b].bounds))
     });
     let open = (verdict == ClaimVerdict::Open).then(|| match decisive.map(|each| &parts[each]) {
+        None if !is_measured(&record.plan, claim) => Open::OtherScale,
         None => Open::NotMeasured,
         Some(part) if part.invalid => Open::Invalid,
         Some(part) if part.estimate.low.is_none() => Open::NoInterval,

@@ -1,14 +1,11 @@
 //! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their settings. By the
 //! stored values themselves, name by name, so that nothing that is stored goes unseen.
 
-use crate::{provision::ServerDescription, store::RunRecord};
+use crate::{plan::ServerSource, store::RunRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One thing that is not the same in both runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -85,7 +82,11 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
             facts.extend(named.map(|(name, value)| (name.to_owned(), value.clone())));
             facts.insert("origin".to_owned(), known.origin.clone());
             let settings = known.variables.iter().filter(|(name, _)| crate::provision::is_setting(name));
-            facts.extend(settings.map(|(name, value)| (name.clone(), without_place(known, value))));
+            let own = own_directory(record, number, &known.variables);
+            // each start has a directory of its own, which makes no difference
+            let told =
+                |value: &String| own.as_ref().map_or_else(|| value.clone(), |own| value.replace(own, "..."));
+            facts.extend(settings.map(|(name, value)| (name.clone(), told(value))));
         }
         facts
     };
@@ -93,13 +94,13 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
     servers.map(|(number, server)| (server.name.clone(), facts(number))).collect()
 }
 
-/// A setting without the directory that a server has for this start alone: files in it have other paths each time.
-fn without_place(server: &ServerDescription, value: &str) -> String {
-    let directory = server.variables.get("datadir").map(|data| Path::new(data).parent());
-    match directory.flatten().and_then(Path::to_str) {
-        Some(directory) if directory.len() > 1 => value.replace(directory, "(its directory)"),
-        _ => value.to_owned(),
+/// The directory that a server of Prony's had for this run alone; `None`: it is somebody else's server, or does not say.
+fn own_directory(record: &RunRecord, server: usize, variables: &BTreeMap<String, String>) -> Option<String> {
+    if matches!(record.plan.servers[server].source, ServerSource::Url(_)) {
+        return None;
     }
+    let data = variables.get("datadir")?.trim_end_matches('/');
+    data.rsplit_once('/').map(|(own, _)| own.to_owned()).filter(|own| !own.is_empty())
 }
 
 fn put(

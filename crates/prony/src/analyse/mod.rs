@@ -36,7 +36,7 @@ pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
 pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
-pub use scale::{Fitted, Scaling};
+pub use scale::{Fitted, Scaling, Unscaled};
 
 use crate::{
     run::{Doubt, Fairness, Following},
@@ -61,10 +61,11 @@ pub fn analyse(record: &RunRecord) -> Findings {
     let comparisons = compare::compare(record, &axis, &measurement);
     let findings = conclude::findings(&axis, &measurement, &comparisons);
     let scalings = scale::scalings(&record.plan, &axis, &measurement.measured);
+    let unscaled = scale::unscaled(&record.plan, &axis, &measurement.measured);
     let claims = claims::judge(record, &measurement);
     let rates = figures::rates(record, &measurement);
     let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
-    Findings { axis, points, comparisons, scalings, rates, claims, findings }
+    Findings { axis, points, comparisons, scalings, unscaled, rates, claims, findings }
 }
 
 /// Everything that a report says, as values.
@@ -78,6 +79,9 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
+    /// Ladders of which too few points count for that.
+    #[serde(default)]
+    pub unscaled: Vec<Unscaled>,
     /// The highest rates that were searched, in the order of the points.
     #[serde(default)]
     pub rates: Vec<FoundRate>,

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Share of the law's highest throughput within the ladder from which more connections are not worth it.
 const ENOUGH: f64 = 0.95;
+/// Different numbers of connections that the law needs: one more than it has coefficients.
+const RUNGS_MIN: usize = 4;
 /// Doubts that say that throughput was not the server's alone, or not of the work that was asked for.
 const EXCLUDING: [&str; 8] = [
     "nothing_finished",
@@ -62,15 +64,53 @@ pub struct Fitted {
     pub residual: f64,
 }
 
+/// A ladder that is long enough for the law, of which too few points count.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Unscaled {
+    /// Levels that stay the same along the ladder.
+    pub levels: BTreeMap<String, String>,
+    /// The server or level that it is of ([`Axis::side`]).
+    pub side: String,
+    /// Its points.
+    pub rungs: usize,
+    /// Of these, how many were left out.
+    pub left_out: usize,
+}
+
 /// The law of every ladder that has enough valid rungs.
 pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<Scaling> {
     if axis.kind != AxisKind::Connections {
         return Vec::new();
     }
-    along(axis, measured)
-        .into_iter()
+    ladders(axis, measured)
         .filter_map(|(levels, rungs)| scaling(plan, axis, measured, levels, &rungs))
         .collect()
+}
+
+/// The ladders that would have a law if more of their points counted.
+pub(super) fn unscaled(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<Unscaled> {
+    if axis.kind != AxisKind::Connections {
+        return Vec::new();
+    }
+    let one = |(levels, rungs): (BTreeMap<String, String>, Vec<&Measured>)| {
+        let closed: Vec<&&Measured> = rungs.iter().filter(|one| is_closed(plan, &one.point)).collect();
+        let left_out = closed.iter().filter(|one| excluded(one).is_some()).count();
+        let side = axis.side(&rungs.first()?.point);
+        let is_short = closed.len() >= RUNGS_MIN && closed.len() - left_out < RUNGS_MIN;
+        is_short.then_some(Unscaled { levels, side, rungs: closed.len(), left_out })
+    };
+    ladders(axis, measured).filter_map(one).collect()
+}
+
+/// The points of each server along the connections; of several streams those of the one whose connections grow.
+fn ladders<'a>(
+    axis: &'a Axis,
+    measured: &'a [Measured],
+) -> impl Iterator<Item = (BTreeMap<String, String>, Vec<&'a Measured>)> {
+    let is_of_axis = |rungs: &[&Measured]| {
+        axis.stream().is_none_or(|stream| rungs.iter().all(|one| one.point.stream == stream))
+    };
+    along(axis, measured).into_iter().filter(move |(_, rungs)| is_of_axis(rungs))
 }
 
 fn scaling(

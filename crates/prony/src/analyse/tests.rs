@@ -324,6 +324,25 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
         assert!((50..76).contains(&scaling.enough), "{}", scaling.enough);
         assert!(scaling.points.iter().all(|point| point.residual.abs() < 0.05), "{:?}", scaling.points);
     }
+    assert!(findings.unscaled.is_empty());
+    // where too many rungs say nothing of the server, there is no law, and that is told
+    for trial in &mut record.trials {
+        let treatment = &record.plan.treatments[trial.trial.treatment];
+        let TrialOutcome::Measured { doubts, .. } = &mut trial.outcome else { panic!("measured") };
+        if treatment.levels["server"] == "pool" && treatment.streams[0].connections >= 16 {
+            doubts
+                .push(Doubt::new(crate::run::Level::Suspicious, crate::run::What::WorkerBusy { busy: 0.99 }));
+        }
+    }
+    let findings = analyse(&record);
+    assert!(findings.scalings.iter().all(|scaling| scaling.side == "threads"));
+    assert_eq!(findings.unscaled.len(), 2, "one for each workload");
+    assert!(
+        findings
+            .unscaled
+            .iter()
+            .all(|ladder| ladder.side == "pool" && ladder.rungs == 6 && ladder.left_out >= 3)
+    );
     // too few rungs, no law
     assert!(
         analyse(&self::record(plan(&["connections=[1, 4, 16]"]), |of, _| by_the_law(of))).scalings.is_empty()
@@ -448,7 +467,7 @@ fn claims_are_supported_or_refuted_by_what_is_there() {
     assert_eq!(judgements[3].parts.len(), 8, "a pair for each rung of each workload");
     let decisive = &judgements[3].parts[judgements[3].decisive.unwrap()];
     assert_eq!(decisive.levels["connections"], "1024", "where it fails most");
-    assert_eq!(judgements[8].open, Some(super::Open::NotMeasured));
+    assert_eq!(judgements[8].open, Some(super::Open::OtherScale));
 }
 
 #[test]

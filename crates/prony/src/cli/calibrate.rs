@@ -5,6 +5,7 @@ use super::{
     failure::{Failure, chain},
     interrupt,
     progress::style,
+    report::print,
 };
 use crate::{
     calibrate::{self, Calibration, NullProcess},
@@ -14,7 +15,6 @@ use crate::{
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::{fmt::Write as _, time::Duration};
 
-#[expect(clippy::print_stdout, reason = "the command's result")]
 pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let stop = interrupt::stop_on_signals();
     let open_files = trampoline::raise_open_files();
@@ -34,9 +34,9 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     bar.finish_and_clear();
     let calibration = result.map_err(cannot)?;
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&calibration).expect("figures are JSON"));
+        print(&format!("{}\n", serde_json::to_string_pretty(&calibration).expect("figures are JSON")))?;
     } else {
-        print!("{}", text(&calibration).expect("writing to memory"));
+        print(&format!("{}", text(&calibration).expect("writing to memory")))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::{
     failure::{Failure, chain},
-    report::print,
+    report::{aside, print},
     run::colour,
     server::{document::Examination, print_json},
 };
@@ -39,7 +39,6 @@ pub(super) fn doctor(json: bool) -> Result<(), Failure> {
 }
 
 /// Tells, before a run, what hurts on this machine; gives it back to be kept with the run.
-#[expect(clippy::print_stderr, reason = "remarks of the command")]
 pub(super) fn remark(directory: &Path) -> Vec<Note> {
     // Where the disk cannot be looked at, the first server will say so better.
     let Ok(observed) = Observed::of_this_machine(directory, Effort::Short) else { return Vec::new() };
@@ -47,7 +46,7 @@ pub(super) fn remark(directory: &Path) -> Vec<Note> {
     let warnings = findings.into_iter().filter(|finding| finding.level == Level::Warning);
     warnings
         .map(|Finding { id, read, effect, remedy, .. }| {
-            eprintln!("remark: {id}: {read}; {effect}. {remedy}");
+            aside(format_args!("remark: {id}: {read}; {effect}. {remedy}"));
             Note::Machine { id: id.to_owned(), read, effect, remedy }
         })
         .collect()

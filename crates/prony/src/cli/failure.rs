@@ -45,12 +45,11 @@ impl Failure {
         self.code
     }
 
-    #[expect(clippy::print_stderr, reason = "this is where messages reach the user")]
     pub(super) fn print(&self) {
         // mistakes of a study come with their own headings
         let heading =
             if self.message.starts_with("error") || self.code == INTERRUPTED { "" } else { "error: " };
-        eprintln!("{heading}{}", self.message);
+        super::report::aside(format_args!("{heading}{}", self.message));
     }
 }
 

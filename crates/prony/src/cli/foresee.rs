@@ -1,21 +1,29 @@
 //! What is known of a plan's servers before one of them is started: which version each will be, what it will be told, what it cannot
 //! have, and where the servers will differ without the study's asking for it.
 
-use super::failure::{Failure, chain};
+use super::{
+    arguments::StudyOptions,
+    failure::{Failure, chain},
+    run::colour,
+};
 use crate::{
     fairness::{self, Condition, Known},
     network::{self, WhyRelay},
-    plan::{Fairness, Network, Plan, ServerPlan},
-    provision::{Build, Provisioner, Translated, translate},
+    plan::{self, Fairness, Network, Plan, ServerPlan},
+    provision::{self, Build, Provisioner, Translated, translate},
     run,
+    study::{Adjustments, Refused, settings_refused},
+    telemetry::Machine,
 };
-use std::{fmt::Write as _, time::Duration};
+use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, time::Duration};
 
 /// Versions of a plan's servers, as far as they are known.
 pub(super) struct Foreseen<'a> {
     plan: &'a Plan,
     /// Product and version of each server; `None`: only the server itself can tell.
     builds: Vec<Option<(String, String)>>,
+    /// Where servers will have their data.
+    directory: PathBuf,
     /// What will make networks with a latency; `None`: there are none.
     network: Option<Result<(), WhyRelay>>,
 }
@@ -25,27 +33,66 @@ impl<'a> Foreseen<'a> {
     pub(super) fn of(plan: &'a Plan, provisioner: &Provisioner) -> Result<Self, Failure> {
         let builds = plan.servers.iter().map(|server| provisioner.foresee(server)).collect::<Result<_, _>>();
         let network = run::apart(plan, provisioner.launcher());
-        Ok(Self { plan, network, builds: builds.map_err(|error| Failure::cannot_begin(chain(&error)))? })
+        let directory = provisioner.places().instances();
+        Ok(Self {
+            plan,
+            directory,
+            network,
+            builds: builds.map_err(|error| Failure::cannot_begin(chain(&error)))?,
+        })
     }
 
     fn build(&self, server: usize) -> Option<Build<'_>> {
         self.builds[server].as_ref().map(|(product, version)| Build { product, version })
     }
 
-    /// Refuses what is known not to work: settings that a server cannot have, and differences where the study wants none.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        let mut text = String::new();
+    /// Refuses settings that a server cannot have or does not know, each shown where the study says it.
+    pub(super) fn check_settings(
+        &self,
+        provisioner: &Provisioner,
+        options: &StudyOptions,
+    ) -> Result<(), Failure> {
+        let mut refused: Vec<Refused> = Vec::new();
+        let mut refuse =
+            |server: &ServerPlan, name: &str, value: &str, title: String, label: String| match refused
+                .iter_mut()
+                .find(|one| one.name == name && one.value == value && one.label == label)
+            {
+                Some(one) => one.servers.push(server.name.clone()),
+                None => refused.push(Refused {
+                    servers: vec![server.name.clone()],
+                    name: name.to_owned(),
+                    value: value.to_owned(),
+                    title,
+                    label,
+                }),
+            };
         for (index, server) in self.plan.servers.iter().enumerate() {
             let refusals = self.build(index).and_then(|build| translate(build, &server.settings).err());
             for refusal in refusals.unwrap_or_default() {
-                let _ = write!(text, "\n  {}: {refusal}", server.name);
+                let (name, value) = refusal.asked.split_once(" = ").unwrap_or((&refusal.asked, ""));
+                refuse(server, name, value, String::new(), refusal.reason.clone());
+            }
+            let mistyped =
+                provisioner.mistyped(server).map_err(|error| Failure::cannot_begin(chain(&error)))?;
+            for (name, meant) in mistyped {
+                let title = format!("there is no setting `{name}`");
+                refuse(server, &name, &server.settings[&name], title, format!("did you mean `{meant}`?"));
             }
         }
-        if !text.is_empty() {
-            return Err(Failure::cannot_begin(format!(
-                "not every server can have what the study asks for:{text}\nremove it, or say it under [server.NAME.settings] of those that can"
-            )));
+        if refused.is_empty() {
+            return Ok(());
         }
+        for one in refused.iter_mut().filter(|one| one.title.is_empty()) {
+            one.title = format!("{} cannot have `{} = {}`", one.servers.join(", "), one.name, one.value);
+        }
+        let adjustments = Adjustments { scale: options.scale.clone(), set: options.set.clone() };
+        let mistakes = settings_refused(&options.study, &self.plan.study_text, &adjustments, &refused);
+        Err(Failure::cannot_begin(mistakes.render(colour(&std::io::stderr()))))
+    }
+
+    /// Refuses what is known not to work, and differences where the study wants none.
+    pub(super) fn check(&self) -> Result<(), Failure> {
         if let (Network::Netem, Some(Err(why))) = (self.plan.network, &self.network) {
             return Err(Failure::cannot_begin(run::Error::NoNetem { why: why.clone() }.to_string()));
         }
@@ -61,7 +108,7 @@ impl<'a> Foreseen<'a> {
 
     /// For `prony plan`: what each server is told, and how they will differ.
     pub(super) fn text(&self) -> String {
-        let mut text = self.told();
+        let mut text = self.told() + &self.room();
         let _ = match &self.network {
             None => Ok(()),
             Some(Ok(())) => {
@@ -84,24 +131,45 @@ impl<'a> Foreseen<'a> {
         text
     }
 
-    /// The settings in the terms of each server; what all are told alike stands there once.
+    /// What the plan needs of the machine and it does not have.
+    fn room(&self) -> String {
+        let cost = plan::estimate_at_most(self.plan);
+        let mut text = String::new();
+        let has = Machine::of_this_host().memory_bytes;
+        if cost.memory_bytes > has && has > 0 {
+            let (needed, has) = (plan::size(cost.memory_bytes), plan::size(has));
+            let _ = writeln!(text, "  {needed} of memory are needed, and it has {has}");
+        }
+        let directory = &self.directory;
+        let there = directory.ancestors().find(|path| path.is_dir());
+        let free = there.and_then(|path| provision::available(path).ok());
+        if let Some(free) = free.filter(|free| cost.disk_bytes > *free) {
+            let (needed, free) = (plan::size(cost.disk_bytes), plan::size(free));
+            let _ = writeln!(
+                text,
+                "  {needed} on disk are needed, and {free} are free at {}",
+                directory.display()
+            );
+        }
+        if text.is_empty() { text } else { format!("\nThis machine is too small for it\n{text}") }
+    }
+
+    /// Version of each server, and the settings that it calls something else; what all are told alike stands there once.
     fn told(&self) -> String {
-        let told =
-            |(index, server): (usize, &ServerPlan)| translate(self.build(index)?, &server.settings).ok();
-        let all: Vec<_> = self.plan.servers.iter().enumerate().map(told).collect();
-        let known: Vec<_> = all.iter().flatten().map(|told| &told.options).collect();
+        let all: Vec<Option<BTreeMap<String, String>>> =
+            (0..self.plan.servers.len()).map(|server| self.renamed(server)).collect();
+        let known: Vec<&BTreeMap<String, String>> = all.iter().flatten().collect();
+        if known.is_empty() {
+            return String::new();
+        }
         let is_common = |option: &(&String, &String)| {
             known.len() > 1 && known.iter().all(|other| other.get(option.0) == Some(option.1))
         };
-        let same = |(server, told): (&ServerPlan, &Option<Translated>)| {
-            told.as_ref().is_none_or(|told| told.options == server.settings)
-        };
-        if self.plan.servers.iter().zip(&all).all(same) {
-            return String::new();
-        }
-        let mut text = "\nSettings in the terms of each server\n".to_owned();
+        let renames = known.iter().any(|options| !options.is_empty());
+        let words = if renames { ", and settings that are called something else there" } else { "" };
+        let mut text = format!("\nVersions{words}\n");
         let mut put = |head: &str, options: Vec<(&String, &String)>| {
-            let _ = writeln!(text, "  {head}{}", if options.is_empty() { "" } else { ":" });
+            let _ = writeln!(text, "  {head}");
             for (option, value) in options {
                 let equals = if value.is_empty() { "" } else { " = " };
                 let _ = writeln!(text, "      {option}{equals}{value}");
@@ -109,14 +177,24 @@ impl<'a> Foreseen<'a> {
         };
         for (index, told) in all.iter().enumerate() {
             let (Some(told), Some(build)) = (told, self.build(index)) else { continue };
-            let head = format!("{} ({} {})", self.plan.servers[index].name, build.product, build.version);
-            put(&head, told.options.iter().filter(|option| !is_common(option)).collect());
+            let head = format!("{}: {} {}", self.plan.servers[index].name, build.product, build.version);
+            put(&head, told.iter().filter(|option| !is_common(option)).collect());
         }
-        let common: Vec<_> = known.first().into_iter().flat_map(|one| one.iter()).filter(is_common).collect();
+        let common: Vec<_> = known[0].iter().filter(is_common).collect();
         if !common.is_empty() {
-            put("all of them", common);
+            put("all of them:", common);
         }
         text
+    }
+
+    /// What a server is told in other terms than the study's; `None`: its version is not known yet.
+    fn renamed(&self, server: usize) -> Option<BTreeMap<String, String>> {
+        let settings = &self.plan.servers[server].settings;
+        let told: Translated = translate(self.build(server)?, settings).ok()?;
+        let is_said = |option: &String, value: &String| {
+            settings.get(option).is_some_and(|said| provision::alike(said, value))
+        };
+        Some(told.options.into_iter().filter(|(option, value)| !is_said(option, value)).collect())
     }
 
     fn differences(&self) -> Vec<Condition> {

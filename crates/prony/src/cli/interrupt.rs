@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the work to end cleanly, the second ends it at once (servers then die with
 //! Prony, and the next run removes what they leave).
 
-use super::failure::INTERRUPTED;
+use super::{failure::INTERRUPTED, report::aside};
 use load::Stop;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 /// A [`Stop`] that those signals pull.
 #[expect(clippy::exit, reason = "the second Ctrl-C must end a program that does not listen")]
-#[expect(clippy::print_stderr, reason = "the user must know that the signal was heard")]
 pub(super) fn stop_on_signals() -> Arc<Stop> {
     let stop = Arc::new(Stop::default());
     let pulled = Arc::clone(&stop);
@@ -22,7 +21,7 @@ pub(super) fn stop_on_signals() -> Arc<Stop> {
                 if pulled.is_stopped() {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
-                eprintln!("\nending cleanly; once more to end at once");
+                aside(format_args!("\nending cleanly; once more to end at once"));
                 pulled.stop();
             }
         });

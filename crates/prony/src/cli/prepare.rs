@@ -5,11 +5,11 @@ use super::{
     failure::{Failure, chain},
     interrupt,
     progress::DataProgress,
+    report::print,
 };
 use crate::{dataset, provision, provision::target, report::number, workload};
 use serde_json::json;
 
-#[expect(clippy::print_stdout, reason = "the command's result")]
 pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
     let target = options.server.target()?;
     let mut plan = workload::data(&options.workload, &options.workload_options.options()?)
@@ -40,23 +40,23 @@ pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
             "rows": done.rows, "rows_loaded": done.rows_loaded, "seconds": seconds, "rows_per_second": rate,
             "method": done.method, "checksum": checksum,
         });
-        println!("{}", serde_json::to_string_pretty(&object).expect("plain values"));
+        print(&format!("{}\n", serde_json::to_string_pretty(&object).expect("plain values")))?;
         return differing(checksum.as_ref());
     }
     let kept = match done.tables_kept {
         0 => String::new(),
         kept => format!("; {kept} of {} tables were complete already", done.tables),
     };
-    println!(
-        "{}: {} with {} rows; {} loaded in {seconds:.1} s ({} rows/s){kept}",
+    print(&format!(
+        "{}: {} with {} rows; {} loaded in {seconds:.1} s ({} rows/s){kept}\n",
         target::shown(&target),
         number::counted(u64::from(done.tables), "table"),
         number::count(done.rows),
         number::count(done.rows_loaded),
         number::count(rate as u64)
-    );
+    ))?;
     if let Some(checksum) = &checksum {
-        println!("checksum {:016x}", checksum.found);
+        print(&format!("checksum {:016x}\n", checksum.found))?;
     }
     differing(checksum.as_ref())
 }
@@ -73,7 +73,6 @@ fn differing(checksum: Option<&dataset::Checksum>) -> Result<(), Failure> {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the command's result")]
 pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
     let target = options.server.target()?;
     if let Some(name) = &options.workload {
@@ -83,21 +82,29 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
     let cleaned = dataset::cleanup(&target, options.tables).map_err(|error| failure(&error))?;
     let shown = target::shown(&target);
     if cleaned.dropped.is_empty() {
-        println!("{shown}: no table that Prony made");
+        print(&format!("{shown}: no table that Prony made\n"))?;
     } else {
-        println!("{shown}: dropped {}", cleaned.dropped.join(", "));
+        print(&format!("{shown}: dropped {}\n", cleaned.dropped.join(", ")))?;
     }
     if !cleaned.foreign.is_empty() {
-        println!("{shown}: left alone, because Prony did not make them: {}", cleaned.foreign.join(", "));
+        print(&format!(
+            "{shown}: left alone, because Prony did not make them: {}\n",
+            cleaned.foreign.join(", ")
+        ))?;
     }
     if options.tables.is_some() {
         return Ok(());
     }
     match dataset::drop_database(&target).map_err(|error| failure(&error))? {
         dataset::Database::Foreign => {}
-        dataset::Database::Dropped => println!("{shown}: dropped the database, which Prony had made"),
+        dataset::Database::Dropped => {
+            print(&format!("{shown}: dropped the database, which Prony had made\n"))?
+        }
         dataset::Database::InUse(others) => {
-            println!("{shown}: the database stays, though Prony made it: it holds {}", others.join(", "));
+            print(&format!(
+                "{shown}: the database stays, though Prony made it: it holds {}\n",
+                others.join(", ")
+            ))?;
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Progress on the terminal: a bar with the time left, one line for each finished trial. Nothing is drawn where stderr is not
 //! a terminal; lines about finished trials are printed there too, for logs.
 
+use super::report::aside;
 use crate::{
     network::{LinkRecord, Means, Surroundings},
     plan::{Plan, Trial},
@@ -52,13 +53,12 @@ impl StepProgress {
         Self { bar, told: RefCell::default() }
     }
 
-    #[expect(clippy::print_stderr, reason = "progress is printed here")]
     pub(super) fn show(&self, step: &str) {
         self.bar.set_message(step.to_owned());
         self.bar.tick();
         let beginning = step.split([':', '(']).next().unwrap_or_default().trim();
         if self.bar.is_hidden() && *self.told.borrow() != beginning {
-            eprintln!("{step}");
+            aside(format_args!("{step}"));
             beginning.clone_into(&mut self.told.borrow_mut());
         }
     }
@@ -254,9 +254,8 @@ impl RunProgress {
     }
 
     /// Prints a line above the bar, or just a line where there is none.
-    #[expect(clippy::print_stderr, reason = "progress is printed here")]
     fn line(&self, text: &str) {
-        if self.bar.is_hidden() { eprintln!("{text}") } else { self.bar.println(text) }
+        if self.bar.is_hidden() { aside(format_args!("{text}")) } else { self.bar.println(text) }
     }
 
     fn server(&self, index: usize) -> String {

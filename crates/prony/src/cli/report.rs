@@ -7,7 +7,7 @@ use super::{
     run::colour,
 };
 use crate::{
-    analyse::{self, ClaimVerdict, Findings},
+    analyse::{self, ClaimVerdict, Findings, Judgement, Open},
     report::{self, Format, Language, Options, number},
     store::{self, RunRecord, Store},
 };
@@ -40,13 +40,20 @@ pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
 
 /// Whether all claims are supported.
 pub(super) fn check(findings: &Findings) -> Result<(), Failure> {
+    // what the scale leaves out is no question of this run, as long as another one is
+    let is_asked = |claim: &&Judgement| claim.open != Some(Open::OtherScale);
+    let asked = findings.claims.iter().filter(is_asked).count();
+    let elsewhere = if asked > 0 { findings.claims.len() - asked } else { 0 };
     let count = |verdict| findings.claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let (refuted, open) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Open));
-    let words = format!(
+    let (refuted, open) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Open) - elsewhere);
+    let mut words = format!(
         "of {} {} supported, {refuted} refuted, {open} open",
         number::counted(findings.claims.len() as u64, "claim"),
         count(ClaimVerdict::Supported)
     );
+    if elsewhere > 0 {
+        words.push_str(&format!(", {elsewhere} not asked at this scale"));
+    }
     match (findings.claims.is_empty(), refuted, open) {
         (true, ..) => {
             Err(Failure::cannot_begin("the study claims nothing that could be checked: it has no [[claim]]"))
@@ -109,4 +116,9 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// One line to stderr, beside the result. That nobody reads on (`2>&1 | head`) does not end what is going on.
+pub(super) fn aside(text: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -7,7 +7,7 @@ use super::{
     foresee::Foreseen,
     interrupt,
     progress::RunProgress,
-    report::{self, terminal_options},
+    report::{self, aside, print, terminal_options},
     resume, server,
 };
 use crate::{
@@ -25,15 +25,15 @@ use std::{
     sync::Arc,
 };
 
-#[expect(clippy::print_stdout, reason = "the command's result")]
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let plan = read(&options.study)?;
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is JSON"));
+        print(&format!("{}\n", serde_json::to_string_pretty(&plan).expect("a plan is JSON")))?;
     } else {
         let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
         let foreseen = Foreseen::of(&plan, &provisioner)?;
-        print!("{}{}", plan::render(&plan), foreseen.text());
+        foreseen.check_settings(&provisioner, &options.study)?;
+        print(&format!("{}{}", plan::render(&plan), foreseen.text()))?;
         foreseen.check()?;
     }
     Ok(())
@@ -49,7 +49,9 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     }
     let mut store = report::make_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
-    Foreseen::of(&plan, &provisioner)?.check()?;
+    let foreseen = Foreseen::of(&plan, &provisioner)?;
+    foreseen.check_settings(&provisioner, &options.study)?;
+    foreseen.check()?;
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     server::restore(&provisioner)?;
     let machine = Machine::of_this_host();
@@ -118,25 +120,28 @@ pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failu
     })
 }
 
-#[expect(clippy::print_stderr, reason = "remarks of the command")]
 fn announce(plan: &Plan, id: i64, done: usize, store: &Store) {
-    let cost = plan::estimate(plan);
-    eprintln!("{}", plan.title);
+    let share = missing(plan, done) as f64 / plan.trials.len().max(1) as f64;
+    aside(format_args!("{}", plan.title));
     for line in plan::servers_elsewhere(plan) {
-        eprintln!("{line}");
+        aside(format_args!("{line}"));
     }
-    eprintln!(
-        "run {id}: {}, about {:.0} s; kept in {}",
+    aside(format_args!(
+        "run {id}: {}, {}; kept in {}",
         number::counted(missing(plan, done) as u64, "trial"),
-        cost.time.as_secs_f64() * missing(plan, done) as f64 / plan.trials.len().max(1) as f64,
+        plan::time_words(plan, share),
         store.path().display()
-    );
+    ));
     if plan.repetition.precision.is_some() {
         let most = plan.trials_at_most().len();
-        eprintln!("more, up to {most} trials, until the intervals are narrow enough");
+        aside(format_args!("more, up to {most} trials, until the intervals are narrow enough"));
     }
     if done > 0 {
-        eprintln!("not repeated: {} that have finished before", number::counted(done as u64, "trial"));
+        let have = if done == 1 { "has" } else { "have" };
+        aside(format_args!(
+            "not repeated: {} that {have} finished before",
+            number::counted(done as u64, "trial")
+        ));
     }
 }
 
@@ -145,17 +150,16 @@ fn missing(plan: &Plan, done: usize) -> usize {
     plan.trials.len().saturating_sub(done)
 }
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the command's result and remarks")]
 fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(), Failure> {
     let record = store.run(id).map_err(|error| Failure::failed(chain(&error)))?;
     let findings = analyse::analyse(&record);
     let look = terminal_options(options.language);
     let format = if options.json { Format::Json } else { Format::Terminal };
-    println!("{}", report::rendered(&record, &findings, format, &look)?.trim_end());
+    print(&format!("{}\n", report::rendered(&record, &findings, format, &look)?.trim_end()))?;
     let path =
         options.report.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{}-{id}.html", plan.name)));
     report::write(&path, &report::rendered(&record, &findings, Format::Html, &look)?)?;
-    eprintln!("\nreport: {}", absolute(&path).display());
+    aside(format_args!("\nreport: {}", absolute(&path).display()));
     let failed =
         record.trials.iter().filter(|trial| matches!(trial.outcome, run::TrialOutcome::Failed(_))).count();
     if failed > 0 {

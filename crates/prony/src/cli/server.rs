@@ -9,7 +9,7 @@ use super::{
     interrupt,
     list::Listing,
     progress::StepProgress,
-    report::print,
+    report::{aside, print},
 };
 use crate::provision::{
     Error, Provisioner, Software, Standing, StandingWish,
@@ -89,24 +89,26 @@ fn fetch_all(names: &[String]) -> Result<(), Failure> {
 }
 
 /// Puts back what killed runs changed on servers elsewhere, and says so; whether there was anything.
-#[expect(clippy::print_stderr, reason = "remarks of the command")]
 pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
     let debts = provisioner.pay_debts().map_err(|error| failure(&error))?;
     for paid in &debts {
         let server = &paid.server;
         match &paid.result {
             Ok(changes) if changes.is_empty() => {
-                eprintln!(
+                aside(format_args!(
                     "{server}: a run that was killed had changed settings; they have other values by now and stay"
-                );
+                ));
             }
             Ok(changes) => {
-                eprintln!("{server}: put back what a killed run had changed: {}", changes.join(", "));
+                aside(format_args!(
+                    "{server}: put back what a killed run had changed: {}",
+                    changes.join(", ")
+                ));
             }
-            Err(error) => eprintln!(
+            Err(error) => aside(format_args!(
                 "{server}: a killed run has changed its settings, and they cannot be put back yet: {}; `prony server restore` tries again",
                 chain(error)
-            ),
+            )),
         }
     }
     Ok(!debts.is_empty())

@@ -2,7 +2,9 @@
 
 use super::{Client, Goal, Plan, Transport};
 use crate::arrival;
-use ::load::spec::{Arrival, Begin, ConnectionMode, Gaps, Limit, Protocol, Stream, Think, TlsMode};
+use ::load::spec::{
+    Arrival, Begin, ConnectionMode, Destination, Gaps, Limit, Protocol, Stream, Think, TlsMode,
+};
 use std::time::Duration;
 
 /// One line for each stream, and one on its connections where something is special about them.
@@ -49,9 +51,12 @@ fn stream_line(plan: &Plan, name: &str) -> String {
         stream.map_or_else(|| "no".to_owned(), |stream| super::text::thousands(u64::from(stream.connections)))
     });
     let connections = one_of(numbers);
+    let is_primary = |stream: &&Stream| stream.to == Destination::Primary;
+    let to =
+        if there.iter().flatten().all(is_primary) { String::new() } else { format!(" {}", of(destination)) };
     let noun = if connections == "1" { "connection" } else { "connections" };
     let parts = [
-        format!("{} on {connections} {noun}, {}", of(workload), of(protocol)),
+        format!("{} on {connections} {noun}{to}, {}", of(workload), of(protocol)),
         of(idle),
         one_of(starts),
         if there.iter().flatten().all(|stream| stream.connect == ConnectionMode::Long) {
@@ -100,7 +105,7 @@ fn one_of(texts: impl Iterator<Item = String>) -> String {
 const WORDS_SHARED: usize = 3;
 
 /// `a, b or c`.
-fn listed(mut texts: Vec<String>) -> String {
+pub(super) fn listed(mut texts: Vec<String>) -> String {
     let last = texts.pop().unwrap_or_default();
     match texts.as_slice() {
         [] => last,
@@ -121,6 +126,17 @@ fn protocol(stream: &Stream) -> String {
         Protocol::Text => "plain text",
     };
     words.to_owned()
+}
+
+/// Where it goes.
+fn destination(stream: &Stream) -> String {
+    match stream.to {
+        Destination::Primary => "to the primary",
+        Destination::Members => "to the replicas or further nodes in turn",
+        Destination::All => "to all servers that work together, in turn",
+        Destination::Local => "by the Unix socket of the server",
+    }
+    .to_owned()
 }
 
 fn idle(stream: &Stream) -> String {
@@ -247,7 +263,7 @@ fn workers(client: &Client) -> String {
 /// What a network adds.
 pub(super) fn latency(round_trip: Duration) -> String {
     match round_trip {
-        Duration::ZERO => "no network between".to_owned(),
+        Duration::ZERO => "with no network between".to_owned(),
         round_trip => format!("through a network that adds a round trip of {}", time(round_trip)),
     }
 }
@@ -259,6 +275,10 @@ fn pin(client: &Client) -> String {
 
 /// `10 ms`.
 fn time(time: Duration) -> String {
+    let us = time.as_micros();
+    if us >= 100 && !us.is_multiple_of(1000) && time.subsec_nanos() % 1000 == 0 {
+        return format!("{} ms", us as f64 / 1e3);
+    }
     let text = arrival::time(time);
     let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..at], &text[at..])

@@ -2,6 +2,7 @@
 //!
 //! A [`Plan`] is a plain value: it is stored with the run and is all that later stages know of the study.
 
+mod claims;
 mod estimate;
 mod load;
 mod order;
@@ -14,8 +15,9 @@ pub use crate::study::{
     Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
+pub use claims::is_measured;
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
-pub use text::{common_settings, render, servers_elsewhere};
+pub use text::{common_settings, render, servers_elsewhere, size, time_words};
 
 use crate::study::{RELEVANT, Study};
 use ::load::spec::{Stream, TlsMode};

@@ -167,3 +167,60 @@ compress = true
     }
     insta::assert_snapshot!(told);
 }
+
+#[test]
+fn claims_are_told_with_what_they_ask_and_those_of_another_scale_as_such() {
+    let text = r#"
+[server.a]
+product = "mariadb"
+topology = { replicas = 1 }
+[server.b]
+product = "mariadb"
+[[stream]]
+name = "writes"
+workload = "oltp_update_non_index"
+[[stream]]
+name = "reads"
+workload = "oltp_point_select"
+connections = 4
+to = "replicas"
+[vary]
+server = ["a", "b"]
+"writes.connections" = [8, 64]
+[[claim]]
+says = "B is faster."
+of = { server = "b", "writes.connections" = "highest" }
+over = { server = "a" }
+ratio = "> 1.5"
+[[claim]]
+says = "It answers in time."
+metric = "p99"
+of = { server = "b", stream = "reads" }
+value = "< 20 ms"
+[[claim]]
+says = "The order of the two."
+order = ["b", "a"]
+[[claim]]
+says = "It grows."
+slope = ">= 0.8"
+along = "writes.connections"
+[[claim]]
+says = "No difference."
+of = { server = "b" }
+over = { server = "a" }
+within = "3%"
+[[claim]]
+says = "On the large machine."
+of = { "writes.connections" = 1024 }
+value = "> 1000"
+[scale.large]
+vary."writes.connections" = [1024]
+"#;
+    let study = study::parse("claims", "claims.toml", text, &Adjustments::default());
+    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    let told: Vec<String> = plan.claims.iter().map(|claim| claims::asked(&plan, claim)).collect();
+    insta::assert_snapshot!(told.join("\n"));
+    let measured: Vec<bool> = plan.claims.iter().map(|claim| is_measured(&plan, claim)).collect();
+    assert_eq!(measured, [true, true, true, true, true, false]);
+    assert!(load::lines(&plan)[1].contains("on 4 connections to the replicas"), "{:?}", load::lines(&plan));
+}

@@ -1,13 +1,13 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
 use super::{
-    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Trial, WaitPoint,
+    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Trial, WaitPoint, claims,
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
-/// Trials that are listed; of more, the first block.
+/// Trials that are listed; of more, the first block, as far as that goes.
 const TRIALS_SHOWN: usize = 48;
 
 /// The whole plan as text.
@@ -69,6 +69,7 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
         writeln!(text, "\nClaims that the run will support, refute or leave open")?;
         for claim in &plan.claims {
             writeln!(text, "  {}", claim.says)?;
+            writeln!(text, "      {}", claims::asked(plan, claim))?;
         }
     }
     writeln!(text, "\nTrials in their order")?;
@@ -97,14 +98,20 @@ fn write_head(text: &mut String, plan: &Plan) -> std::fmt::Result {
             _ => ", some after a search for their rate",
         },
     )?;
-    let most = estimate_at_most(plan);
-    let time = match (has_limit(plan), most.time > cost.time) {
-        (true, _) => format!("at most {}", minutes(most.time)),
-        (false, true) => format!("from {} to {}", minutes(cost.time), minutes(most.time)),
-        (false, false) => format!("about {}", minutes(cost.time)),
-    };
+    let time = time_words(plan, 1.0);
     let (disk, memory) = (size(cost.disk_bytes), size(cost.memory_bytes));
     writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")
+}
+
+/// How long a share of a plan takes: `about 35 s`.
+#[must_use]
+pub fn time_words(plan: &Plan, share: f64) -> String {
+    let (least, most) = (estimate(plan).time.mul_f64(share), estimate_at_most(plan).time.mul_f64(share));
+    match (has_limit(plan), most > least) {
+        (true, _) => format!("at most {}", minutes(most)),
+        (false, true) => format!("from {} to {}", minutes(least), minutes(most)),
+        (false, false) => format!("about {}", minutes(least)),
+    }
 }
 
 /// How trials are repeated, in sentences.
@@ -250,7 +257,7 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
     let mut rows = vec![vec!["trial".to_owned(), "block".to_owned()]];
     rows[0].extend(plan.factors.iter().map(|factor| factor.name.clone()));
     let shown = |trial: &&Trial| plan.trials.len() <= TRIALS_SHOWN || trial.block == 0;
-    for trial in plan.trials.iter().filter(shown) {
+    for trial in plan.trials.iter().filter(shown).take(TRIALS_SHOWN) {
         let levels = &plan.treatments[trial.treatment].levels;
         let mut row = vec![(trial.number + 1).to_string(), (trial.block + 1).to_string()];
         row.extend(
@@ -277,13 +284,24 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
             .collect();
         writeln!(text, "  {}", cells.join("  ").trim_end())?;
     }
+    let blocks = plan.repeats as usize - 1;
     match plan.trials.len() + 1 - rows.len() {
         0 => Ok(()),
-        more => writeln!(
-            text,
-            "  ... and {more} more in {} of other random orders, which --json lists",
-            count(plan.repeats as usize - 1, "block")
-        ),
+        more if rows.len() <= plan.treatments.len() => {
+            let blocks = match blocks {
+                0 => String::new(),
+                more => format!(" of this block and {}", count(more, "other")),
+            };
+            writeln!(text, "  ... and {more} more{blocks}, which --json lists")
+        }
+        more => {
+            let orders = if blocks == 1 { "another random order" } else { "other random orders" };
+            writeln!(
+                text,
+                "  ... and {more} more in {} of {orders}, which --json lists",
+                count(blocks, "block")
+            )
+        }
     }
 }
 
@@ -307,13 +325,17 @@ fn seconds(duration: Duration) -> String {
 fn minutes(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
-        0..120 => format!("{seconds} s"),
+        0 => "1 s".to_owned(),
+        1..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds.div_ceil(60)),
+        172_800.. => format!("{:.1} days", duration.as_secs_f64() / 86_400.0),
         _ => format!("{:.1} h", duration.as_secs_f64() / 3600.0),
     }
 }
 
-fn size(bytes: u64) -> String {
+/// `1.7 GiB`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
     let gibibytes = bytes as f64 / f64::from(1 << 30);
     match gibibytes {
         0.0..1.0 => format!("{} MiB", bytes >> 20),

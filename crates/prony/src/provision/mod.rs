@@ -60,7 +60,7 @@ pub use read_back::{NotTaken, alike, not_taken};
 pub use remains::sweep;
 pub use snapshot::{PutBack, Snapshot};
 pub use software::Software;
-pub use space::{SERVER_BYTES, check as check_space, check_snapshots};
+pub use space::{SERVER_BYTES, available, check as check_space, check_snapshots};
 pub use standing::{Standing, StandingWish};
 pub use topology::{Between, Cluster, Fault, Group, Health, Part, SemiSync, Watch, directly};
 pub use translate::{Build, Expected, Form, Refusal, Translated, Word, size, translate, words};

@@ -4,7 +4,7 @@ use super::{
     Apart, Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
     StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
-    debts, describe, fetch, installed, kept, remains, settings, state, target,
+    debts, describe, fetch, installed, kept, remains, settings, state, target, translate,
 };
 use crate::plan::{DataPlan, ServerPlan, ServerSource};
 use load::{
@@ -22,6 +22,14 @@ pub struct Provisioner {
     stop: Arc<Stop>,
     apart: Vec<Apart>,
     is_unencrypted: bool,
+}
+
+/// A server before it is brought up.
+enum Seen {
+    /// Its program is on this machine.
+    Here(Box<Software>),
+    /// Product and version of what would be fetched.
+    Elsewhere(String, String),
 }
 
 impl Provisioner {
@@ -206,34 +214,55 @@ impl Provisioner {
     /// # Errors
     /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].
     pub fn foresee(&self, plan: &ServerPlan) -> Result<Option<(String, String)>, Error> {
+        Ok(match self.look(plan)? {
+            None => None,
+            Some(Seen::Here(software)) => Some((software.product, software.version)),
+            Some(Seen::Elsewhere(product, version)) => Some((product, version)),
+        })
+    }
+
+    /// Of a server's settings those that it does not know, each with the one that is meant: slips of the pen, which would end its
+    /// start. Nothing of what is not here, nor of one that loads plugins, whose settings it tells only when it runs.
+    ///
+    /// # Errors
+    /// Those of [`Provisioner::foresee`].
+    pub fn mistyped(&self, plan: &ServerPlan) -> Result<Vec<(String, String)>, Error> {
+        let Some(Seen::Here(software)) = self.look(plan)? else { return Ok(Vec::new()) };
+        if software.image.is_some() || plan.settings.keys().any(|name| translate::is_plugin(name)) {
+            return Ok(Vec::new());
+        }
+        let known = software.settings();
+        let slip = |name: &String| settings::mistyped(&known, name).map(|meant| (name.clone(), meant));
+        Ok(plan.settings.keys().filter(|name| !translate::is_word(name)).filter_map(slip).collect())
+    }
+
+    fn look(&self, plan: &ServerPlan) -> Result<Option<Seen>, Error> {
+        let here = |software: Software| Seen::Here(Box::new(software));
         let (product, version) = match &plan.source {
             ServerSource::Product { product, version } => (product, version.as_deref()),
             ServerSource::Path(directory) => {
-                let software = Software::in_directory(directory, "")?;
-                return Ok(Some((software.product, software.version)));
+                return Ok(Some(here(Software::in_directory(directory, "")?)));
             }
             ServerSource::Image(image) => {
-                let here = fetch::cached(&Entry::of_image(image), &self.places);
-                return Ok(here.map(|software| (software.product, software.version)));
+                return Ok(fetch::cached(&Entry::of_image(image), &self.places).map(here));
             }
             ServerSource::Url(_) => return Ok(None),
         };
         let all = catalogue::all(&self.places)?;
         let (own, ours) = all.split_at(all.len() - catalogue::entries().len());
         let of_entry = |entry: &Entry| {
-            let here = fetch::cached(entry, &self.places);
-            let version = here.map_or_else(|| entry.version.clone(), |software| software.version);
-            (entry.product.clone(), version)
+            let elsewhere = || Seen::Elsewhere(entry.product.clone(), entry.version.clone());
+            fetch::cached(entry, &self.places).map_or_else(elsewhere, here)
         };
         if let Some(entry) = catalogue::fitting(own, product, version).first() {
             return Ok(Some(of_entry(entry)));
         }
         if let Some(software) = installed::installed().into_iter().find(|each| each.fits(product, version)) {
-            return Ok(Some((software.product, software.version)));
+            return Ok(Some(here(software)));
         }
         let fitting = catalogue::fitting(ours, product, version);
-        let here = |entry: &&&Entry| version.is_none() && fetch::place(entry, &self.places).is_dir();
-        match fitting.iter().find(here).or(fitting.first()) {
+        let is_here = |entry: &&&Entry| version.is_none() && fetch::place(entry, &self.places).is_dir();
+        match fitting.iter().find(is_here).or(fitting.first()) {
             Some(entry) => Ok(Some(of_entry(entry))),
             None => Err(unknown(&[product, version.unwrap_or_default()].join(" "), &all)),
         }

@@ -138,6 +138,25 @@ pub(super) fn nearest(known: &[String], name: &str) -> Option<String> {
     close.then_some(nearest)
 }
 
+/// What `name` is a slip of the pen for: it is none of `known`, and one of these is written almost like it.
+pub(super) fn mistyped(known: &[String], name: &str) -> Option<String> {
+    /// Letters that are wrong, missing, too many or exchanged.
+    const SLIPS_MAX: usize = 2;
+    /// What servers take before the name of a setting.
+    const PREFIXES: [&str; 4] = ["skip_", "disable_", "enable_", "maximum_"];
+    let plain = plain_name(name);
+    let bare = PREFIXES.iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(&plain);
+    let known: Vec<String> = known.iter().map(|other| plain_name(other)).collect();
+    // `loose_` says that it need not be known
+    if name.to_ascii_lowercase().starts_with("loose")
+        || known.iter().any(|other| *other == plain || other == bare)
+    {
+        return None;
+    }
+    let distance = |other: &String| strsim::damerau_levenshtein(other, &plain);
+    known.into_iter().min_by_key(distance).filter(|nearest| distance(nearest) <= SLIPS_MAX)
+}
+
 /// A value as an option file takes it: plain where nothing in it has a meaning there.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+=@%".contains(c);

@@ -43,7 +43,10 @@ pub fn check_snapshots(directory: &Path, servers: &[(u64, u64)]) -> Result<(), E
 }
 
 /// Bytes that are free for the user on the disk of `directory`.
-pub(super) fn available(directory: &Path) -> Result<u64, Error> {
+///
+/// # Errors
+/// [`Error::File`] where that cannot be asked.
+pub fn available(directory: &Path) -> Result<u64, Error> {
     let disk =
         rustix::fs::statvfs(directory).map_err(|error| Error::file("read", directory)(error.into()))?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

@@ -177,6 +177,11 @@ pub fn translate(build: Build<'_>, settings: &BTreeMap<String, String>) -> Resul
     }
 }
 
+/// Whether a setting is a word of ours, and not an option of a server's own.
+pub(super) fn is_word(name: &str) -> bool {
+    words().iter().any(|word| word.name == plain_name(name))
+}
+
 fn asked(name: &str, value: &str) -> String {
     if value.is_empty() { name.to_owned() } else { format!("{name} = {value}") }
 }

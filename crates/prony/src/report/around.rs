@@ -9,7 +9,7 @@ use crate::{
     run::TrialOutcome,
     store::{RunRecord, ServerRecord},
 };
-use load::Histogram;
+use load::{Histogram, spec::Destination};
 use std::{collections::BTreeMap, time::Duration};
 
 /// The servers that work together as one of the plan's; `None`: it is alone.
@@ -83,12 +83,17 @@ pub(super) fn reached(record: &RunRecord, server: usize, words: Words) -> Vec<St
         if treatment.server != server {
             continue;
         }
-        let way = match (&record.plan.servers[server].source, treatment.client.transport) {
-            (ServerSource::Url(_), _) => "reached_elsewhere",
-            (_, Some(Transport::Socket)) => "reached_socket",
-            _ => "reached_tcp",
-        };
         for stream in &outcome.streams {
+            let is_local = treatment
+                .streams
+                .iter()
+                .any(|planned| planned.name == stream.name && planned.to == Destination::Local);
+            let way = match (&record.plan.servers[server].source, treatment.client.transport) {
+                (ServerSource::Url(_), _) => "reached_elsewhere",
+                (_, Some(Transport::Socket)) => "reached_socket",
+                _ if is_local => "reached_socket",
+                _ => "reached_tcp",
+            };
             ways.entry(way).or_default().merge(&stream.opening.tcp);
         }
     }

@@ -99,6 +99,7 @@ fn text(judgement: &Judgement, words: Words) -> String {
 fn reason(open: Open) -> &'static str {
     match open {
         Open::NotMeasured => "open_not_measured",
+        Open::OtherScale => "open_other_scale",
         Open::NoInterval => "open_no_interval",
         Open::Wide => "open_wide",
         Open::Invalid => "open_invalid",

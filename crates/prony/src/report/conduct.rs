@@ -5,7 +5,7 @@ use super::{
     began::began,
     build::second_of,
     number,
-    words::{Words, capitalised},
+    words::{Words, capitalised, subject},
 };
 use crate::{
     analyse::Findings,
@@ -20,7 +20,14 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     sentences.extend(machine(record, words));
     sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
     sentences.extend(began(&record.began, words));
-    for trial in record.trials.iter().filter(|trial| trial.trial.again_of.is_some()) {
+    // a trial that was left out says itself that it was repeated
+    let is_told = |first: u32| {
+        let begin = format!("trial {first}:");
+        let mut left_out = findings.points.iter().flat_map(|point| &point.left_out);
+        left_out.any(|reason| reason.starts_with(&begin) && reason.contains("repeated as"))
+    };
+    let again = record.trials.iter().filter(|trial| trial.trial.again_of.is_some());
+    for trial in again.filter(|trial| !is_told(trial.trial.again_of.unwrap_or_default() + 1)) {
         let first = trial.trial.again_of.unwrap_or_default() + 1;
         let places = [("first", &*first.to_string()), ("again", &*(trial.trial.number + 1).to_string())];
         sentences.push(words.fill("conduct", "repeated", &places));
@@ -29,6 +36,13 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     let left_out: BTreeSet<&String> = findings.points.iter().flat_map(|point| &point.left_out).collect();
     for reason in left_out {
         sentences.push(words.fill("conduct", "left_out", &[("reason", reason)]));
+    }
+    for ladder in &findings.unscaled {
+        let about = subject(&ladder.levels);
+        let about = if about.is_empty() { about } else { format!("{about}, ") };
+        let (rungs, left) = (ladder.rungs.to_string(), ladder.left_out.to_string());
+        let places = [("about", &*about), ("side", &ladder.side), ("rungs", &rungs), ("left", &left)];
+        sentences.push(words.fill("conduct", "unscaled", &places));
     }
     sentences.extend(stops(record, words));
     sentences
@@ -87,15 +101,23 @@ fn stops(record: &RunRecord, words: Words) -> Vec<String> {
     let reasons = [(Why::Precise, "precise"), (Why::Budget, "budget"), (Why::RepeatsMax, "repeats_max")];
     let sentence = |(why, key): (Why, &str)| {
         let alike: Vec<&Stop> = stops.iter().copied().filter(|stop| stop.why == why).collect();
-        let repeats = || alike.iter().map(|stop| stop.repeats);
-        let (fewest, most) = (repeats().min()?, repeats().max()?);
+        let times = || alike.iter().map(|stop| stop.repeats);
+        let (fewest, most) = (times().min()?, times().max()?);
         let width =
             alike.iter().map(|stop| stop.half_width).try_fold(0.0_f64, |most, width| Some(most.max(width?)));
         let wanted = record.plan.repetition.precision.unwrap_or_default();
+        let repeats = if fewest == most {
+            fewest.to_string()
+        } else {
+            format!("{fewest}{}{most}", words.get("sentence", "to"))
+        };
+        let combinations = match alike.len() {
+            1 => words.get("conduct", "combination").to_owned(),
+            count => words.fill("conduct", "combinations", &[("count", &count.to_string())]),
+        };
         let places = [
-            ("count", alike.len().to_string()),
-            ("fewest", fewest.to_string()),
-            ("most", most.to_string()),
+            ("combinations", combinations),
+            ("repeats", repeats),
             ("width", width.map_or_else(|| "?".to_owned(), |width| number::percent(width * 100.0))),
             ("wanted", number::percent(wanted * 100.0)),
         ];

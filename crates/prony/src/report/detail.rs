@@ -7,7 +7,8 @@ use super::{
     table::{Cell, Table, has_series, members, rung_cell, series_head},
     words::Words,
 };
-use std::collections::BTreeMap;
+use crate::analyse::STREAM;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One kind of table: its title, the keys of its heads, and which points have something in it.
 struct Kind {
@@ -20,7 +21,7 @@ struct Kind {
 const SCHEDULE: Kind = Kind {
     title: "schedule",
     heads: &[
-        "offered_per_second",
+        "due_per_second",
         "completed_per_second",
         "late",
         "skipped",
@@ -93,11 +94,31 @@ const UTILISATION: Kind = Kind {
 
 /// What is worth a place below every table of a group.
 pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<Table> {
-    let kinds = [SCHEDULE, UTILISATION, CONNECTIONS, OUTAGES, FOLLOWING];
+    let mut kinds = vec![SCHEDULE, UTILISATION, CONNECTIONS, OUTAGES];
+    // members follow all streams together: said once for trials that several tables are about
+    if !is_told_before(document, group) {
+        kinds.push(FOLLOWING);
+    }
     let mut tables: Vec<Table> =
         kinds.iter().filter_map(|kind| table(kind, document, group, words)).collect();
     tables.extend(scaling(document, group, words));
     tables
+}
+
+/// Whether a group before this one is about another stream of the same trials.
+fn is_told_before(document: &Document, group: &Group) -> bool {
+    let treatments = |group: &Group| -> BTreeSet<BTreeMap<String, String>> {
+        let levels = members(group).map(|member| {
+            let point = &document.points[member];
+            let mut levels = point.levels.clone();
+            levels.remove(STREAM);
+            levels.insert("server".to_owned(), point.server.clone());
+            levels
+        });
+        levels.collect()
+    };
+    let own = treatments(group);
+    document.groups.iter().take_while(|one| !std::ptr::eq(*one, group)).any(|one| treatments(one) == own)
 }
 
 /// The law of each series of a group, where one could be fitted.

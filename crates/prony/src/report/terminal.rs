@@ -143,7 +143,7 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
         &[
             ("done", &(run.trials_measured + run.trials_failed).to_string()),
             ("planned", &run.trials_planned.to_string()),
-            ("repeats", &run.repeats.to_string()),
+            ("repeats", &repeats(document, words)),
             ("interval", &run.interval_s.to_string()),
             ("warm_up", &format!("{}{}", if run.warm_up_auto { "≤ " } else { "" }, run.warm_up_s)),
             ("seed", &run.seed.to_string()),
@@ -156,6 +156,15 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
         lines.push(words.fill("text", "note", &[("note", &run.note)]));
     }
     lines
+}
+
+/// Trials of each combination that were asked for, and where some were added for a precision, to the most that there are.
+fn repeats(document: &Document, words: Words) -> String {
+    let fewest = document.run.repeats;
+    match document.trials.iter().map(|trial| trial.block + 1).max() {
+        Some(most) if most > fewest => format!("{fewest}{}{most}", words.get("sentence", "to")),
+        _ => fewest.to_string(),
+    }
 }
 
 /// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`, without what is `common` to all servers.

@@ -277,8 +277,9 @@ impl Words {
                 None => self.get("head", "offered_per_second").to_owned(),
                 Some(stream) => self.fill("head", "offered_to_stream", &[("stream", stream)]),
             },
-            AxisKind::Connections => self.get("head", "connections").to_owned(),
-            AxisKind::Number | AxisKind::Names => {
+            AxisKind::Connections if axis.stream().is_none() => self.get("head", "connections").to_owned(),
+            // of several streams the connections of one vary, and the tables are about all of them
+            AxisKind::Connections | AxisKind::Number | AxisKind::Names => {
                 titled(&axis.factors.iter().map(|factor| self.factor(factor)).collect::<Vec<_>>().join(", "))
             }
         }
@@ -310,9 +311,11 @@ impl Words {
         let unit = match (axis.kind, axis.stream()) {
             (AxisKind::Rate, None) => "rate",
             (AxisKind::Rate, Some(_)) => "stream_rate",
-            (AxisKind::Connections | AxisKind::Names, _) => "connections",
-            (AxisKind::Number, Some(_)) if factor.ends_with(".connections") => "stream_connections",
-            (AxisKind::Number, _) => "number",
+            (AxisKind::Connections, None) | (AxisKind::Names, _) => "connections",
+            (AxisKind::Connections | AxisKind::Number, Some(_)) if factor.ends_with(".connections") => {
+                "stream_connections"
+            }
+            (AxisKind::Connections | AxisKind::Number, _) => "number",
         };
         let stream = axis.stream().unwrap_or_default();
         let factor = spoken(factor);

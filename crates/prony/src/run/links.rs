@@ -10,7 +10,7 @@ use crate::{
     network::{
         self, Figures, Link, LinkRecord, Means, Node, Surroundings, WhyRelay, round_trip, round_trip_from,
     },
-    plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology, Treatment},
+    plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology, Transport, Treatment},
     provision::Apart,
 };
 use load::spec::{Address, Target, is_used};
@@ -287,10 +287,19 @@ impl Held {
     }
 }
 
+/// How a load reaches a server.
+#[derive(Debug, Clone)]
+pub(super) struct Reached {
+    /// Those that work together, the primary first.
+    pub(super) targets: Vec<Target>,
+    /// The primary by its Unix socket, where a stream goes there.
+    pub(super) local: Option<Target>,
+}
+
 impl Run<'_, '_> {
     /// How a load reaches a server and those that work together with it, through the network that the study wants between. One
     /// that none of its streams goes to needs no network.
-    pub(super) fn reach(&mut self, server: usize, treatment: &Treatment) -> Result<Vec<Target>, Error> {
+    pub(super) fn reach(&mut self, server: usize, treatment: &Treatment) -> Result<Reached, Error> {
         let Treatment { client, streams, .. } = treatment;
         let plan = &self.plan.servers[server];
         let latency = self.latency(server, client);
@@ -309,7 +318,11 @@ impl Run<'_, '_> {
                 self.tell_links(server)?;
             }
         }
-        Ok(targets)
+        let local = is_used(streams, members + 1, members).then(|| {
+            let by_socket = Client { transport: Some(Transport::Socket), ..client.clone() };
+            target_of(self.up(server).group.primary(), &by_socket)
+        });
+        Ok(Reached { targets, local })
     }
 
     /// Whether a load from `client` goes through a network that Prony makes.

@@ -247,9 +247,9 @@ impl Run<'_, '_> {
         self.start(treatment.server, plan.start_of(trial.block))?;
         let unsettled = self.prepare(trial)?.doubt();
         let stop = self.stop;
-        let targets = self.reach(treatment.server, treatment)?;
+        let reached = self.reach(treatment.server, treatment)?;
         let _pinned = Pinned::to(&treatment.client.pin)?;
-        let sought = seek::seek(plan, trial, &targets, stop, self.reader)?;
+        let sought = seek::seek(plan, trial, &reached, stop, self.reader)?;
         let up = self.up(treatment.server);
         let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
@@ -265,7 +265,7 @@ impl Run<'_, '_> {
         trial::carry_out(
             plan,
             trial,
-            Scene { targets, nodes: &nodes, follower, sought },
+            Scene { reached, nodes: &nodes, follower, sought },
             &mut look,
             stop,
             reader,

@@ -71,13 +71,13 @@ impl Run<'_, '_> {
         self.have_data(server, treatment.data)?;
         let stop = self.stop;
         let provisioner = self.provisioner;
-        let targets = self.reach(server, treatment)?;
+        let reached = self.reach(server, treatment)?;
         let up = self.up(server);
         let nodes = nodes::nodes(&up.group, &plan.servers[server]);
         let Some(pid) = nodes[0].pid else {
             return Ok(Err("its process is not on this machine, or not known".to_owned()));
         };
-        let mut spec = trial::spec(plan, trial, targets);
+        let mut spec = trial::spec(plan, trial, reached);
         (spec.warm_up, spec.interval) = (SETTLE, LOOK + Duration::from_secs(1));
         let profile = thread::scope(|scope| {
             let mut looking = None;

@@ -3,6 +3,7 @@
 
 use super::{
     Doubt, Error, Event, Level, Reader, What, clock_cost,
+    links::Reached,
     rate::{self, Search, Sought, Step},
     trial::spec,
 };
@@ -13,14 +14,14 @@ use crate::{
 use load::{
     Outcome, Spec, Stop, WarmUp,
     sample::{End, StreamOutcome},
-    spec::{Arrival, Rate, Target},
+    spec::{Arrival, Rate},
 };
 
 /// Searches the rate of a trial that wants it; `None`: it has one. The error of the inner result says why there is no rate.
 pub(super) fn seek(
     plan: &Plan,
     trial: &Trial,
-    targets: &[Target],
+    reached: &Reached,
     stop: &Stop,
     reader: &mut Reader<'_>,
 ) -> Result<Option<Result<Sought, String>>, Error> {
@@ -30,7 +31,7 @@ pub(super) fn seek(
         Ok(objectives) => objectives,
         Err(error) => return Ok(Some(Err(error.to_string()))),
     };
-    let spec = spec(plan, trial, targets.to_vec());
+    let spec = spec(plan, trial, reached.clone());
     let search = Search { spec: &spec, stream, objectives: &objectives, clock: clock_cost() };
     let reader = std::cell::RefCell::new(reader);
     let mut offer = |spec: &Spec, step: Step| {

@@ -1,7 +1,8 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
 use super::{
-    Doubt, Error, Event, Reader, Sought, TrialOutcome, clock_cost, doubts, lag::Follower, seek, steady::Watch,
+    Doubt, Error, Event, Reader, Sought, TrialOutcome, clock_cost, doubts, lag::Follower, links::Reached,
+    seek, steady::Watch,
 };
 use crate::{
     plan::{Plan, Treatment, Trial},
@@ -20,8 +21,8 @@ pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<String>) + 'a;
 
 /// The servers of a trial.
 pub(super) struct Scene<'a> {
-    /// How the load reaches those that work together, the primary first.
-    pub(super) targets: Vec<Target>,
+    /// How the load reaches them.
+    pub(super) reached: Reached,
     /// As telemetry takes them.
     pub(super) nodes: &'a [Node],
     /// What watches how members follow; in words: why they do not.
@@ -41,7 +42,7 @@ pub(super) fn carry_out(
 ) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
-    let Scene { targets, nodes, follower, sought } = scene;
+    let Scene { reached, nodes, follower, sought } = scene;
     let sought = match sought.transpose() {
         Ok(sought) => sought,
         Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
@@ -52,7 +53,7 @@ pub(super) fn carry_out(
         Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
     };
     let treatment = &plan.treatments[trial.treatment];
-    let mut spec = spec(plan, trial, targets);
+    let mut spec = spec(plan, trial, reached);
     if let (Some(sought), Some(stream)) = (&sought, treatment.searched()) {
         seek::at_rate(&mut spec, stream, sought);
     }
@@ -154,8 +155,8 @@ fn measured(
     }
 }
 
-pub(super) fn spec(plan: &Plan, trial: &Trial, targets: Vec<Target>) -> Spec {
-    let mut targets = targets.into_iter();
+pub(super) fn spec(plan: &Plan, trial: &Trial, reached: Reached) -> Spec {
+    let mut targets = reached.targets.into_iter();
     let primary = targets.next().expect("a server of the plan is one at least");
     let Treatment { streams, client, .. } = &plan.treatments[trial.treatment];
     Spec {
@@ -166,6 +167,7 @@ pub(super) fn spec(plan: &Plan, trial: &Trial, targets: Vec<Target>) -> Spec {
         connect_timeout: client.connect_timeout,
         reply_timeout: client.reply_timeout,
         members: targets.collect(),
+        local: reached.local,
         ..Spec::new(primary, streams.clone(), plan.warm_up, plan.interval)
     }
 }

@@ -241,7 +241,11 @@ fn statement(
     let said: Vec<&str> = STATEMENTS.into_iter().filter(|key| values.place(key).is_some()).collect();
     let [key] = said.as_slice() else {
         let label = "one of `ratio`, `within`, `value`, `order` and `slope` belongs here";
-        mistakes.at(&node.place, format!("a claim says {} things", said.len()), label);
+        let title = match said.as_slice() {
+            [] => "a claim says nothing that could be measured".to_owned(),
+            _ => format!("a claim says {} things at once: `{}`", said.len(), said.join("`, `")),
+        };
+        mistakes.at(&node.place, title, label);
         return None;
     };
     let needed = match *key {
@@ -362,7 +366,9 @@ pub(super) fn bound(node: &Node, metric: &str) -> Result<Bound, String> {
     let end = rest.find(|c: char| !(c.is_ascii_digit() || ".-_".contains(c))).unwrap_or(rest.len());
     let number: f64 = rest[..end].replace('_', "").parse().map_err(|_| wanted())?;
     let factor = match (metric, rest[end..].trim()) {
-        (_, "") => 1.0,
+        ("throughput" | "statements" | "rate" | "switches" | "reads" | "log_syncs" | "", "") => 1.0,
+        // a time, an amount or a share without its unit could be any
+        (_, "") => return Err(wanted()),
         ("throughput" | "statements" | "rate", "/s") => 1.0,
         ("errors", "%") => 0.01,
         ("written", unit) => match unit {

@@ -433,10 +433,11 @@ pub(super) const STREAM: &[Key] = &[
     ),
     key(
         "to",
-        Kind::Word(&["primary", "replicas", "all"]),
+        Kind::Word(&["primary", "replicas", "all", "local"]),
         Some(r#""primary""#),
         "",
-        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, or to all in turn.",
+        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, to all in turn; or \"local\": to the \
+         primary by its Unix socket, as a client on the server's own machine, past any network that a `latency` makes.",
     ),
     key(
         "arrival",

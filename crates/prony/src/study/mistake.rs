@@ -117,6 +117,11 @@ pub(super) struct Collector {
 }
 
 impl Collector {
+    /// How much has been found wrong so far.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Whether nothing has been found wrong so far.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -187,12 +192,14 @@ impl Collector {
         match nearest(name, known.iter().copied()) {
             Some(nearest) => self.at(place, title, format!("did you mean `{nearest}`?")),
             None if known.is_empty() => self.at(place, title, ""),
-            None => self.at_with_help(
-                place,
-                title,
-                format!("unknown {what}"),
-                format!("known here: {}", known.join(", ")),
-            ),
+            None => {
+                self.at_with_help(
+                    place,
+                    title,
+                    format!("unknown {what}"),
+                    format!("known here: {}", listed(name, &known)),
+                );
+            }
         }
     }
 
@@ -204,6 +211,20 @@ impl Collector {
     pub(super) fn finish(self, sources: Vec<Source>) -> Result<(), Mistakes> {
         if self.list.is_empty() { Ok(()) } else { Err(Mistakes::new(sources, self.list)) }
     }
+}
+
+/// Names that can be read at once: all of them, or of many those most like `name`.
+fn listed(name: &str, known: &[&str]) -> String {
+    /// More names than that are a page that nobody reads.
+    const NAMES_MAX: usize = 16;
+    if known.len() <= NAMES_MAX {
+        return known.join(", ");
+    }
+    let mut like: Vec<&str> = known.to_vec();
+    like.sort_by(|a, b| strsim::jaro_winkler(name, b).total_cmp(&strsim::jaro_winkler(name, a)));
+    like.truncate(NAMES_MAX);
+    like.sort_unstable();
+    format!("{} and {} more", like.join(", "), known.len() - NAMES_MAX)
 }
 
 /// Bytes of the source where a part of the text at `span` stands; all of it where escapes make that unknown.

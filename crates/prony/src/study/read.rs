@@ -1,6 +1,7 @@
 //! Checks a table against the keys that it may have, and gives their values out as plain types.
 
 use super::{
+    forms::Form,
     keys::{Key, Kind},
     mistake::{Collector, Place},
     tree::{Node, Table, Value},
@@ -125,13 +126,26 @@ fn check_value(name: &str, kind: Kind, node: &Node, mistakes: &mut Collector) {
         }
         (Kind::Form(form), _) => {
             if let Err(wrong) = form.check(name, node) {
-                mistakes.at(&node.place, wrong.title, wrong.label);
+                let list = matches!(node.value, Value::Array(_)) && !matches!(form, Form::Addresses);
+                let label = if list {
+                    "one value belongs here; a list of levels belongs into [vary]"
+                } else {
+                    &wrong.label
+                };
+                mistakes.at(&node.place, wrong.title, label);
             }
         }
         (Kind::Word(words), Value::Text(text)) => {
             if !words.contains(&text.as_str()) {
                 mistakes.unknown(&node.place, name, text, words.iter().copied());
             }
+        }
+        (
+            Kind::Text | Kind::Word(_) | Kind::Flag | Kind::Count(..) | Kind::Number(..) | Kind::Duration(..),
+            Value::Array(_),
+        ) => {
+            let title = format!("`{name}` has one value, and this is a list");
+            mistakes.at(&node.place, title, "one value belongs here; a list of levels belongs into [vary]");
         }
         (Kind::Text | Kind::Word(_), _) => wrong_type(mistakes, "text in quotes"),
         (Kind::Flag, _) => wrong_type(mistakes, "true or false"),

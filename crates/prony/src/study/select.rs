@@ -34,7 +34,8 @@ pub(super) fn tables<'a>(root: &'a Table, name: &str, mistakes: &mut Collector) 
 }
 
 /// Reads a table of factors and levels: a level, a list of levels, for numbers also `">= 512"`, `"highest"` and `"lowest"`.
-/// `known` are the factors with their levels at all scales: what only another scale has selects nothing here.
+/// `known` are the factors with their levels at all scales: what only another scale has selects nothing here. `None`: something
+/// in it is wrong; what is left of it would select something else.
 pub(super) fn read(
     node: &Node,
     factors: &[Factor],
@@ -46,6 +47,7 @@ pub(super) fn read(
         mistakes.at(&node.place, title, "factors with their levels belong here: `{ connections = 64 }`");
         return None;
     };
+    let wrong_before = mistakes.count();
     let mut written: Vec<Entry> = Vec::new();
     table.flatten("", &mut written);
     let mut selection = Selection::default();
@@ -74,7 +76,7 @@ pub(super) fn read(
             }
         }
     }
-    Some(selection)
+    (mistakes.count() == wrong_before).then_some(selection)
 }
 
 /// A factor by its name, or by the path of its key.

@@ -114,6 +114,54 @@ fn a_scale_and_the_command_line_lie_over_the_file() {
 }
 
 #[test]
+fn a_list_where_one_value_belongs_points_to_vary() {
+    let shown = mistakes(&GOOD.replace("range_size = 10", "connections = [4, 8]\nrate = [100, 200]"));
+    assert_eq!(shown.matches("a list of levels belongs into [vary]").count(), 2, "{shown}");
+    assert!(shown.ends_with("2 mistakes in test.toml; nothing was started."), "{shown}");
+}
+
+#[test]
+fn a_wrong_exclusion_is_one_mistake_and_excludes_nothing() {
+    let shown = mistakes(&format!("{GOOD}\n[[exclude]]\nconection = 4\n"));
+    assert!(shown.contains("did you mean `connections`?"), "{shown}");
+    assert!(shown.ends_with("1 mistake in test.toml; nothing was started."), "{shown}");
+}
+
+#[test]
+fn a_setting_that_servers_refuse_is_pointed_at_where_the_study_says_it() {
+    let text = r#"
+[server.a]
+product = "mariadb"
+settings = { redo-capacity = "1G" }
+[server.b]
+product = "mysql"
+[settings]
+redo_capacity = "lots"
+[[stream]]
+workload = "oltp_read_only"
+connections = 4
+[vary]
+"settings.query_cache" = ["off", "64M"]
+"#;
+    let refused = |servers: &[&str], name: &str, value: &str| Refused {
+        servers: servers.iter().map(|server| (*server).to_owned()).collect(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+        title: format!("`{name} = {value}` cannot be"),
+        label: "the reason".to_owned(),
+    };
+    let all = [
+        refused(&["b query_cache=off", "b query_cache=64M"], "redo_capacity", "lots"),
+        refused(&["a query_cache=off"], "redo_capacity", "1G"),
+        refused(&["b query_cache=64M"], "query_cache", "64M"),
+        refused(&["a query_cache=off"], "back_log", "many"),
+        refused(&["a query_cache=off"], "elsewhere", "1"),
+    ];
+    let adjustments = Adjustments { set: vec!["settings.back_log=many".to_owned()], scale: None };
+    insta::assert_snapshot!(settings_refused("test.toml", text, &adjustments, &all));
+}
+
+#[test]
 fn mistakes_of_the_command_line_are_shown_in_its_own_text() {
     let shown = with(&["rows=many", "conections=3", "nonsense", "server.c.version=1"], Some("quik"))
         .expect_err("wrong")
@@ -532,6 +580,8 @@ fn mistakes_in_claims_are_pointed_at_with_the_nearest_names() {
     for (from, to, told) in [
         ("over = { server = \"threads\" }\nratio", "ratio", "`ratio` without `over`"),
         ("< 0.5 s", "< 0.5 parsecs", "such as \"< 20 ms\""),
+        ("< 0.5 s", "< 500", "such as \"< 20 ms\""),
+        ("ratio = \">= 2\"", "", "a claim says nothing that could be measured"),
         ("slope = \"> 0.9\"", "slope = \"> 0.9\"\nalong = \"server\"", "no numbers to grow along"),
         ("[\"pool\", \"threads\"]", "[\"pool\"]", "less than two"),
     ] {

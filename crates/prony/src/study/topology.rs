@@ -117,29 +117,46 @@ pub(super) fn destination(values: &Values<'_>) -> Destination {
     match values.text("to").as_deref() {
         Some("replicas") => Destination::Members,
         Some("all") => Destination::All,
+        Some("local") => Destination::Local,
         _ => Destination::Primary,
     }
 }
 
-/// What is written at a replica is not at the primary, and stops replication sooner or later.
+/// A server that runs elsewhere has one way to it. What is written at a replica is not at the primary, and stops replication sooner
+/// or later.
 pub(super) fn check_streams(
     root: &Table,
     server: &Server,
     streams: &[(Stream, DataSet)],
     mistakes: &mut Collector,
 ) {
+    let Some(Value::Array(nodes)) = root.get("stream").map(|node| &node.value) else { return };
+    let node_of = |stream: &Stream| nodes.iter().find(|node| stream_name(node) == stream.name);
+    let place_of = |stream: &Stream| {
+        let node = node_of(stream).expect("every stream that was read stands in the study");
+        node.table().and_then(|table| table.get("to")).map_or(&node.place, |node| &node.place)
+    };
+    if matches!(server.source, ServerSource::Url(_)) {
+        for (stream, _) in streams.iter().filter(|(stream, _)| stream.to == Destination::Local) {
+            let title =
+                format!("stream `{}` goes to the socket of a server that is running already", stream.name);
+            mistakes.at(
+                place_of(stream),
+                title,
+                "only servers that Prony starts have another way; put `?socket=PATH` behind the `url`",
+            );
+        }
+    }
     if !matches!(server.topology, Topology::Replicas { .. }) {
         return;
     }
-    let Some(Value::Array(nodes)) = root.get("stream").map(|node| &node.value) else { return };
-    let reaches_replicas = |stream: &&(Stream, DataSet)| stream.0.to != Destination::Primary;
+    let reaches_replicas =
+        |stream: &&(Stream, DataSet)| matches!(stream.0.to, Destination::Members | Destination::All);
     for (stream, _) in streams.iter().filter(reaches_replicas).filter(|(stream, _)| writes(&stream.workload))
     {
-        let node = nodes.iter().find(|node| stream_name(node) == stream.name);
-        let place = node.and_then(|node| node.table()?.get("to")).map(|node| &node.place);
         let title = format!("stream `{}` goes to replicas and writes", stream.name);
         mistakes.at(
-            place.or(node.map(|node| &node.place)).expect("every stream that was read stands in the study"),
+            place_of(stream),
             title,
             "what is written at a replica is nowhere else: `to = \"primary\"`, or a workload that only reads, belongs here",
         );

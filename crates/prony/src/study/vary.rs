@@ -213,7 +213,9 @@ fn read_nested(
         }
         let factors = factors(variations);
         let known = united(factors.iter().chain(elsewhere).cloned());
+        // where it is wrong, that has been told: nothing more is to follow from it
         let under = table.get("under").and_then(|under| select::read(under, &factors, &known, mistakes));
+        let under = Some(under.unwrap_or_default());
         for mut variation in read_vary(table.get("vary"), root, mistakes) {
             let everywhere = |other: &Variation| other.path == variation.path && other.under.is_none();
             if variations.iter().any(everywhere) {

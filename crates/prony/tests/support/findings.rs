@@ -35,6 +35,7 @@ pub fn findings(record: &RunRecord) -> Findings {
         points,
         comparisons,
         rates: Vec::new(),
+        unscaled: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),
         findings,

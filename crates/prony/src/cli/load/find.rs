@@ -2,7 +2,10 @@
 
 use super::{LoadOptions, live::Live, offer};
 use crate::{
-    cli::failure::Failure,
+    cli::{
+        failure::Failure,
+        report::{aside, print},
+    },
     provision::target,
     report::number,
     run::{self, Probed, Sought, Step},
@@ -49,7 +52,6 @@ struct Found {
     probes: Vec<Probed>,
 }
 
-#[expect(clippy::print_stdout, reason = "the command's result")]
 pub(super) fn find(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> {
     let objectives = Objectives::join(&options.find.objective);
     let search = run::Search { spec, stream: 0, objectives: &objectives, clock: run::clock_cost() };
@@ -69,9 +71,9 @@ pub(super) fn find(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<()
     let ending = sought.ending;
     let found = found(sought, version, spec);
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&found).expect("figures are JSON"));
+        print(&format!("{}\n", serde_json::to_string_pretty(&found).expect("figures are JSON")))?;
     } else {
-        print!("{}", text(&found, ending, &objectives));
+        print(&format!("{}", text(&found, ending, &objectives)))?;
     }
     match ending {
         Ending::Found { .. } | Ending::NothingBreaks { .. } => Ok(()),
@@ -93,21 +95,20 @@ fn carry_out(options: &LoadOptions, spec: &Spec, stop: &Stop, title: String) -> 
 }
 
 /// A line for each load that is over: a search takes minutes, and what it does should be seen.
-#[expect(clippy::print_stderr, reason = "progress is printed here")]
 fn tell(probed: &Probed, objectives: &Objectives) {
     let result = match (probed.kept, probed.overloaded) {
         (true, _) => "kept",
         (_, true) => "BROKEN (overloaded)",
         _ => "BROKEN",
     };
-    eprintln!(
+    aside(format_args!(
         "{:8} {:>9}/s for {:>4.1} s   {}   {result}{}",
         probed.purpose,
         number::count(probed.offered_per_second.round() as u64),
         probed.interval_s,
         probed.shown(objectives),
         if probed.client_limited { ", Prony itself was near its limit" } else { "" }
-    );
+    ));
 }
 
 fn found(sought: Sought, server_version: String, spec: &Spec) -> Found {

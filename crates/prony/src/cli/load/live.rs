@@ -1,7 +1,7 @@
 //! A load while it runs: a bar with the last second and the time left on a terminal, and one line for each interval
 //! where that is asked for.
 
-use super::super::progress::style;
+use super::super::{progress::style, report::aside};
 use crate::report::number;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use load::{
@@ -234,9 +234,8 @@ impl Live {
     }
 
     /// Prints a line above the bar, or just a line where there is none.
-    #[expect(clippy::print_stderr, reason = "progress is printed here")]
     pub(super) fn line(&self, text: &str) {
-        if self.bar.is_hidden() { eprintln!("{text}") } else { self.bar.println(text) }
+        if self.bar.is_hidden() { aside(format_args!("{text}")) } else { self.bar.println(text) }
     }
 
     pub(super) fn clear(&self) {

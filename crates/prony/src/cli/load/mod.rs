@@ -12,6 +12,7 @@ pub(super) use options::LoadOptions;
 use super::{
     failure::{Failure, chain},
     interrupt,
+    report::{aside, print},
 };
 use crate::{
     provision::{self, Wants, target},
@@ -27,18 +28,16 @@ const NOT_AVAILABLE: &str = "(os error 99)";
 /// "Table doesn't exist".
 const NO_SUCH_TABLE: &str = "(error 1146";
 
-#[expect(clippy::print_stderr, reason = "remarks before the load")]
 pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     let spec = options.spec()?;
     let (remarks, pid) = check(&spec)?;
     for remark in remarks {
-        eprintln!("remark: {remark}");
+        aside(format_args!("remark: {remark}"));
     }
     let stop = interrupt::stop_on_signals();
     if options.find.find_rate { find::find(options, &spec, &stop) } else { once(options, &spec, pid, &stop) }
 }
 
-#[expect(clippy::print_stdout, reason = "the command's result")]
 fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Result<(), Failure> {
     let names: Vec<String> = spec.streams.iter().map(|stream| stream.name.clone()).collect();
     let limited = spec.streams.iter().all(|stream| stream.limit.is_some());
@@ -62,9 +61,9 @@ fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Re
         Circumstances { server: target::shown(&spec.target), spec, clock, doubts, readings: &readings };
     let figures = Figures::new(&outcome, &about);
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&figures).expect("figures are JSON"));
+        print(&format!("{}\n", serde_json::to_string_pretty(&figures).expect("figures are JSON")))?;
     } else {
-        print!("{}", text::text(&figures));
+        print(&format!("{}", text::text(&figures)))?;
     }
     match outcome.end {
         End::Interrupted => {
