@@ -4,7 +4,7 @@
 
 use crate::packed::Packed;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer, V2Serializer};
 use serde::{Deserialize, Serialize, de, ser};
 
 /// Lowest value told apart, in ns. A finer one would only store noise of the clock.
@@ -141,7 +141,16 @@ impl Histogram {
         match &self.0 {
             _ if self.is_empty() => 0,
             Form::Counting(inner) => inner.value_at_quantile(quantile),
-            Form::Packed(packed) => packed.quantile_ns(quantile),
+            Form::Packed(packed) => packed.quantiles_ns([quantile])[0],
+        }
+    }
+
+    /// Several quantiles, which must ascend: of a stored histogram faster than one after the other.
+    #[must_use]
+    pub fn quantiles_ns<const N: usize>(&self, quantiles: [f64; N]) -> [u64; N] {
+        match &self.0 {
+            Form::Packed(packed) => packed.quantiles_ns(quantiles),
+            Form::Counting(_) => quantiles.map(|quantile| self.quantile_ns(quantile)),
         }
     }
 
@@ -200,13 +209,7 @@ impl Histogram {
     /// Reads either form back; `None` if it is damaged or has other bounds than ours.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if let Some(packed) = Packed::read(bytes) {
-            return Some(Self(Form::Packed(packed)));
-        }
-        let read: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).ok()?;
-        let mut raw = Vec::new();
-        V2Serializer::new().serialize(&read, &mut raw).ok()?;
-        Packed::read(&raw).map(|packed| Self(Form::Packed(packed)))
+        Packed::read(bytes).map(|packed| Self(Form::Packed(packed)))
     }
 
     /// The form that can count.
@@ -281,9 +284,12 @@ mod tests {
         prop_assert_eq!(&packed, histogram);
         let numbers = |h: &Histogram| (h.count(), h.min_ns(), h.max_ns());
         prop_assert_eq!(numbers(&packed), numbers(histogram));
-        for quantile in [0.0, 0.01, 0.5, 0.95, 0.999, 1.0] {
+        let quantiles = [0.0, 0.01, 0.5, 0.95, 0.999, 1.0];
+        for quantile in quantiles {
             prop_assert_eq!(packed.quantile_ns(quantile), histogram.quantile_ns(quantile));
         }
+        prop_assert_eq!(packed.quantiles_ns(quantiles), histogram.quantiles_ns(quantiles));
+        prop_assert_eq!(&Histogram::from_bytes(&histogram.to_bytes()).expect("own bytes"), histogram);
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
         prop_assert!(close(packed.mean_ns(), histogram.mean_ns()));
         prop_assert!(close(packed.deviation_ns(), histogram.deviation_ns()));

@@ -4,9 +4,13 @@
 //! Layout of the encoding: HdrHistogram, "V2 encoding format", `HistogramLogProcessor` of the Java implementation.
 
 use crate::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
+use flate2::bufread::ZlibDecoder;
+use std::io::Read;
 
 /// First four bytes of the V2 encoding.
 const COOKIE: u32 = 0x1c84_9313;
+/// The same where it is compressed: these, the number of bytes that follow, and those, as zlib's.
+const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
 /// Bytes before the counts.
 const HEADER: usize = 40;
 /// Buckets of one power of two, as [`DIGITS`] asks for.
@@ -50,8 +54,18 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Takes uncompressed bytes with our own bounds; `None`: they are something else.
+    /// Takes bytes with our own bounds, compressed or not; `None`: they are something else.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let Some(packed) = bytes.strip_prefix(&COOKIE_COMPRESSED.to_be_bytes()) else {
+            return Self::read_plain(bytes);
+        };
+        let (_length, packed) = packed.split_first_chunk::<4>()?;
+        let mut plain = Vec::new();
+        ZlibDecoder::new(packed).take(BYTES_MAX).read_to_end(&mut plain).ok()?;
+        Self::read_plain(&plain)
+    }
+
+    fn read_plain(bytes: &[u8]) -> Option<Self> {
         let (header, payload) = bytes.split_at_checked(HEADER)?;
         let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
         let long = |at: usize| Some(u64::from_be_bytes(header.get(at..at + 8)?.try_into().ok()?));
@@ -98,17 +112,19 @@ impl Packed {
         (self.buckets().map(square).sum::<f64>() / self.count as f64).sqrt()
     }
 
-    /// As `hdrhistogram::Histogram::value_at_quantile`.
-    pub(crate) fn quantile_ns(&self, quantile: f64) -> u64 {
-        let wanted = ((quantile.min(1.0) * self.count as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        for bucket in self.buckets() {
-            seen += bucket.count;
-            if seen >= wanted {
-                return if quantile == 0.0 { bucket.lowest_ns } else { bucket.highest_ns };
+    /// As `hdrhistogram::Histogram::value_at_quantile`, for several in ascending order.
+    pub(crate) fn quantiles_ns<const N: usize>(&self, quantiles: [f64; N]) -> [u64; N] {
+        let mut buckets = self.buckets();
+        let (mut seen, mut last) = (0, None);
+        quantiles.map(|quantile| {
+            let wanted = ((quantile.min(1.0) * self.count as f64).ceil() as u64).max(1);
+            while seen < wanted {
+                let Some(bucket) = buckets.next() else { break };
+                seen += bucket.count;
+                last = Some(bucket);
             }
-        }
-        0
+            last.map_or(0, |bucket| if quantile == 0.0 { bucket.lowest_ns } else { bucket.highest_ns })
+        })
     }
 }
 
@@ -152,9 +168,25 @@ const LENGTH: u64 = {
     (powers as u64 + 1) * HALF
 };
 
+/// More than any histogram of ours takes: damage must not ask for all memory.
+const BYTES_MAX: u64 = HEADER as u64 + 9 * LENGTH;
+
 impl Buckets<'_> {
     /// A number in zig-zag LEB128 of at most 9 bytes, whose ninth byte has 8 bits.
+    #[inline]
     fn number(&mut self) -> Option<i64> {
+        let (&first, rest) = self.payload.split_first()?;
+        let value = if first < 0x80 {
+            // nearly all of them: a store has a hundred million
+            self.payload = rest;
+            u64::from(first)
+        } else {
+            self.long_number()?
+        };
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn long_number(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         for place in 0..9 {
             let (&byte, rest) = self.payload.split_first()?;
@@ -168,6 +200,6 @@ impl Buckets<'_> {
                 break;
             }
         }
-        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+        Some(value)
     }
 }

@@ -6,7 +6,7 @@
 #[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic;
 #[path = "support/synthetic_load.rs"]
-#[expect(unreachable_pub, reason = "shared by several test programs, each of which needs a part")]
+#[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic_load;
 
 use parquet::{
@@ -15,8 +15,8 @@ use parquet::{
 };
 use prony::{
     export::{self, Error},
-    run::TrialOutcome,
-    store::RunRecord,
+    run::{Event, TrialOutcome},
+    store::{RunRecord, Store},
 };
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
@@ -38,17 +38,48 @@ fn text(value: &str) -> Field {
     Field::Str(value.to_owned())
 }
 
-fn exported(record: &RunRecord) -> (tempfile::TempDir, BTreeMap<&'static str, Vec<Row>>) {
-    let directory = tempfile::tempdir().unwrap();
-    let files = export::parquet(record, directory.path()).unwrap();
-    let tables = files.into_iter().map(|name| (name, rows(&directory.path().join(name)))).collect();
-    (directory, tables)
+/// Of a run a few trials, one of which failed: writing files takes long in a build that is not optimised.
+fn of_few_trials(mut events: Vec<Event>) -> Vec<Event> {
+    events.retain(|event| match event {
+        Event::TrialStarted { trial }
+        | Event::TrialSample { trial, .. }
+        | Event::TrialReading { trial, .. }
+        | Event::TrialFinished { trial, .. } => *trial < 4 || *trial == synthetic::FAILED_TRIAL,
+        _ => true,
+    });
+    events
+}
+
+/// A store with a run, and what the run left in it.
+struct Stored {
+    directory: tempfile::TempDir,
+    store: Store,
+    record: RunRecord,
+}
+
+impl Stored {
+    fn of(events: &[Event]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("prony.sqlite")).unwrap();
+        let Event::RunStarted { plan, machine } = &events[0] else { panic!("a run starts first") };
+        let id = store.begin(plan, machine).unwrap();
+        events.iter().for_each(|event| store.record(id, event).unwrap());
+        let record = store.run(id).unwrap();
+        Self { directory, store, record }
+    }
+
+    fn exported(&self) -> BTreeMap<&'static str, Vec<Row>> {
+        let directory = self.directory.path().join("data");
+        let files = export::parquet(&self.store, self.record.id, &directory).unwrap();
+        files.into_iter().map(|name| (name, rows(&directory.join(name)))).collect()
+    }
 }
 
 #[test]
 fn trials_seconds_and_readings_are_those_of_the_record() {
-    for record in [synthetic::record(), synthetic_load::record()] {
-        let (_directory, tables) = exported(&record);
+    for events in [synthetic::events(), synthetic_load::events()] {
+        let stored = Stored::of(&of_few_trials(events));
+        let (record, tables) = (&stored.record, stored.exported());
 
         assert_eq!(tables["trials.parquet"].len(), record.trials.len());
         for (row, trial) in tables["trials.parquet"].iter().zip(&record.trials) {
@@ -70,7 +101,7 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
         }
 
         let samples =
-            record.trials.iter().flat_map(|trial| trial.samples.iter().map(move |one| (trial, one)));
+            record.trials.iter().flat_map(|trial| trial.seconds.iter().map(move |one| (trial, one)));
         assert_eq!(samples.clone().count(), tables["seconds.parquet"].len());
         for (row, (trial, sample)) in tables["seconds.parquet"].iter().zip(samples) {
             let stream = &record.plan.treatments[trial.trial.treatment].streams[usize::from(sample.stream)];
@@ -86,7 +117,7 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
 
         let mut readings = tables["readings.parquet"].iter();
         for trial in &record.trials {
-            for reading in &trial.readings {
+            for reading in trial.readings.readings() {
                 for (path, value) in &reading.values {
                     let row = readings.next().unwrap();
                     assert_eq!(row["trial"], whole(trial.trial.number.into()));
@@ -100,9 +131,32 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
 }
 
 #[test]
+fn statements_of_each_second_are_those_of_the_store() {
+    let stored = Stored::of(&of_few_trials(synthetic_load::events()));
+    let tables = stored.exported();
+    let mut rows = tables["statements.parquet"].iter();
+    for trial in &stored.record.trials {
+        let streams = &stored.record.plan.treatments[trial.trial.treatment].streams;
+        for sample in stored.store.samples(stored.record.id, trial.trial.number).unwrap() {
+            for tally in &sample.statements {
+                let row = rows.next().unwrap();
+                let stream = &streams[usize::from(sample.stream)].name;
+                assert_eq!((&row["stream"], &row["second"]), (&text(stream), &whole(sample.second.into())));
+                assert_eq!((&row["statement"], &row["count"]), (&text(&tally.name), &whole(tally.count)));
+                let times = tally.response();
+                let p95 = Field::Double(times.quantile_ns(0.95) as f64 / 1000.0);
+                assert_eq!(row["p95_us"], if times.is_empty() { Field::Null } else { p95 });
+            }
+        }
+    }
+    assert!(rows.next().is_none());
+    assert!(!tables["statements.parquet"].is_empty());
+}
+
+#[test]
 fn histograms_are_those_of_the_record() {
-    let record = synthetic_load::record();
-    let (_directory, tables) = exported(&record);
+    let stored = Stored::of(&of_few_trials(synthetic_load::events()));
+    let (record, tables) = (&stored.record, stored.exported());
     let mut found = BTreeMap::new();
     for row in &tables["histograms.parquet"] {
         let key = ["trial", "stream", "kind", "name", "time"].map(|name| row[name].to_string());
@@ -144,10 +198,10 @@ fn histograms_are_those_of_the_record() {
 
 #[test]
 fn what_is_there_is_not_overwritten() {
-    let directory = tempfile::tempdir().unwrap();
+    let Stored { directory, store, record } = Stored::of(&of_few_trials(synthetic_load::events()));
     let target = directory.path().join("new/data");
-    export::parquet(&synthetic_load::record(), &target).unwrap();
-    let again = export::parquet(&synthetic_load::record(), &target);
+    export::parquet(&store, record.id, &target).unwrap();
+    let again = export::parquet(&store, record.id, &target);
     assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
     assert_eq!(fs::read_dir(directory.path().join("new")).unwrap().count(), 1, "nothing is left beside it");
 }
@@ -165,20 +219,20 @@ assert ask(\"SELECT count(*) FROM 'data/trials.parquet'\") == [(trials,)]
 assert ask(\"SELECT count(DISTINCT path) FROM 'data/readings.parquet'\")[0][0] > 3
 assert ask(\"\"\"SELECT server, second, avg(transactions / length_s) FROM 'data/seconds.parquet' JOIN 'data/trials.parquet' USING (trial)
     WHERE verdict <> 'invalid' GROUP BY ALL ORDER BY ALL\"\"\")
+assert ask(\"\"\"SELECT statement, second, max(p99_us) FROM 'data/statements.parquet' GROUP BY ALL\"\"\")
 assert ask(\"SELECT sum(count) FROM 'data/histograms.parquet' WHERE kind = 'all'\")[0][0] > 0
 ";
 
 #[test]
 #[ignore = "long: gets DuckDB and pandas from pip"]
 fn duckdb_and_pandas_read_it() {
-    let record = synthetic::record();
-    let directory = tempfile::tempdir().unwrap();
+    let Stored { directory, store, record } = Stored::of(&synthetic::events());
     let (python, data) = (directory.path().join("python"), directory.path().join("data"));
-    export::parquet(&record, &data).unwrap();
+    export::parquet(&store, record.id, &data).unwrap();
     let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
     done(Command::new("python3").args(["-m", "venv"]).arg(&python));
     done(Command::new(python.join("bin/pip")).args(["install", "--quiet", "duckdb", "pandas", "pyarrow"]));
-    let samples = record.trials.iter().flat_map(|trial| &trial.samples);
+    let samples = record.trials.iter().flat_map(|trial| &trial.seconds);
     let transactions: u64 = samples.map(|sample| sample.transactions.count).sum();
     done(
         Command::new(python.join("bin/python"))

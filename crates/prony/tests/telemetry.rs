@@ -80,7 +80,7 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
     let processors = || {
         let before = processor_time(pid);
         let (outcome, readings) = offer(&server, "oltp_point_select", 2, 2);
-        let cost = Cost::of(&readings, ALL, rate(&outcome));
+        let cost = Cost::of(&readings.iter().cloned().collect(), ALL, rate(&outcome));
         let told = cost.server_cpu_us().expect("known") * outcome.streams[0].transactions.count as f64 / 1e6;
         assert!(cost.client_cpu_us.expect("known") > 0.0 && cost.switches.expect("known") > 0.0, "{cost:?}");
         told / (processor_time(pid) - before)
@@ -89,7 +89,7 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
 
     let syncs = || {
         let (outcome, readings) = offer(&server, "oltp_update_non_index", 1, 2);
-        let cost = Cost::of(&readings, ALL, rate(&outcome));
+        let cost = Cost::of(&readings.iter().cloned().collect(), ALL, rate(&outcome));
         assert!(cost.written_kb.expect("known") > 0.0, "{cost:?}");
         let own = mean(&readings, ALL, |reading| reading.value("client/telemetry_cpu")).expect("measured");
         // four times as often as usual; this is no optimised build either

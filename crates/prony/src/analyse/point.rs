@@ -3,13 +3,13 @@
 use super::{
     LEVEL, Limited, Point, STREAM, following,
     metric::{Metric, Work},
+    resources::in_interval,
     validity,
 };
 use crate::{
     plan::Plan,
     run::{Doubt, Fairness, Following, TrialOutcome, What},
-    store::{RunRecord, TrialRecord},
-    telemetry::Reading,
+    store::{RunRecord, Second, TrialRecord},
 };
 use load::{
     Histogram, Outcome,
@@ -60,6 +60,13 @@ impl Used<'_> {
     /// How long the stream was active.
     fn time(&self) -> Duration {
         self.stream.active_time(self.outcome.interval)
+    }
+
+    /// The measured seconds of a stream of the trial.
+    fn seconds(&self, stream: usize) -> impl Iterator<Item = &Second> {
+        let own =
+            move |second: &&Second| usize::from(second.stream) == stream && second.phase == Phase::Measure;
+        self.trial.seconds.iter().filter(own)
     }
 
     fn following(&self) -> Option<&Following> {
@@ -156,31 +163,33 @@ fn work_by_block(sorted: &Sorted<'_>) -> Vec<(u32, Work)> {
 
 /// What a trial did; of one that was not steady at first, only what it did once it was.
 fn work(used: &Used<'_>, stream: usize) -> Work {
-    let mut work = Work::default();
     let left_out = used.doubts.iter().find_map(|doubt| match doubt.what {
         What::Drift { left_out_s, .. } => Some(left_out_s as usize).filter(|seconds| *seconds > 0),
         _ => None,
     });
-    let own = |sample: &&load::Sample| usize::from(sample.stream) == stream && sample.phase == Phase::Measure;
-    if let Some(left_out) = left_out {
-        for sample in used.trial.samples.iter().filter(own).skip(left_out) {
-            work.add(&sample.transactions, &sample.statements, sample.length);
-        }
-        work.trials = 1;
+    let steady = left_out.and_then(|left_out| Work::all(used.seconds(stream).skip(left_out).map(of_second)));
+    match steady {
+        Some(work) if !work.time.is_zero() => Work { trials: 1, ..work },
+        _ => Work {
+            transactions: used.stream.transactions.clone(),
+            statements: used.stream.statements.iter().map(|tally| tally.count).sum(),
+            time: used.time(),
+            trials: 1,
+        },
     }
-    if work.time.is_zero() {
-        work.add(&used.stream.transactions, &used.stream.statements, used.time());
-    }
-    work
+}
+
+fn of_second(second: &Second) -> Work {
+    let statements = second.statements.iter().map(|counts| counts.count).sum();
+    Work { transactions: second.transactions.clone(), statements, time: second.length, trials: 1 }
 }
 
 /// The point without intervals.
 fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Measured {
-    let mut all = Work::default();
     let works = units(record, &trials);
     let numbers = sorted.used.iter().map(|used| used.trial.trial);
     let of_trials = numbers.map(|trial| (trial.number, unit(record, trial.block))).collect();
-    works.iter().for_each(|(_, work)| all.merge(work));
+    let all = Work::all(works.iter().map(|(_, work)| work.clone())).unwrap_or_default();
     let mut logs = BTreeMap::new();
     let mut logs_by_block = BTreeMap::new();
     for metric in Metric::ALL {
@@ -195,11 +204,12 @@ fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Me
 
 /// Trials of one unit together: what one start of a server, or one block, says.
 fn units(record: &RunRecord, trials: &[(u32, Work)]) -> Vec<(u32, Work)> {
-    let mut units: BTreeMap<u32, Work> = BTreeMap::new();
+    let mut units: BTreeMap<u32, Vec<Work>> = BTreeMap::new();
     for (block, work) in trials {
-        units.entry(unit(record, *block)).or_default().merge(work);
+        units.entry(unit(record, *block)).or_default().push(work.clone());
     }
-    units.into_iter().collect()
+    let together = |(unit, works): (u32, Vec<Work>)| Some((unit, Work::all(works.into_iter())?));
+    units.into_iter().filter_map(together).collect()
 }
 
 /// The unit that a block belongs to.
@@ -365,10 +375,7 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
 fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
     let bare = Estimate::bare(log.exp(), LEVEL, 1);
     let [used] = sorted.used.as_slice() else { return bare };
-    let own = |sample: &&load::Sample| {
-        usize::from(sample.stream) == sorted.stream && sample.phase == Phase::Measure
-    };
-    let seconds: Vec<_> = used.trial.samples.iter().filter(own).collect();
+    let seconds: Vec<&Second> = used.seconds(sorted.stream).collect();
     let Some(batches) = stats::batches(seconds.len()).filter(|_| metric != Metric::Active) else {
         return bare;
     };
@@ -376,10 +383,7 @@ fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
     let logs: Option<Vec<f64>> = batches
         .into_iter()
         .map(|batch| {
-            let mut work = Work::default();
-            for sample in &seconds[batch] {
-                work.add(&sample.transactions, &sample.statements, sample.length);
-            }
+            let work = Work::all(seconds[batch].iter().map(|second| of_second(second)))?;
             metric.read(&work).map(f64::ln)
         })
         .collect();
@@ -398,9 +402,9 @@ fn errors(used: &[Used<'_>]) -> BTreeMap<u16, u64> {
 }
 
 fn server_cpu(record: &RunRecord, used: &Used<'_>) -> Vec<f64> {
-    let warm_up = used.outcome.warm_up.unwrap_or(record.plan.warm_up);
-    let measured = used.trial.readings.iter().filter(|reading| reading.at > warm_up);
-    measured.filter_map(Reading::server_cpu).collect()
+    let readings = &used.trial.readings;
+    let inside = in_interval(readings, record, used.outcome);
+    readings.server_cpu().map_or_else(Vec::new, |cpu| inside.iter().filter_map(|&row| cpu.at(row)).collect())
 }
 
 fn client_cpu(outcome: &Outcome) -> f64 {

@@ -9,7 +9,7 @@ use crate::{
     plan::Treatment,
     run::TrialOutcome,
     store::RunRecord,
-    telemetry::{Cost, Reading},
+    telemetry::{Cost, Reading, Series, WITHIN, is_of_server},
 };
 use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
@@ -157,12 +157,10 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
         }
         let inside = in_interval(&trial.readings, record, outcome);
         if !inside.is_empty() {
-            for reading in inside {
-                let seconds = reading.length.as_secs_f64();
-                for (path, value) in &reading.values {
-                    let (sum, weight) = sums.entry(path).or_default();
-                    (*sum, *weight) = (*sum + value * seconds, *weight + seconds);
-                }
+            for (path, column) in trial.readings.columns() {
+                let (more, seconds) = trial.readings.sum(&inside, column);
+                let (sum, weight) = sums.entry(path).or_default();
+                (*sum, *weight) = (*sum + more, *weight + seconds);
             }
             let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
             rates.push(transactions as f64 / outcome.interval.as_secs_f64());
@@ -184,22 +182,21 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
         treatment,
         trials: u32::try_from(rates.len()).unwrap_or(u32::MAX),
         transactions_per_second: rate,
-        cost: Cost::of(&[typical], (Duration::ZERO, second), rate),
+        cost: Cost::of(&Series::from(vec![typical]), (Duration::ZERO, second), rate),
         processors: view.processors(),
         limits: view.limits(),
         means,
     })
 }
 
-/// Readings of the measurement interval. Where it is shorter than they are, or the machine was so busy that they came late, those
-/// that lie in it for the most part: better than nothing.
+/// Which readings are of the measurement interval. Where it is shorter than they are, or the machine was so busy that they came
+/// late, those that lie in it for the most part: better than nothing.
 #[must_use]
-pub fn in_interval<'a>(readings: &'a [Reading], record: &RunRecord, outcome: &Outcome) -> Vec<&'a Reading> {
+pub fn in_interval(readings: &Series, record: &RunRecord, outcome: &Outcome) -> Vec<usize> {
     let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
-    let until = from + outcome.interval;
-    let with = |share: f64| readings.iter().filter(move |one| one.share_within(from, until) >= share);
-    let whole: Vec<&Reading> = with(0.9).collect();
-    if whole.is_empty() { with(0.5).collect() } else { whole }
+    let interval = (from, from + outcome.interval);
+    let whole = readings.within(interval, WITHIN);
+    if whole.is_empty() { readings.within(interval, 0.5) } else { whole }
 }
 
 /// Means of a treatment, with what is read from them.
@@ -329,10 +326,8 @@ impl View<'_> {
 }
 
 fn of_servers(means: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
-    let is_of_server = |path: &str| {
-        path.strip_prefix("node/").and_then(|rest| rest.split_once('/')).is_some_and(|(_, rest)| rest == what)
-    };
-    means.iter().filter(|(path, _)| is_of_server(path)).map(|(_, value)| *value).reduce(|sum, one| sum + one)
+    let of_servers = means.iter().filter(|(path, _)| is_of_server(path, what));
+    of_servers.map(|(_, value)| *value).reduce(|sum, one| sum + one)
 }
 
 /// The waits that grew most along each ladder of the run's axis.

@@ -84,14 +84,15 @@ fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecor
                     following: None,
                     sought: None,
                 },
-                samples: Vec::new(),
+                seconds: Vec::new(),
                 readings: vec![Reading {
                     at: plan.warm_up + Duration::from_secs(1),
                     length: Duration::from_secs(1),
                     values: [("user", 1.0), ("system", 0.5)]
                         .map(|(kind, cpu)| (format!("node/server/process/cpu_{kind}"), cpu))
                         .into(),
-                }],
+                }]
+                .into(),
             }
         })
         .collect();
@@ -210,7 +211,7 @@ fn one_trial_gets_an_interval_from_within_and_no_verdict() {
     let mut noise = noise(2);
     for trial in &mut record.trials {
         let connections = record.plan.treatments[trial.trial.treatment].streams[0].connections;
-        trial.samples = (0..20)
+        trial.seconds = (0..20)
             .map(|second| {
                 let outcome = outcome(connections, 10_000.0 * (0.05 * noise.normal()).exp());
                 let stream = outcome.streams.into_iter().next().expect("one");
@@ -224,6 +225,7 @@ fn one_trial_gets_an_interval_from_within_and_no_verdict() {
                     errors: 0,
                     schedule: None,
                 }
+                .into()
             })
             .collect();
     }

@@ -69,7 +69,7 @@ pub(super) struct DeleteOptions {
 #[command(
     after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n  prony export last --format parquet --write data\n\n\
     The file has a format version, checksums and no passwords. `prony import` takes it into another store.\n\
-    Parquet files (trials, seconds, readings, histograms) are for pandas, DuckDB and the like."
+    Parquet files (trials, seconds, statements, readings, histograms) are for pandas, DuckDB and the like."
 )]
 pub(super) struct ExportOptions {
     /// A number, `last`, a label or the name of a study
@@ -221,9 +221,9 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     match options.format {
         ExportFormat::Prony => store.export(id, &path).map_err(failed)?,
         ExportFormat::Parquet => {
-            let record = store.run(id).map_err(failed)?;
-            export::parquet(&record, &path).map_err(|error| match error {
+            export::parquet(&store, id, &path).map_err(|error| match error {
                 export::Error::Exists { .. } => Failure::cannot_begin(chain(&error)),
+                export::Error::Store(error) => failed(error),
                 _ => Failure::failed(chain(&error)),
             })?;
         }

@@ -1,4 +1,5 @@
-//! A run as Parquet files, for pandas, DuckDB and whatever else reads them: trials, seconds, readings, histograms, one file each.
+//! A run as Parquet files, for pandas, DuckDB and whatever else reads them: trials, seconds, statements, readings, histograms, one
+//! file each.
 //!
 //! Everything that was measured, and nothing that was concluded from it: that is in a report. Knows the store's records; the layout of
 //! each file is in `tables`, how a file is written in `file`.
@@ -6,7 +7,7 @@
 mod file;
 mod tables;
 
-use crate::store::RunRecord;
+use crate::store::{self, RunRecord, Store};
 use ::parquet::errors::ParquetError;
 use std::{
     fs, io,
@@ -42,14 +43,17 @@ pub enum Error {
         /// What the writer says.
         source: ParquetError,
     },
+    /// The run cannot be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
 }
 
 /// Writes a run into a directory that is not there yet, or is empty, and returns the names of the files. All of them are there
 /// afterwards, or none.
 ///
 /// # Errors
-/// When something is in the directory, or a file cannot be written.
-pub fn parquet(record: &RunRecord, directory: &Path) -> Result<Vec<&'static str>, Error> {
+/// When there is no such run, something is in the directory, or a file cannot be written.
+pub fn parquet(store: &Store, id: i64, directory: &Path) -> Result<Vec<&'static str>, Error> {
     let is_free = match fs::read_dir(directory) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -58,11 +62,18 @@ pub fn parquet(record: &RunRecord, directory: &Path) -> Result<Vec<&'static str>
         return Err(Error::Exists { path: directory.to_owned() });
     }
     let unfinished = Unfinished::beside(directory)?;
-    let files = tables::write(record, &unfinished.0)?;
+    let files = tables::write(&Run { store, record: &store.run(id)? }, &unfinished.0)?;
     let failed = |source| Error::Write { path: directory.to_owned(), source };
     // the system puts a directory in the place of an empty one, and of no other
     fs::rename(&unfinished.0, directory).map_err(failed)?;
     Ok(files)
+}
+
+/// What is written.
+struct Run<'a> {
+    record: &'a RunRecord,
+    /// Has what the record leaves out.
+    store: &'a Store,
 }
 
 /// A directory that goes away, unless it was given its name.

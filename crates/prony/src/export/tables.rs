@@ -1,17 +1,17 @@
 //! What stands in which file. Times of transactions are in µs, everything else in seconds since the load of its trial began.
 
 use super::{
-    Error,
+    Error, Run,
     file::{Cell, Kind, Table},
 };
 use crate::{
     run::{TrialOutcome, verdict},
-    store::{RunRecord, TrialRecord},
+    store::{Second, TrialRecord},
 };
 use load::{
     Histogram,
     histogram::LOWEST_NS,
-    sample::{Phase, Sample, StreamOutcome, Tally},
+    sample::{Phase, StreamOutcome, Tally},
 };
 use std::path::Path;
 
@@ -56,6 +56,24 @@ const SECONDS: &[(&str, Kind)] = &[
     ("max_us", Kind::Number),
 ];
 
+const STATEMENTS: &[(&str, Kind)] = &[
+    ("trial", Kind::Whole),
+    ("stream", Kind::Text),
+    ("second", Kind::Whole),
+    ("phase", Kind::Text),
+    ("length_s", Kind::Number),
+    ("statement", Kind::Text),
+    ("count", Kind::Whole),
+    ("errors", Kind::Whole),
+    ("rows", Kind::Whole),
+    ("affected", Kind::Whole),
+    ("mean_us", Kind::Number),
+    ("p50_us", Kind::Number),
+    ("p95_us", Kind::Number),
+    ("p99_us", Kind::Number),
+    ("max_us", Kind::Number),
+];
+
 const READINGS: &[(&str, Kind)] =
     &[("trial", Kind::Whole), ("at_s", Kind::Number), ("path", Kind::Text), ("value", Kind::Number)];
 
@@ -71,14 +89,16 @@ const HISTOGRAMS: &[(&str, Kind)] = &[
 ];
 
 /// Writes all files of a run into a directory that is there, and returns their names.
-pub(super) fn write(record: &RunRecord, directory: &Path) -> Result<Vec<&'static str>, Error> {
+pub(super) fn write(run: &Run<'_>, directory: &Path) -> Result<Vec<&'static str>, Error> {
     type Columns = Vec<(String, Kind)>;
-    type Rows = fn(&RunRecord, &mut Table) -> Result<(), Error>;
+    type Rows = fn(&Run<'_>, &mut Table) -> Result<(), Error>;
+    let record = run.record;
     let mut of_trials = named(TRIALS);
     of_trials.extend(record.plan.factors.iter().map(|factor| (format!("level_{}", factor.name), Kind::Text)));
-    let files: [(&str, Columns, Rows); 4] = [
+    let files: [(&str, Columns, Rows); 5] = [
         ("trials.parquet", of_trials, trials),
         ("seconds.parquet", named(SECONDS), seconds),
+        ("statements.parquet", named(STATEMENTS), statements),
         ("readings.parquet", named(READINGS), readings),
         ("histograms.parquet", named(HISTOGRAMS), histograms),
     ];
@@ -90,7 +110,7 @@ pub(super) fn write(record: &RunRecord, directory: &Path) -> Result<Vec<&'static
     let mut names = Vec::new();
     for (name, columns, rows) in files {
         let mut table = Table::begin(&directory.join(name), &columns, &about)?;
-        rows(record, &mut table)?;
+        rows(run, &mut table)?;
         table.finish()?;
         names.push(name);
     }
@@ -102,7 +122,7 @@ fn named(columns: &[(&str, Kind)]) -> Vec<(String, Kind)> {
 }
 
 /// One row for each trial; the level of each factor is a column.
-fn trials(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+fn trials(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     let plan = &record.plan;
     for TrialRecord { trial, started, outcome, .. } in &record.trials {
         let treatment = &plan.treatments[trial.treatment];
@@ -141,10 +161,10 @@ fn trials(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
 }
 
 /// One row for each second of each stream, warm-up included.
-fn seconds(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+fn seconds(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     for trial in &record.trials {
         let streams = &record.plan.treatments[trial.trial.treatment].streams;
-        for sample in &trial.samples {
+        for sample in &trial.seconds {
             let stream = streams.get(usize::from(sample.stream)).map_or("", |stream| &stream.name);
             table.row(&second(trial.trial.number, stream, sample))?;
         }
@@ -152,21 +172,16 @@ fn seconds(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
     Ok(())
 }
 
-fn second<'a>(trial: u32, stream: &'a str, sample: &Sample) -> [Cell<'a>; SECONDS.len()] {
+fn second<'a>(trial: u32, stream: &'a str, sample: &Second) -> [Cell<'a>; SECONDS.len()] {
     let done = &sample.transactions;
-    let times = done.response();
-    let time = |ns: f64| if times.is_empty() { Cell::Empty } else { Cell::Number(ns / NS_PER_US) };
-    let percentile = |quantile| time(times.quantile_ns(quantile) as f64);
+    let [mean, p50, p95, p99, max] = times(done.response());
     let schedule = sample.schedule.as_ref();
     let count = |count: Option<u64>| count.map_or(Cell::Empty, Cell::Whole);
     [
         Cell::Whole(trial.into()),
         Cell::Text(stream),
         Cell::Whole(sample.second.into()),
-        Cell::Text(match sample.phase {
-            Phase::WarmUp => "warm_up",
-            Phase::Measure => "measure",
-        }),
+        Cell::Text(phase(sample.phase)),
         Cell::Number(sample.length.as_secs_f64()),
         Cell::Whole(done.count),
         Cell::Whole(sample.errors),
@@ -176,25 +191,39 @@ fn second<'a>(trial: u32, stream: &'a str, sample: &Sample) -> [Cell<'a>; SECOND
         count(schedule.map(|schedule| schedule.started)),
         count(schedule.map(|schedule| schedule.late)),
         count(schedule.map(|schedule| schedule.skipped)),
-        time(times.mean_ns()),
-        percentile(0.5),
-        percentile(0.95),
-        percentile(0.99),
-        time(times.max_ns() as f64),
+        mean,
+        p50,
+        p95,
+        p99,
+        max,
     ]
 }
 
-/// One row for each figure of each reading.
-fn readings(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+/// One row for each kind of statement of each second of each stream, warm-up included.
+fn statements(&Run { record, store }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     for trial in &record.trials {
-        for reading in &trial.readings {
-            let (number, at) = (trial.trial.number.into(), reading.at.as_secs_f64());
-            for (path, value) in &reading.values {
+        let number = trial.trial.number;
+        let streams = &record.plan.treatments[trial.trial.treatment].streams;
+        for sample in store.samples(record.id, number)? {
+            let stream = streams.get(usize::from(sample.stream)).map_or("", |stream| &stream.name);
+            for tally in &sample.statements {
+                let [mean, p50, p95, p99, max] = times(tally.response());
                 table.row(&[
-                    Cell::Whole(number),
-                    Cell::Number(at),
-                    Cell::Text(path),
-                    Cell::Number(*value),
+                    Cell::Whole(number.into()),
+                    Cell::Text(stream),
+                    Cell::Whole(sample.second.into()),
+                    Cell::Text(phase(sample.phase)),
+                    Cell::Number(sample.length.as_secs_f64()),
+                    Cell::Text(&tally.name),
+                    Cell::Whole(tally.count),
+                    Cell::Whole(tally.errors),
+                    Cell::Whole(tally.rows),
+                    Cell::Whole(tally.affected),
+                    mean,
+                    p50,
+                    p95,
+                    p99,
+                    max,
                 ])?;
             }
         }
@@ -202,8 +231,38 @@ fn readings(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
     Ok(())
 }
 
+/// Mean, three percentiles and the longest, empty where nothing was timed.
+fn times<'a>(times: &Histogram) -> [Cell<'a>; 5] {
+    let percentile = |quantile| times.quantile_ns(quantile) as f64;
+    [times.mean_ns(), percentile(0.5), percentile(0.95), percentile(0.99), times.max_ns() as f64]
+        .map(|ns| if times.is_empty() { Cell::Empty } else { Cell::Number(ns / NS_PER_US) })
+}
+
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::WarmUp => "warm_up",
+        Phase::Measure => "measure",
+    }
+}
+
+/// One row for each figure of each reading.
+fn readings(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
+    for trial in &record.trials {
+        for (row, span) in trial.readings.spans().iter().enumerate() {
+            let (number, at) = (trial.trial.number.into(), span.at.as_secs_f64());
+            for (path, column) in trial.readings.columns() {
+                if let Some(value) = column.at(row) {
+                    let (at, value) = (Cell::Number(at), Cell::Number(value));
+                    table.row(&[Cell::Whole(number), at, Cell::Text(path), value])?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// One row for each bucket of each histogram of the measurement: of all transactions, each transaction, and each statement.
-fn histograms(record: &RunRecord, table: &mut Table) -> Result<(), Error> {
+fn histograms(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     for trial in &record.trials {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
         for stream in &outcome.streams {

@@ -9,7 +9,7 @@ mod sysbench;
 use crate::{
     plan::{Factor, Plan, ServerSource, Trial},
     run::TrialOutcome,
-    store::TrialRecord,
+    store::ForeignTrial,
     study::{self, Adjustments},
 };
 use load::{
@@ -114,7 +114,7 @@ pub struct Results {
     /// A plan that says which trial is what; nothing of it was planned by Prony.
     pub plan: Plan,
     /// The trials.
-    pub trials: Vec<TrialRecord>,
+    pub trials: Vec<ForeignTrial>,
 }
 
 /// Reads texts, each with what is known beside it. `name` is the run's, as a study's would be.
@@ -221,7 +221,7 @@ fn factors(plan: &Plan) -> Vec<Factor> {
     names.into_iter().map(factor).filter(|factor| factor.levels.len() > 1 || factor.numeric).collect()
 }
 
-fn record(trial: Trial, entry: Entry) -> TrialRecord {
+fn record(trial: Trial, entry: Entry) -> ForeignTrial {
     let transactions = Tally {
         count: entry.transactions,
         errors: entry.errors,
@@ -266,7 +266,7 @@ fn record(trial: Trial, entry: Entry) -> TrialRecord {
             schedule: None,
         });
     }
-    TrialRecord {
+    ForeignTrial {
         trial,
         started: jiff::Timestamp::UNIX_EPOCH,
         outcome: TrialOutcome::Measured {
@@ -277,7 +277,6 @@ fn record(trial: Trial, entry: Entry) -> TrialRecord {
         },
         told: entry.told,
         samples,
-        readings: Vec::new(),
     }
 }
 

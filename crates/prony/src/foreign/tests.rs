@@ -12,7 +12,7 @@ fn read_one(tool: Tool, name: &str) -> Results {
     read(tool, "tools", &[(sample(name), Known::default())]).unwrap()
 }
 
-fn outcome(trial: &TrialRecord) -> &Outcome {
+fn outcome(trial: &ForeignTrial) -> &Outcome {
     match &trial.outcome {
         TrialOutcome::Measured { outcome, .. } => outcome,
         TrialOutcome::Failed(reason) => panic!("{reason}"),

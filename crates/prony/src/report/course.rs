@@ -6,12 +6,15 @@ use crate::{
     plan::Treatment,
     run::TrialOutcome,
     store::{RunRecord, TrialRecord},
-    telemetry::Reading,
+    telemetry::{Column, Series},
 };
 use load::{Outcome, sample::End};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    time::Duration,
+};
 
 /// Steps of all courses of a report together: with about forty figures of five letters each, a megabyte.
 const STEPS_MAX: usize = 6000;
@@ -118,13 +121,16 @@ fn course(record: &RunRecord, treatment: &Treatment, place: usize, steps: usize)
     let outcome = completed(trial)?;
     let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
     let together = trial.readings.len().div_ceil(steps);
-    let groups: Vec<&[Reading]> = trial.readings.chunks(together).collect();
-    let each: Vec<BTreeMap<String, f64>> = groups.iter().map(|readings| figures(readings)).collect();
-    let mut names: Vec<&String> = each.iter().flat_map(BTreeMap::keys).collect();
-    names.sort_unstable();
-    names.dedup();
-    let values = |name: &String| -> Vec<Option<f64>> {
-        each.iter().map(|one| one.get(name).map(|value| round_to(*value, DIGITS))).collect()
+    let rows: Vec<usize> = (0..trial.readings.len()).collect();
+    let groups: Vec<&[usize]> = rows.chunks(together).collect();
+    let mean = |column: &Column, group: &[usize]| {
+        trial.readings.mean(group, column).map(|value| round_to(value, DIGITS))
+    };
+    let values =
+        |column: &Column| -> Vec<Option<f64>> { groups.iter().map(|group| mean(column, group)).collect() };
+    let end_of = |group: &&[usize]| {
+        let last = group.last().map_or(Duration::ZERO, |&row| trial.readings.spans()[row].at);
+        round_to(last.as_secs_f64(), DIGITS + 2)
     };
     let is_something = |values: &Vec<Option<f64>>| values.iter().flatten().any(|value| *value != 0.0);
     let following = match &trial.outcome {
@@ -141,45 +147,31 @@ fn course(record: &RunRecord, treatment: &Treatment, place: usize, steps: usize)
         about: label_of(record, treatment),
         trial: place,
         interval_s: (from.as_secs_f64(), (from + outcome.interval).as_secs_f64()),
-        at_s: groups.iter().map(|readings| round_to(end_of(readings), DIGITS + 2)).collect(),
-        figures: names
+        at_s: groups.iter().map(end_of).collect(),
+        figures: figures(&trial.readings)
             .into_iter()
-            .map(|name| (name.clone(), values(name)))
+            .map(|(name, column)| (name, values(&column)))
             .filter(|(_, values)| is_something(values))
             .collect(),
         lag_ms: lag_ms.filter(|seconds: &Vec<_>| !seconds.is_empty()).collect(),
     })
 }
 
-fn end_of(readings: &[Reading]) -> f64 {
-    readings.last().map_or(0.0, |reading| reading.at.as_secs_f64())
-}
-
-/// The figures of some readings that follow each other, as means over their time.
-fn figures(readings: &[Reading]) -> BTreeMap<String, f64> {
-    let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-    for reading in readings {
-        let seconds = reading.length.as_secs_f64();
-        for (name, value) in of_reading(reading) {
-            let (sum, weight) = sums.entry(name).or_default();
-            *sum += value * seconds;
-            *weight += seconds;
-        }
-    }
-    let known = sums.into_iter().filter(|(_, (_, weight))| *weight > 0.0);
-    known.map(|(name, (sum, weight))| (name, sum / weight)).collect()
-}
-
-/// What a chart shows of a reading, servers, disks and networks taken together.
-fn of_reading(reading: &Reading) -> BTreeMap<String, f64> {
-    let is_elsewhere = reading.values.keys().any(|path| path.ends_with("/machine/cpu_idle"));
-    let mut told: BTreeMap<String, f64> = BTreeMap::new();
-    for (path, value) in &reading.values {
+/// What a chart shows of readings, servers, disks and networks taken together.
+fn figures(readings: &Series) -> BTreeMap<String, Column> {
+    let is_elsewhere = readings.columns().any(|(path, _)| path.ends_with("/machine/cpu_idle"));
+    let mut told: BTreeMap<String, Column> = BTreeMap::new();
+    for (path, column) in readings.columns() {
         if let Some((name, unit)) = name_of(path, is_elsewhere) {
-            let value = value * unit;
-            // of several disks the busiest, of all else the sum
-            let sum = told.entry(name).or_default();
-            *sum = if path.ends_with("/busy") { sum.max(value) } else { *sum + value };
+            let column = column.map(|value| value * unit);
+            match told.entry(name) {
+                Entry::Vacant(entry) => drop(entry.insert(column)),
+                // of several disks the busiest, of all else the sum
+                Entry::Occupied(mut entry) if path.ends_with("/busy") => {
+                    entry.get_mut().merge(&column, f64::max);
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().merge(&column, |one, other| one + other),
+            }
         }
     }
     told
@@ -229,11 +221,18 @@ fn of_machine(path: &[&str]) -> Option<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::Reading;
     use std::time::Duration;
 
     fn reading(seconds: u64, values: &[(&str, f64)]) -> Reading {
         let values = values.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect();
         Reading { at: Duration::from_secs(seconds), length: Duration::from_secs(seconds), values }
+    }
+
+    fn means(readings: Vec<Reading>) -> BTreeMap<String, f64> {
+        let (rows, readings) = ((0..readings.len()).collect::<Vec<_>>(), Series::from(readings));
+        let mean = |(name, column)| (name, readings.mean(&rows, &column).expect("a value"));
+        figures(&readings).into_iter().map(mean).collect()
     }
 
     #[test]
@@ -252,7 +251,7 @@ mod tests {
             ],
         );
         let second = reading(3, &[("machine/cpu_user", 2.0)]);
-        let told = figures(&[first, second]);
+        let told = means(vec![first, second]);
         assert_eq!(told["cpu/user"], 1.75, "it lasted three times as long");
         assert_eq!(told["disk/busy"], 0.7);
         assert_eq!(told["server/memory_mb"], 4.0);
@@ -262,7 +261,7 @@ mod tests {
 
     #[test]
     fn of_a_server_elsewhere_its_own_machine_counts() {
-        let told = figures(&[reading(
+        let told = means(vec![reading(
             1,
             &[
                 ("machine/cpu_user", 0.5),

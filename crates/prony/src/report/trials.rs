@@ -91,20 +91,18 @@ fn stream(
 /// Mean over the measurement interval.
 fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
     let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { return None };
-    let used: Vec<f64> = analyse::in_interval(&trial.readings, record, outcome)
-        .into_iter()
-        .filter_map(crate::telemetry::Reading::server_cpu)
-        .collect();
-    (!used.is_empty()).then(|| round(used.iter().sum::<f64>() / used.len() as f64))
+    let inside = analyse::in_interval(&trial.readings, record, outcome);
+    let cpu = trial.readings.server_cpu()?;
+    trial.readings.mean(&inside, &cpu).map(round)
 }
 
 fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
     let mut seconds = Seconds::default();
     let (mut end, mut next) = (0.0, 0);
-    for sample in trial.samples.iter().filter(|sample| usize::from(sample.stream) == stream) {
+    for sample in trial.seconds.iter().filter(|sample| usize::from(sample.stream) == stream) {
         let response = sample.transactions.response();
-        let percentile =
-            |quantile| (!response.is_empty()).then(|| milliseconds(response.quantile_ns(quantile)));
+        let percentiles = response.quantiles_ns([0.95, 0.99]);
+        let [p95, p99] = percentiles.map(|ns| (!response.is_empty()).then(|| milliseconds(ns)));
         seconds.second.push(sample.second);
         seconds.warm_up += usize::from(sample.phase == Phase::WarmUp);
         let length = sample.length.as_secs_f64();
@@ -114,8 +112,8 @@ fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
         let rate = |count: u64| round(if length > 0.0 { count as f64 / length } else { 0.0 });
         seconds.throughput.push(rate(sample.transactions.count));
         seconds.offered.extend(sample.schedule.as_ref().map(|schedule| rate(schedule.offered)));
-        seconds.p95_ms.push(percentile(0.95));
-        seconds.p99_ms.push(percentile(0.99));
+        seconds.p95_ms.push(p95);
+        seconds.p99_ms.push(p99);
         seconds.errors.push(sample.errors);
     }
     seconds

@@ -3,9 +3,10 @@
 //! ([`super::seconds`]).
 
 use super::columns;
-use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use crate::telemetry::{Reading, Series};
+use flate2::{Compression, bufread::ZlibDecoder, write::ZlibEncoder};
 use serde::{Serialize, de::DeserializeOwned};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 
 /// Why bytes could not be read back; the text says what was wrong.
 pub(super) type Damage = String;
@@ -39,16 +40,23 @@ pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Damage> {
 const COLUMNS: u8 = 1;
 
 /// Rows of one shape, by column; numbers with a fraction are rounded to five digits.
-pub(super) fn pack_rows(rows: &[impl Serialize]) -> Vec<u8> {
+pub(super) fn pack_rows<T: Serialize>(rows: &[T]) -> Vec<u8> {
     deflate_after(COLUMNS, &columns::write(rows))
 }
 
 /// Reads [`pack_rows`]'s bytes, and those of [`pack`] for a list.
-pub(super) fn unpack_rows<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, Damage> {
-    match bytes.split_first() {
-        Some((&COLUMNS, bytes)) => columns::read(&inflate(bytes)?),
-        _ => unpack(bytes),
-    }
+pub(super) fn unpack_readings(bytes: &[u8]) -> Result<Series, Damage> {
+    let rows: Vec<Reading> = match bytes.split_first() {
+        Some((&COLUMNS, bytes)) => {
+            let bytes = inflate(bytes)?;
+            if let Some((spans, values)) = columns::read_beside(&bytes, "values")? {
+                return Ok(Series::new(spans, values));
+            }
+            columns::read(&bytes)?
+        }
+        _ => unpack(bytes)?,
+    };
+    Ok(rows.into_iter().collect())
 }
 
 pub(super) fn put_block(bytes: &mut Vec<u8>, block: &[u8]) {
@@ -57,12 +65,18 @@ pub(super) fn put_block(bytes: &mut Vec<u8>, block: &[u8]) {
     bytes.extend_from_slice(block);
 }
 
-pub(super) fn take_block<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Damage> {
+/// Reads [`put_block`]'s bytes.
+pub(super) fn take_block(bytes: &mut impl Read) -> Result<Vec<u8>, Damage> {
     let cut = || "the seconds of a trial are cut short".to_owned();
-    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut)?;
-    let (block, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(cut)?;
-    *bytes = rest;
-    Ok(block)
+    let mut length = [0; 4];
+    bytes.read_exact(&mut length).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => cut(),
+        _ => error.to_string(),
+    })?;
+    let length = u32::from_le_bytes(length);
+    let mut block = Vec::new();
+    bytes.take(length.into()).read_to_end(&mut block).map_err(|error| error.to_string())?;
+    if block.len() < length as usize { Err(cut()) } else { Ok(block) }
 }
 
 /// A byte that says what follows, then that, compressed.
@@ -78,8 +92,14 @@ fn deflate(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writing to memory")
 }
 
-pub(super) fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
     let mut plain = Vec::new();
     ZlibDecoder::new(bytes).read_to_end(&mut plain).map_err(|error| error.to_string())?;
     Ok(plain)
+}
+
+/// Decompresses as far as it is read.
+pub(super) fn inflated(bytes: &[u8]) -> impl BufRead {
+    const AT_ONCE: usize = 1 << 15;
+    BufReader::with_capacity(AT_ONCE, ZlibDecoder::new(bytes))
 }

@@ -12,7 +12,7 @@
 mod read;
 mod write;
 
-pub(super) use read::read;
+pub(super) use read::{read, read_beside};
 pub(super) use write::write;
 
 /// Significant decimal digits of numbers with a fraction: more than any figure of a machine has.

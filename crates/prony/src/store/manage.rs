@@ -12,20 +12,21 @@ impl Store {
     /// # Errors
     /// When there is no such run, a label cannot be one, or it cannot be written.
     pub fn label(&mut self, id: i64, add: &[String], remove: &[String]) -> Result<Vec<String>, Error> {
-        let mut labels = self.summary(id)?.labels;
-        for label in add {
-            check_label(label)?;
-            if !labels.contains(label) {
-                labels.push(label.clone());
-            }
-        }
-        labels.retain(|label| !remove.contains(label));
-        labels.sort();
-        let text = codec::text(&labels);
+        add.iter().try_for_each(|label| check_label(label))?;
+        self.summary(id)?;
+        // read where it is written: another process may give a label at the same time
         self.write_run(id, |transaction| {
-            transaction.execute("UPDATE run SET labels = ? WHERE id = ?", params![text, id])
-        })?;
-        Ok(labels)
+            let text: String =
+                transaction.query_row("SELECT labels FROM run WHERE id = ?", [id], |row| row.get(0))?;
+            let mut labels: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
+            labels.extend_from_slice(add);
+            labels.retain(|label| !remove.contains(label));
+            labels.sort();
+            labels.dedup();
+            transaction
+                .execute("UPDATE run SET labels = ? WHERE id = ?", params![codec::text(&labels), id])?;
+            Ok(labels)
+        })
     }
 
     /// Writes something down about a run, in place of what was there; an empty text: nothing.

@@ -20,9 +20,9 @@ mod secrets;
 mod transfer;
 
 pub use error::Error;
-pub use record::{Resumed, RunRecord, RunSummary, ServerRecord, TrialRecord};
+pub use record::{Counts, Resumed, RunRecord, RunSummary, Second, ServerRecord, Starts, TrialRecord};
 pub use schema::default_path;
-pub use transfer::Transfer;
+pub use transfer::{ForeignTrial, Transfer};
 
 use crate::{
     plan::{Plan, Trial},
@@ -345,16 +345,6 @@ impl Store {
             Ok(value)
         });
         done.map_err(|source| self.fault(source))
-    }
-
-    /// As long as this is held, everything that is read is of one moment: what another process writes meanwhile would not fit the
-    /// checksums that were read before. `None`: somebody holds one already.
-    fn moment(&self) -> Result<Option<Transaction<'_>>, Error> {
-        let is_held = !self.connection.is_autocommit();
-        (!is_held)
-            .then(|| self.connection.unchecked_transaction())
-            .transpose()
-            .map_err(|source| self.fault(source))
     }
 
     /// From now on, waits so long for another process that writes.

@@ -100,10 +100,25 @@ pub(super) fn put(transaction: &Transaction<'_>, run: i64, part: &Part) -> rusql
 
 /// Parts of one kind, by number and place.
 pub(super) fn read(connection: &Connection, path: &Path, run: i64, kind: Kind) -> Result<Vec<Part>, Error> {
+    select(connection, path, run, kind, "")
+}
+
+/// The part of a kind with this number.
+pub(super) fn read_one(
+    connection: &Connection,
+    path: &Path,
+    run: i64,
+    kind: Kind,
+    number: i64,
+) -> Result<Option<Part>, Error> {
+    Ok(select(connection, path, run, kind, &format!("AND number = {number}"))?.pop())
+}
+
+fn select(connection: &Connection, path: &Path, run: i64, kind: Kind, and: &str) -> Result<Vec<Part>, Error> {
     let read = || -> rusqlite::Result<Vec<(Part, i64)>> {
-        let mut statement = connection.prepare_cached(
-            "SELECT number, place, checksum, bytes FROM part WHERE run = ? AND kind = ? ORDER BY number, place",
-        )?;
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT number, place, checksum, bytes FROM part WHERE run = ? AND kind = ? {and} ORDER BY number, place",
+        ))?;
         let part = |row: &rusqlite::Row<'_>| {
             let part = Part { kind, number: row.get(0)?, place: row.get(1)?, bytes: row.get(3)? };
             Ok((part, row.get(2)?))

@@ -13,6 +13,7 @@ use crate::{
     run::{Began, Note},
 };
 use jiff::Timestamp;
+use load::Sample;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 use std::{collections::BTreeMap, thread, time::Duration};
@@ -30,7 +31,10 @@ impl Store {
     /// # Errors
     /// When there is no such run, or the file is damaged.
     pub fn run(&self, id: i64) -> Result<RunRecord, Error> {
-        let _moment = self.moment()?;
+        self.at_one_moment(|| self.read_run(id))
+    }
+
+    fn read_run(&self, id: i64) -> Result<RunRecord, Error> {
         let summary = self.summary(id)?;
         let plan = self.plan(id)?;
         let trials = self.trials(id)?;
@@ -55,21 +59,30 @@ impl Store {
         })
     }
 
+    /// All that was kept of the seconds of a trial, the distributions of single statements too (rounded to 3 %).
+    ///
+    /// # Errors
+    /// As [`Store::run`]; also when the run has no such trial, or it has no outcome.
+    pub fn samples(&self, id: i64, trial: u32) -> Result<Vec<Sample>, Error> {
+        let part = parts::read_one(&self.connection, &self.path, id, Kind::Samples, trial.into())?;
+        let samples = part.ok_or_else(|| "it is missing".to_owned());
+        let samples = samples.and_then(|part| seconds::unpack_samples(&part.bytes));
+        self.understood(id, "trial", samples.map_err(|damage| format!("samples of trial {trial}: {damage}")))
+    }
+
     /// What is known of a run without reading its parts.
     ///
     /// # Errors
     /// When there is no such run, or the file is damaged.
     pub fn summary(&self, id: i64) -> Result<RunSummary, Error> {
-        let _moment = self.moment()?;
         let sql = format!("SELECT {SUMMARY} FROM run WHERE id = ?");
-        let found = self
-            .connection
-            .query_row(&sql, [id], summary)
-            .optional()
-            .map_err(|source| self.fault(source))?
-            .ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
-        parts::check_run(&self.connection, &self.path, id)?;
-        Ok(found)
+        self.at_one_moment(|| {
+            let found = self.connection.query_row(&sql, [id], summary).optional();
+            let found = found.map_err(|source| self.fault(source))?;
+            let found = found.ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
+            parts::check_run(&self.connection, &self.path, id)?;
+            Ok(found)
+        })
     }
 
     /// What was planned in a run.
@@ -77,9 +90,10 @@ impl Store {
     /// # Errors
     /// As [`Store::run`].
     pub fn plan(&self, id: i64) -> Result<Plan, Error> {
-        let _moment = self.moment()?;
-        self.summary(id)?;
-        self.only(id, Kind::Plan)
+        self.at_one_moment(|| {
+            self.summary(id)?;
+            self.only(id, Kind::Plan)
+        })
     }
 
     /// Number of the run that began last; `None`: there is none.
@@ -95,7 +109,10 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn list(&self) -> Result<Vec<RunSummary>, Error> {
-        let _moment = self.moment()?;
+        self.at_one_moment(|| self.read_list())
+    }
+
+    fn read_list(&self) -> Result<Vec<RunSummary>, Error> {
         parts::check_list(&self.connection, &self.path)?;
         let sql = format!("SELECT {SUMMARY} FROM run ORDER BY id DESC");
         let mut statement = self.connection.prepare(&sql).map_err(|source| self.fault(source))?;
@@ -137,6 +154,15 @@ impl Store {
             words.extend([name, description.product, description.version]);
         }
         Ok(words)
+    }
+
+    /// What several queries read, all of one moment, whatever other processes write meanwhile: their sums would not agree.
+    fn at_one_moment<T>(&self, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        if !self.connection.is_autocommit() {
+            return read();
+        }
+        let _moment = self.connection.unchecked_transaction().map_err(|source| self.fault(source))?;
+        read()
     }
 
     /// The single part of a kind.
@@ -221,8 +247,8 @@ impl Packed {
             started,
             told,
             outcome: codec::unpack(&self.outcome).map_err(within("outcome"))?,
-            samples: seconds::unpack_samples(&self.samples).map_err(within("samples"))?,
-            readings: codec::unpack_rows(&self.readings).map_err(within("readings"))?,
+            seconds: seconds::unpack_seconds(&self.samples).map_err(within("samples"))?,
+            readings: codec::unpack_readings(&self.readings).map_err(within("readings"))?,
         })
     }
 }

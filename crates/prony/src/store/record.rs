@@ -6,9 +6,12 @@ use crate::{
     plan::{Plan, Trial},
     provision::ServerDescription,
     run::{Began, Note, TrialOutcome},
-    telemetry::{Machine, Reading},
+    telemetry::{Machine, Series},
 };
-use load::Sample;
+use load::{
+    Histogram, Sample,
+    sample::{Phase, Schedule, Tally},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -97,9 +100,127 @@ pub struct TrialRecord {
     #[serde(default)]
     pub told: BTreeMap<String, f64>,
     /// Seconds of its streams, warm-up included.
-    pub samples: Vec<Sample>,
+    pub seconds: Vec<Second>,
     /// Seconds of machine and server.
-    pub readings: Vec<Reading>,
+    pub readings: Series,
+}
+
+/// One second of one stream, as [`Sample`] but for the distributions of single statements and of delays: they are most of what
+/// a trial has, few ask for them, and [`super::Store::samples`] reads them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Second {
+    /// Index of the stream in its treatment.
+    pub stream: u16,
+    /// Number of the second since the load began, from 0.
+    pub second: u32,
+    /// Warm-up or measurement.
+    pub phase: Phase,
+    /// How long it really was.
+    pub length: Duration,
+    /// Errors, all codes together.
+    pub errors: u64,
+    /// Whole transactions.
+    pub transactions: Tally,
+    /// Statements of each kind.
+    pub statements: Vec<Counts>,
+    /// What became due; `None` where the arrival has no schedule.
+    pub schedule: Option<Starts>,
+}
+
+/// A [`Tally`] without its histograms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Name of the statement kind.
+    pub name: String,
+    /// Ended well.
+    pub count: u64,
+    /// Ended with an error.
+    pub errors: u64,
+    /// Rows received.
+    pub rows: u64,
+    /// Rows affected.
+    pub affected: u64,
+    /// Replies without a row where one was expected.
+    pub not_found: u64,
+    /// Replies without an affected row where one was expected.
+    pub unchanged: u64,
+    /// Of `errors`: those that came after rows of the same result.
+    #[serde(default)]
+    pub cut_short: u64,
+    /// Whether its response time is told apart from its service time.
+    pub(super) response: bool,
+}
+
+/// A [`Schedule`] without the histogram of its delays.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Starts {
+    /// Due before, and not yet started when the second began.
+    pub backlog: u64,
+    /// Became due.
+    pub offered: u64,
+    /// Were started.
+    pub started: u64,
+    /// Of `started`: late.
+    pub late: u64,
+    /// Given up because they were too late.
+    pub skipped: u64,
+    /// Due, and still not started at the end.
+    pub never_sent: u64,
+    /// Only the first version had it in this place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) delay: Option<Histogram>,
+}
+
+impl From<Sample> for Second {
+    fn from(sample: Sample) -> Self {
+        let statements = sample.statements.iter().map(Counts::of).collect();
+        let schedule = sample.schedule.as_ref().map(Starts::of);
+        let Sample { stream, second, phase, length, errors, transactions, .. } = sample;
+        Self { stream, second, phase, length, errors, transactions, statements, schedule }
+    }
+}
+
+impl Counts {
+    pub(super) fn of(tally: &Tally) -> Self {
+        Self {
+            name: tally.name.clone(),
+            count: tally.count,
+            errors: tally.errors,
+            rows: tally.rows,
+            affected: tally.affected,
+            not_found: tally.not_found,
+            unchanged: tally.unchanged,
+            cut_short: tally.cut_short,
+            response: tally.response.is_some(),
+        }
+    }
+
+    pub(super) fn with(self, service: Histogram, response: Option<Histogram>) -> Tally {
+        Tally {
+            name: self.name,
+            count: self.count,
+            errors: self.errors,
+            rows: self.rows,
+            affected: self.affected,
+            not_found: self.not_found,
+            unchanged: self.unchanged,
+            cut_short: self.cut_short,
+            service,
+            response,
+        }
+    }
+}
+
+impl Starts {
+    pub(super) fn of(schedule: &Schedule) -> Self {
+        let &Schedule { backlog, offered, started, late, skipped, never_sent, .. } = schedule;
+        Self { backlog, offered, started, late, skipped, never_sent, delay: None }
+    }
+
+    pub(super) fn with(self, delay: Histogram) -> Schedule {
+        let Self { backlog, offered, started, late, skipped, never_sent, .. } = self;
+        Schedule { backlog, offered, started, late, skipped, never_sent, delay }
+    }
 }
 
 /// Which trial began when, as it is kept.

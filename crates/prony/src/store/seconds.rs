@@ -5,22 +5,23 @@
 //! 100 MB; those of transactions, and the totals of everything in the outcome, are exact.
 
 use super::{
-    codec::{Damage, deflate_after, inflate, put_block, take_block},
+    codec::{Damage, deflate_after, inflated, put_block, take_block},
     columns,
+    record::{Counts, Second, Starts},
 };
 use load::{
     Histogram,
-    sample::{Phase, Sample, Schedule, Tally},
+    sample::{Phase, Sample, Tally},
 };
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{io::BufRead, time::Duration};
 
 /// First byte of this form; the first version of Prony had the numbers as JSON, and no such byte.
 const BY_COLUMN: u8 = 2;
 
-/// One second without its histograms.
+/// The numbers of one second.
 #[derive(Debug, Serialize, Deserialize)]
-struct Second {
+struct Numbers {
     stream: u16,
     second: u32,
     phase: Phase,
@@ -33,39 +34,10 @@ struct Second {
     schedule: Option<Starts>,
 }
 
-/// One tally without its histograms.
-#[derive(Debug, Serialize, Deserialize)]
-struct Counts {
-    name: String,
-    count: u64,
-    errors: u64,
-    rows: u64,
-    affected: u64,
-    not_found: u64,
-    unchanged: u64,
-    #[serde(default)]
-    cut_short: u64,
-    /// Whether the response time has a histogram of its own.
-    response: bool,
-}
-
-/// A schedule without its histogram, which the first version had in place.
-#[derive(Debug, Serialize, Deserialize)]
-struct Starts {
-    backlog: u64,
-    offered: u64,
-    started: u64,
-    late: u64,
-    skipped: u64,
-    never_sent: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    delay: Option<Histogram>,
-}
-
 /// Seconds of a running trial. Packed as they come: histograms that count take a hundred times the memory.
 #[derive(Debug, Default)]
 pub(super) struct PackedSamples {
-    seconds: Vec<Second>,
+    seconds: Vec<Numbers>,
     /// First the first histogram of every second, then the second one: what is alike stands together.
     columns: Vec<Vec<u8>>,
 }
@@ -73,9 +45,9 @@ pub(super) struct PackedSamples {
 impl PackedSamples {
     /// Adds one.
     pub(super) fn push(&mut self, sample: &Sample) {
-        let second = Second::of(sample);
-        self.columns.resize(self.columns.len().max(second.histograms()), Vec::new());
-        self.seconds.push(second);
+        let numbers = Numbers::of(sample);
+        self.columns.resize(self.columns.len().max(numbers.histograms()), Vec::new());
+        self.seconds.push(numbers);
         let exact = histograms(&sample.transactions).map(Histogram::to_raw_bytes);
         let delay = sample.schedule.iter().map(|schedule| &schedule.delay);
         let rounded = sample.statements.iter().flat_map(histograms).chain(delay);
@@ -98,41 +70,77 @@ fn histograms(tally: &Tally) -> impl Iterator<Item = &Histogram> {
     std::iter::once(&tally.service).chain(&tally.response)
 }
 
+/// Reads [`PackedSamples`]'s bytes as far as the histograms of transactions go, which stand first.
+pub(super) fn unpack_seconds(bytes: &[u8]) -> Result<Vec<Second>, Damage> {
+    let (numbers, mut rest) = unpack_numbers(bytes)?;
+    let columns = numbers.iter().map(|one| 1 + usize::from(one.transactions.response)).max();
+    let own = take_columns(&numbers, columns.unwrap_or(0), &mut rest)?;
+    let second = |(numbers, own): (Numbers, Vec<Histogram>)| {
+        let mut own = own.into_iter();
+        let Numbers { stream, second, phase, length, errors, transactions, statements, schedule } = numbers;
+        let transactions = with_histograms(transactions, &mut own)?;
+        let schedule = schedule.map(|starts| Starts { delay: None, ..starts });
+        Ok(Second { stream, second, phase, length, errors, transactions, statements, schedule })
+    };
+    numbers.into_iter().zip(own).map(second).collect()
+}
+
 /// Reads [`PackedSamples`]'s bytes.
 pub(super) fn unpack_samples(bytes: &[u8]) -> Result<Vec<Sample>, Damage> {
+    let (numbers, mut rest) = unpack_numbers(bytes)?;
+    let columns = numbers.iter().map(Numbers::histograms).max();
+    let own = take_columns(&numbers, columns.unwrap_or(0), &mut rest)?;
+    let sample = |(numbers, own): (Numbers, Vec<Histogram>)| numbers.with_histograms(&mut own.into_iter());
+    numbers.into_iter().zip(own).map(sample).collect()
+}
+
+/// The numbers, and what follows them.
+fn unpack_numbers(bytes: &[u8]) -> Result<(Vec<Numbers>, impl BufRead), Damage> {
     let (is_json, packed) = match bytes.split_first() {
         Some((&BY_COLUMN, packed)) => (false, packed),
         _ => (true, bytes),
     };
-    let bytes = inflate(packed)?;
-    let mut rest = &bytes[..];
+    let mut rest = inflated(packed);
     let numbers = take_block(&mut rest)?;
-    let seconds: Vec<Second> = if is_json {
-        serde_json::from_slice(numbers).map_err(|error| error.to_string())?
+    let numbers = if is_json {
+        serde_json::from_slice(&numbers).map_err(|error| error.to_string())?
     } else {
-        columns::read(numbers)?
+        columns::read(&numbers)?
     };
-    let mut found: Vec<Vec<Histogram>> = vec![Vec::new(); seconds.len()];
-    let columns = seconds.iter().map(Second::histograms).max().unwrap_or(0);
-    for column in 0..columns {
-        let having = seconds.iter().zip(&mut found).filter(|(second, _)| second.histograms() > column);
-        for (_, found) in having {
-            found.push(take_histogram(&mut rest)?);
-        }
-    }
-    let with_own = seconds.into_iter().zip(found);
-    with_own.map(|(second, own)| second.with_histograms(&mut own.into_iter())).collect()
+    Ok((numbers, rest))
 }
 
-fn take_histogram(bytes: &mut &[u8]) -> Result<Histogram, Damage> {
-    Histogram::from_bytes(take_block(bytes)?).ok_or_else(|| "a histogram cannot be read".to_owned())
+/// The first so many columns of histograms, as those of each second.
+fn take_columns(
+    numbers: &[Numbers],
+    columns: usize,
+    rest: &mut impl BufRead,
+) -> Result<Vec<Vec<Histogram>>, Damage> {
+    let mut found: Vec<Vec<Histogram>> = vec![Vec::new(); numbers.len()];
+    for column in 0..columns {
+        let having = numbers.iter().zip(&mut found).filter(|(one, _)| one.histograms() > column);
+        for (_, found) in having {
+            found.push(take_histogram(rest)?);
+        }
+    }
+    Ok(found)
+}
+
+fn take_histogram(bytes: &mut impl BufRead) -> Result<Histogram, Damage> {
+    Histogram::from_bytes(&take_block(bytes)?).ok_or_else(|| "a histogram cannot be read".to_owned())
 }
 
 fn next(own: &mut impl Iterator<Item = Histogram>) -> Result<Histogram, Damage> {
     own.next().ok_or_else(|| "a histogram is missing".to_owned())
 }
 
-impl Second {
+fn with_histograms(counts: Counts, own: &mut impl Iterator<Item = Histogram>) -> Result<Tally, Damage> {
+    let service = next(own)?;
+    let response = if counts.response { Some(next(own)?) } else { None };
+    Ok(counts.with(service, response))
+}
+
+impl Numbers {
     fn of(sample: &Sample) -> Self {
         Self {
             stream: sample.stream,
@@ -154,65 +162,15 @@ impl Second {
     }
 
     fn with_histograms(self, own: &mut impl Iterator<Item = Histogram>) -> Result<Sample, Damage> {
-        Ok(Sample {
-            stream: self.stream,
-            second: self.second,
-            phase: self.phase,
-            length: self.length,
-            errors: self.errors,
-            transactions: self.transactions.with_histograms(own)?,
-            statements: self
-                .statements
-                .into_iter()
-                .map(|counts| counts.with_histograms(own))
-                .collect::<Result<_, _>>()?,
-            schedule: self.schedule.map(|starts| starts.with_histogram(own)).transpose()?,
-        })
-    }
-}
-
-impl Counts {
-    fn of(tally: &Tally) -> Self {
-        Self {
-            name: tally.name.clone(),
-            count: tally.count,
-            errors: tally.errors,
-            rows: tally.rows,
-            affected: tally.affected,
-            not_found: tally.not_found,
-            unchanged: tally.unchanged,
-            cut_short: tally.cut_short,
-            response: tally.response.is_some(),
-        }
-    }
-
-    fn with_histograms(self, own: &mut impl Iterator<Item = Histogram>) -> Result<Tally, Damage> {
-        let service = next(own)?;
-        let response = if self.response { Some(next(own)?) } else { None };
-        Ok(Tally {
-            name: self.name,
-            count: self.count,
-            errors: self.errors,
-            rows: self.rows,
-            affected: self.affected,
-            not_found: self.not_found,
-            unchanged: self.unchanged,
-            cut_short: self.cut_short,
-            service,
-            response,
-        })
-    }
-}
-
-impl Starts {
-    fn of(schedule: &Schedule) -> Self {
-        let &Schedule { backlog, offered, started, late, skipped, never_sent, .. } = schedule;
-        Self { backlog, offered, started, late, skipped, never_sent, delay: None }
-    }
-
-    fn with_histogram(self, own: &mut impl Iterator<Item = Histogram>) -> Result<Schedule, Damage> {
-        let Self { backlog, offered, started, late, skipped, never_sent, delay } = self;
-        let delay = delay.map_or_else(|| next(own), Ok)?;
-        Ok(Schedule { backlog, offered, started, late, skipped, never_sent, delay })
+        let Self { stream, second, phase, length, errors, transactions, statements, schedule } = self;
+        let transactions = with_histograms(transactions, own)?;
+        let statements = statements.into_iter().map(|counts| with_histograms(counts, own));
+        let statements = statements.collect::<Result<_, _>>()?;
+        let schedule = schedule.map(|mut starts| {
+            let delay = starts.delay.take().map_or_else(|| next(own), Ok)?;
+            Ok::<_, Damage>(starts.with(delay))
+        });
+        let schedule = schedule.transpose()?;
+        Ok(Sample { stream, second, phase, length, errors, transactions, statements, schedule })
     }
 }

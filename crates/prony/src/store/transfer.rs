@@ -2,16 +2,23 @@
 //! and may be of any older format. A run keeps its global name, so none comes twice.
 
 use super::{
-    Store, TrialRecord, codec,
+    Store, codec,
     error::Error,
     parts::{self, FAILED, Kind, Part},
     record::Begun,
     schema,
     seconds::PackedSamples,
 };
-use crate::{plan::Plan, run::TrialOutcome, telemetry::Machine};
+use crate::{
+    plan::{Plan, Trial},
+    run::TrialOutcome,
+    telemetry::{Machine, Reading},
+};
+use jiff::Timestamp;
+use load::Sample;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -23,6 +30,21 @@ pub struct Transfer {
     pub taken: Vec<(i64, i64)>,
     /// The same of those that were here before.
     pub known: Vec<(i64, i64)>,
+}
+
+/// A trial that another program measured.
+#[derive(Debug, Clone)]
+pub struct ForeignTrial {
+    /// Which.
+    pub trial: Trial,
+    /// When it began, UTC.
+    pub started: Timestamp,
+    /// What came of it.
+    pub outcome: TrialOutcome,
+    /// As [`TrialRecord::told`](super::TrialRecord::told).
+    pub told: BTreeMap<String, f64>,
+    /// Its seconds.
+    pub samples: Vec<Sample>,
 }
 
 impl Store {
@@ -84,21 +106,21 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be written; then nothing of it is kept.
-    pub fn add(&mut self, origin: &str, plan: &Plan, trials: &[TrialRecord]) -> Result<i64, Error> {
+    pub fn add(&mut self, origin: &str, plan: &Plan, trials: &[ForeignTrial]) -> Result<i64, Error> {
         let id = self.begin_of(origin, plan, &Machine::default())?;
         let mut parts = Vec::new();
         for trial in trials {
             let number = i64::from(trial.trial.number);
             let mut samples = PackedSamples::default();
             trial.samples.iter().for_each(|sample| samples.push(sample));
-            let TrialRecord { trial, started, told, outcome, readings, .. } = trial;
+            let ForeignTrial { trial, started, outcome, told, .. } = trial;
             let begun = Begun { trial: *trial, started: *started, told: told.clone() };
             let state = if matches!(outcome, TrialOutcome::Failed(_)) { FAILED } else { 0 };
             parts.extend([
                 Part { kind: Kind::Trial, number, place: state, bytes: codec::pack(&begun) },
                 Part { kind: Kind::Outcome, number, place: 0, bytes: codec::pack(outcome) },
                 Part { kind: Kind::Samples, number, place: 0, bytes: samples.finish() },
-                Part { kind: Kind::Readings, number, place: 0, bytes: codec::pack_rows(readings) },
+                Part { kind: Kind::Readings, number, place: 0, bytes: codec::pack_rows::<Reading>(&[]) },
             ]);
         }
         self.write_run(id, |transaction| {

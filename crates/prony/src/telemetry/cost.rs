@@ -1,6 +1,6 @@
 //! What a transaction costs: rates of a time divided by the transactions of that time.
 
-use super::Reading;
+use super::{Column, Reading, Series, WITHIN};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -28,19 +28,19 @@ pub struct Cost {
 impl Cost {
     /// From readings of the time `from` to `until` since the load began, in which `transactions` ended per second.
     #[must_use]
-    pub fn of(readings: &[Reading], (from, until): (Duration, Duration), transactions: f64) -> Self {
-        let each =
-            |value: Option<f64>| value.map(|value| value / transactions).filter(|each| each.is_finite());
-        let all = |what: &str| each(mean(readings, (from, until), |reading| reading.of_servers(what)));
-        let client = mean(readings, (from, until), |reading| {
-            Some(reading.value("client/cpu_user")? + reading.value("client/cpu_system")?)
-        });
+    pub fn of(readings: &Series, (from, until): (Duration, Duration), transactions: f64) -> Self {
+        let rows = readings.within((from, until), WITHIN);
+        let each = |column: Option<Column>| {
+            let mean = readings.mean(&rows, &column?)?;
+            Some(mean / transactions).filter(|each| each.is_finite())
+        };
+        let all = |what: &str| each(readings.of_servers(what));
         let (voluntary, involuntary) =
             (all("process/switches_voluntary"), all("process/switches_involuntary"));
         Self {
             server_cpu_user_us: all("process/cpu_user").map(|seconds| seconds * 1e6),
             server_cpu_system_us: all("process/cpu_system").map(|seconds| seconds * 1e6),
-            client_cpu_us: each(client).map(|seconds| seconds * 1e6),
+            client_cpu_us: each(readings.client_cpu()).map(|seconds| seconds * 1e6),
             switches: voluntary.zip(involuntary).map(|(voluntary, involuntary)| voluntary + involuntary),
             switches_involuntary: involuntary,
             reads: all("status/Innodb_data_reads"),
@@ -100,12 +100,12 @@ mod tests {
                 ("client/cpu_system", 0.3),
             ]
         };
-        let readings = [
+        let readings = Series::from(vec![
             reading(1000, 1000, &busy(9.0, 9e9)),
             reading(2000, 1000, &busy(0.4, 100.0)),
             reading(5000, 3000, &busy(0.8, 100.0)),
             reading(6000, 1000, &busy(9.0, 9e9)),
-        ];
+        ]);
         let cost = Cost::of(&readings, (Duration::from_secs(1), Duration::from_secs(5)), 100.0);
         assert!((cost.server_cpu_user_us.unwrap() - 14_000.0).abs() < 1e-6, "{cost:?}");
         assert!((cost.server_cpu_us().unwrap() - 15_000.0).abs() < 1e-6);

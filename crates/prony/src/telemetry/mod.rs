@@ -24,6 +24,7 @@ mod machine;
 mod process;
 mod profile;
 mod sampler;
+mod series;
 mod sql;
 mod stored;
 
@@ -32,6 +33,7 @@ pub use cost::{Cost, mean};
 pub use machine::ControlGroup;
 pub use profile::Profile;
 pub use sampler::{Running, Sampler};
+pub use series::{Column, Series, Span};
 pub use sql::ways;
 
 use load::spec::Target;
@@ -117,23 +119,8 @@ impl Reading {
     /// Sum of a value of all servers, as `process/cpu_user`; `None`: none of them has it.
     #[must_use]
     pub fn of_servers(&self, what: &str) -> Option<f64> {
-        const NODE: &str = "node/";
-        let mut sum = None;
-        // from server to server, and not through all that is known of each: this is asked for each second of each trial
-        let mut from = NODE.to_owned();
-        while let Some((path, _)) = self.values.range::<String, _>(&from..).next() {
-            let Some((name, _)) = path.strip_prefix(NODE).and_then(|rest| rest.split_once('/')) else {
-                break;
-            };
-            let begin = NODE.len() + name.len() + 1;
-            from.clear();
-            from.extend([&path[..begin], what]);
-            sum = self.values.get(from.as_str()).map_or(sum, |value| Some(sum.unwrap_or(0.0) + value));
-            from.truncate(begin - 1);
-            // what follows the slash that ends a name
-            from.push('0');
-        }
-        sum
+        let of_servers = self.values.iter().filter(|(path, _)| is_of_server(path, what));
+        of_servers.map(|(_, value)| *value).reduce(|sum, one| sum + one)
     }
 
     /// CPUs that the servers' processes kept busy.
@@ -145,14 +132,23 @@ impl Reading {
     /// Whether all but a tenth of it lies within an interval; both count from the beginning of the load.
     #[must_use]
     pub fn is_within(&self, from: Duration, until: Duration) -> bool {
-        self.share_within(from, until) >= 0.9
+        share_within((self.at, self.length), (from, until)) >= WITHIN
     }
+}
 
-    /// Which share of it lies within an interval, 0 to 1.
-    #[must_use]
-    pub fn share_within(&self, from: Duration, until: Duration) -> f64 {
-        let begin = self.at.saturating_sub(self.length);
-        let inside = self.at.min(until).saturating_sub(begin.max(from));
-        if self.length.is_zero() { 0.0 } else { inside.as_secs_f64() / self.length.as_secs_f64() }
-    }
+/// Share of a reading that must lie within an interval for it to be of that interval.
+pub const WITHIN: f64 = 0.9;
+
+/// Whether a path is that of a value of any server, as `process/cpu_user`.
+#[must_use]
+pub fn is_of_server(path: &str, what: &str) -> bool {
+    let rest = path.strip_prefix("node/").and_then(|rest| rest.split_once('/'));
+    rest.is_some_and(|(_, rest)| rest == what)
+}
+
+/// Which share of a time, told by end and length, lies within an interval, 0 to 1.
+fn share_within((at, length): (Duration, Duration), (from, until): (Duration, Duration)) -> f64 {
+    let begin = at.saturating_sub(length);
+    let inside = at.min(until).saturating_sub(begin.max(from));
+    if length.is_zero() { 0.0 } else { inside.as_secs_f64() / length.as_secs_f64() }
 }

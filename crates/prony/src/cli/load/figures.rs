@@ -103,7 +103,11 @@ pub(super) struct CostFigures {
 impl CostFigures {
     fn of(about: &Circumstances<'_>, outcome: &Outcome, transactions_per_second: f64) -> Option<Self> {
         let from = about.spec.warm_up;
-        let cost = Cost::of(about.readings, (from, from + outcome.interval), transactions_per_second);
+        let cost = Cost::of(
+            &about.readings.iter().cloned().collect(),
+            (from, from + outcome.interval),
+            transactions_per_second,
+        );
         (cost != Cost::default()).then(|| Self {
             server_cpu_us: cost.server_cpu_us(),
             server_cpu_system_us: cost.server_cpu_system_us,

@@ -7,6 +7,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 use serde_json::{Error, Value};
+use std::collections::BTreeMap;
 
 /// Rows of one table: far more than a trial has seconds. Damage must not ask for all memory.
 const ROWS_MAX: u64 = 10_000_000;
@@ -15,12 +16,36 @@ const DEPTH_MAX: u32 = 64;
 
 /// Reads all rows; the text says what is wrong with the bytes.
 pub(in crate::store) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, String> {
+    let (rows, root) = table(bytes)?;
+    rows_of(&root, rows)
+}
+
+/// Numbers by name, one for each row; NaN: the row has none.
+type Columns = BTreeMap<String, Vec<f64>>;
+
+/// Reads rows of which one field holds nothing but named numbers: that field by column, the others by row. `None`: no row has
+/// the field.
+pub(in crate::store) fn read_beside<T: DeserializeOwned>(
+    bytes: &[u8],
+    field: &str,
+) -> Result<Option<(Vec<T>, Columns)>, String> {
+    let (rows, mut root) = table(bytes)?;
+    let Some(place) = root.fields.iter().position(|(name, _)| name == field) else { return Ok(None) };
+    let (_, beside) = root.fields.swap_remove(place);
+    let column = |(name, node): (String, Node)| (name, node.numbers(rows));
+    Ok(Some((rows_of(&root, rows)?, beside.fields.into_iter().map(column).collect())))
+}
+
+fn table(bytes: &[u8]) -> Result<(usize, Node), String> {
     let mut source = Source { bytes };
     let rows = source.number().filter(|rows| *rows <= ROWS_MAX).ok_or_else(cut)? as usize;
     let root = Node::read(&mut source, rows, DEPTH_MAX).ok_or_else(cut)?;
-    (0..rows)
-        .map(|row| T::deserialize(Cell { node: &root, row }).map_err(|error| error.to_string()))
-        .collect()
+    Ok((rows, root))
+}
+
+fn rows_of<T: DeserializeOwned>(root: &Node, rows: usize) -> Result<Vec<T>, String> {
+    let row = |row| T::deserialize(Cell { node: root, row }).map_err(|error| error.to_string());
+    (0..rows).map(row).collect()
 }
 
 fn cut() -> String {
@@ -51,7 +76,18 @@ impl Tags {
     }
 
     fn rows(&self, rows: usize, wanted: impl Fn(Tag) -> bool) -> Vec<usize> {
-        (0..rows).filter(|&row| wanted(self.at(row))).collect()
+        match self {
+            Self::Same(tag) if wanted(*tag) => (0..rows).collect(),
+            Self::Same(_) => Vec::new(),
+            Self::Each(tags) => (0..rows).filter(|&row| wanted(tags[row])).collect(),
+        }
+    }
+
+    fn any(&self, wanted: Tag) -> bool {
+        match self {
+            Self::Same(tag) => *tag == wanted,
+            Self::Each(tags) => tags.contains(&wanted),
+        }
     }
 }
 
@@ -84,18 +120,29 @@ impl Node {
                 node.values[row] = source.number().filter(|number| (*number as usize) < node.texts.len())?;
             }
         }
-        if !node.tags.rows(rows, |tag| tag == Tag::Fields).is_empty() {
+        if rows > 0 && node.tags.any(Tag::Fields) {
             for _ in 0..source.number()? {
                 let name = source.text()?.to_owned();
                 node.fields.push((name, Self::read(source, rows, depth)?));
             }
         }
-        if !node.tags.rows(rows, |tag| tag == Tag::List).is_empty() {
+        if rows > 0 && node.tags.any(Tag::List) {
             for _ in 0..source.number()? {
                 node.items.push(Self::read(source, rows, depth)?);
             }
         }
         Some(node)
+    }
+
+    /// One for each row, NaN where it has no number.
+    fn numbers(&self, rows: usize) -> Vec<f64> {
+        let number = |row| match self.tags.at(row) {
+            Tag::Natural => self.values[row] as f64,
+            Tag::Negative => self.values[row] as i64 as f64,
+            Tag::Fraction => f64::from_bits(self.values[row]),
+            _ => f64::NAN,
+        };
+        (0..rows).map(number).collect()
     }
 
     fn read_fractions(&mut self, source: &mut Source<'_>, rows: &[usize]) -> Option<()> {
