@@ -47,7 +47,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
             "the study claims nothing that could be checked: it has no [[claim]]",
         ));
     }
-    let mut store = report::open_store(&options.store)?;
+    let mut store = report::make_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let foreseen = Foreseen::of(&plan, &provisioner)?;
     foreseen.check_settings(&provisioner, &options.study)?;
