@@ -479,6 +479,41 @@ fn a_setting_that_is_mistyped_or_cannot_be_is_pointed_at_before_anything_starts(
 }
 
 #[test]
+fn a_server_without_a_certificate_gets_one_where_connections_are_by_tls() {
+    let home = home();
+    fs::write(
+        home.path().join("tls.toml"),
+        r#"
+[server.mariadb]
+product = "mariadb"
+version = "10.11"
+[data]
+rows = 100
+[[stream]]
+workload = "oltp_point_select"
+connections = 2
+[vary]
+"client.tls" = ["disabled", "required"]
+[measure]
+warm_up = "0s"
+interval = "300ms"
+repeats = 1
+"#,
+    )
+    .expect("written");
+    let output = output(home.path(), &["run", "tls.toml", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let points = report["points"].as_array().expect("a list");
+    assert_eq!(points.len(), 2);
+    for point in points {
+        assert!(point["throughput"]["value"].as_f64().is_some_and(|rate| rate > 0.0), "{point}");
+        let by_tls = point["levels"]["tls"] == "required";
+        assert_eq!(point["opening"]["tls_ms"]["p50"].is_number(), by_tls, "{point}");
+    }
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_of_a_plan_is_no_error() {
     let home = home();
     let mut child = prony(home.path(), &["plan", "generations", "--scale", "published"])

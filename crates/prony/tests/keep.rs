@@ -39,12 +39,18 @@ const TRIALS: u32 = 4;
 /// Lines of what a command prints that are recorded: how tables look is others' to test.
 const LINES_MAX: usize = 8;
 
-/// A command as it is typed, what it prints, what it tells and its exit code.
-fn say(into: &mut String, home: &Path, arguments: &[&str]) {
+/// Prony in a home of its own.
+fn prony(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
     command.args(arguments).current_dir(home).stdin(std::process::Stdio::null());
     command.env("XDG_DATA_HOME", home.join("data")).env("XDG_STATE_HOME", home.join("state"));
-    let output = command.env_remove("PRONY_STORE").env("COLUMNS", "100").output().unwrap();
+    command.env_remove("PRONY_STORE").env("COLUMNS", "100");
+    command
+}
+
+/// A command as it is typed, what it prints, what it tells and its exit code.
+fn say(into: &mut String, home: &Path, arguments: &[&str]) {
+    let output = prony(home, arguments).output().unwrap();
     let text = |bytes: &[u8]| masked(&String::from_utf8_lossy(bytes), home);
     let words: Vec<String> = arguments
         .iter()
@@ -182,6 +188,62 @@ fn mistakes_name_what_is_wrong_and_what_to_do() {
         say(&mut told, home.path(), arguments);
     }
     insta::assert_snapshot!(told);
+}
+
+/// Holds the lock of a store that SQLite has for who writes, as another process would.
+fn write_lock(home: &Path) -> rusqlite::Connection {
+    let lock = rusqlite::Connection::open(home.join("data/prony/prony.sqlite")).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    lock
+}
+
+#[test]
+fn who_writes_waits_for_the_lock_of_another_process_and_who_reads_does_not() {
+    let home = home();
+    let lock = write_lock(home.path());
+    let waiting = prony(home.path(), &["label", "1", "nightly"]).stdout(std::process::Stdio::piped()).spawn();
+    for arguments in [&["list", "runs"][..], &["report", "1"], &["export", "1", "--write", "one.prony"]] {
+        let output = prony(home.path(), arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    lock.execute_batch("ROLLBACK").unwrap();
+    let output = waiting.unwrap().wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "run 1: nightly\n");
+}
+
+#[test]
+#[ignore = "long: waits for 20 s in vain"]
+fn a_store_that_stays_locked_is_named_and_nothing_is_lost() {
+    let home = home();
+    let lock = write_lock(home.path());
+    let mut told = String::new();
+    say(&mut told, home.path(), &["label", "1", "nightly"]);
+    lock.execute_batch("ROLLBACK").unwrap();
+    say(&mut told, home.path(), &["label", "1", "nightly"]);
+    insta::assert_snapshot!(told, @r"
+    $ prony label 1 nightly
+    error: the store HOME/data/prony/prony.sqlite has been in use by another process for 20 s; wait for it, or name another file with --output
+    (exit code 2)
+
+    $ prony label 1 nightly
+    run 1: nightly
+    ");
+}
+
+#[test]
+fn who_only_asks_makes_no_store() {
+    let empty = tempfile::tempdir().unwrap();
+    for (arguments, code) in [
+        (&["list", "runs"][..], 0),
+        (&["report"], 2),
+        (&["note", "last", "x"], 2),
+        (&["history", "pool"], 2),
+        (&["delete", "1", "--yes"], 2),
+    ] {
+        let output = prony(empty.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    }
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
 }
 
 /// Every built-in study at each of its scales, as `prony plan` reads it out: each part is there, and nothing is said twice or left

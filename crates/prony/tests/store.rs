@@ -448,6 +448,25 @@ fn two_processes_use_one_new_file_at_once() {
     assert!(summaries.iter().all(prony::store::RunSummary::is_complete));
 }
 
+/// A process that writes without a pause takes nothing from those that read.
+#[test]
+fn what_is_read_while_another_process_writes_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prony.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    write_run(&mut store, &synthetic::events()[..30]);
+    let mut child = start_child(&path);
+    for _ in 0..20 {
+        let runs = store.list().unwrap();
+        let opened = Store::open(&path).unwrap();
+        assert!(opened.list().unwrap().len() >= runs.len());
+        opened.run(runs[0].id).unwrap();
+        store.summary(1).unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
 fn other_files_are_refused_and_left_as_they_are() {
     let directory = tempfile::tempdir().unwrap();

@@ -3,11 +3,11 @@
 //! Changes are looked for in logarithms: what differs between nights and versions differs by a share. Each series is judged by
 //! itself ([`stats::change_points`], E-divisive); a run of which nothing is known at a point is left out of its series.
 
-use super::{Findings, analyse};
+use super::{Findings, RunDifference, analyse, differences, is_known};
 use crate::store::RunRecord;
 use serde::Serialize;
 use stats::{Estimate, change_points};
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 /// Risk of calling a change in a series that has none.
 const SIGNIFICANCE: f64 = 0.01;
@@ -23,8 +23,25 @@ pub struct History {
     pub study: String,
     /// The runs in the order of their beginning.
     pub runs: Vec<Place>,
+    /// How many runs of the study are not among them, by the scale at which they ran; empty: no scale.
+    pub other_scales: BTreeMap<String, u32>,
     /// One for each point and metric.
     pub series: Vec<Series>,
+    /// What else differs between the runs before and after each change.
+    pub between: Vec<Between>,
+}
+
+/// Two runs between which something changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Between {
+    /// Index in [`History::runs`] of the last run before.
+    pub after: usize,
+    /// The same of the first run since.
+    pub place: usize,
+    /// Whether machine and servers are known; of other tools' results they are not.
+    pub is_known: bool,
+    /// Study, machine, Prony, servers and their settings, where they are not the same.
+    pub differences: Vec<RunDifference>,
 }
 
 /// One run of a history.
@@ -34,6 +51,8 @@ pub struct Place {
     pub run: i64,
     /// When it began, UTC.
     pub started: jiff::Timestamp,
+    /// Scale of the study that was applied.
+    pub scale: Option<String>,
     /// Names that people gave it.
     pub labels: Vec<String>,
     /// What people wrote down about it.
@@ -64,6 +83,8 @@ pub struct Value {
     pub place: usize,
     /// The figure.
     pub estimate: Estimate,
+    /// Whether the report of that run doubts it.
+    pub doubtful: bool,
 }
 
 /// A level that changed.
@@ -93,7 +114,14 @@ impl History {
     /// Nothing yet.
     #[must_use]
     pub fn new(study: &str) -> Self {
-        Self { format: 1, study: study.to_owned(), runs: Vec::new(), series: Vec::new() }
+        Self {
+            format: 1,
+            study: study.to_owned(),
+            runs: Vec::new(),
+            other_scales: BTreeMap::new(),
+            series: Vec::new(),
+            between: Vec::new(),
+        }
     }
 
     /// Adds a run that began after those that are in; only the metrics that are asked for.
@@ -105,6 +133,7 @@ impl History {
         self.runs.push(Place {
             run: record.id,
             started: record.started,
+            scale: record.plan.scale.clone(),
             labels: record.labels.clone(),
             note: record.note.clone(),
             versions: versions.collect(),
@@ -122,7 +151,7 @@ impl History {
                 let is_same = |series: &&mut Series| {
                     series.metric == metric && series.server == point.server && series.levels == point.levels
                 };
-                let value = Value { place, estimate };
+                let value = Value { place, estimate, doubtful: !point.doubts.is_empty() };
                 match self.series.iter_mut().find(is_same) {
                     Some(series) => series.values.push(value),
                     None => self.series.push(Series {
@@ -137,8 +166,9 @@ impl History {
         }
     }
 
-    /// Looks for changes in all series.
+    /// Looks for changes in all series, and puts these in an order that people expect: servers as they came, levels by size.
     pub fn find_changes(&mut self) {
+        let mut servers: Vec<String> = Vec::new();
         for series in &mut self.series {
             let logs: Vec<f64> = series.values.iter().map(|value| value.estimate.value.ln()).collect();
             let place = |index: usize| series.values[index].place;
@@ -152,6 +182,40 @@ impl History {
                     p_value: change.p_value,
                 })
                 .collect();
+            if !servers.contains(&series.server) {
+                servers.push(series.server.clone());
+            }
         }
+        let server = |series: &Series| servers.iter().position(|name| *name == series.server);
+        self.series.sort_by(|one, other| {
+            server(one).cmp(&server(other)).then_with(|| by_size(&one.levels, &other.levels))
+        });
     }
+
+    /// Looks what else differs where something changed. `read` gives a run by its number.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn explain<E>(&mut self, read: impl Fn(i64) -> Result<RunRecord, E>) -> Result<(), E> {
+        let changes = self.series.iter().flat_map(|series| &series.changes);
+        let mut places: Vec<(usize, usize)> = changes.map(|change| (change.place, change.after)).collect();
+        places.sort_unstable();
+        places.dedup();
+        for (place, after) in places {
+            let (base, run) = (read(self.runs[after].run)?, read(self.runs[place].run)?);
+            let is_known = is_known(&base) && is_known(&run);
+            self.between.push(Between { after, place, is_known, differences: differences(&base, &run) });
+        }
+        Ok(())
+    }
+}
+
+/// Levels factor by factor: numbers by their size, others as texts.
+fn by_size(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Ordering {
+    let level = |(one, other): (&String, &String)| match (one.parse::<f64>(), other.parse::<f64>()) {
+        (Ok(one), Ok(other)) => one.total_cmp(&other),
+        _ => one.cmp(other),
+    };
+    let levels = one.values().zip(other.values());
+    levels.map(level).find(|order| order.is_ne()).unwrap_or_else(|| one.len().cmp(&other.len()))
 }

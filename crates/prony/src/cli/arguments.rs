@@ -2,7 +2,8 @@
 
 use super::{
     flags::{ServerFlags, WorkloadFlags},
-    keep::{DeleteOptions, ExportOptions, HistoryOptions, ImportOptions, LabelOptions, NoteOptions},
+    history::HistoryOptions,
+    keep::{DeleteOptions, ExportOptions, ImportOptions, LabelOptions, NoteOptions},
     load::LoadOptions,
 };
 use crate::report::{Format, Language, RunsFormat};

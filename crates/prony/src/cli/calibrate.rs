@@ -36,7 +36,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&calibration).expect("figures are JSON")))?;
     } else {
-        print(&format!("{}", text(&calibration).expect("writing to memory")))?;
+        print(&text(&calibration).expect("writing to memory"))?;
     }
     Ok(())
 }

@@ -1,15 +1,14 @@
-//! `prony label`, `note`, `delete`, `export`, `import`, `history`: what people do with runs that are kept.
+//! `prony label`, `note`, `delete`, `export`, `import`: what people do with runs that are kept.
 
 use super::{
     arguments::StoreOptions,
     failure::{Failure, chain},
-    report::{open_store, print, write},
+    report::{make_store, open_store, print},
 };
 use crate::{
-    analyse::History,
     export,
     foreign::{self, Known, Tool},
-    report::{self, Language, number},
+    report::number,
     store::{self, RunSummary, Store, Transfer},
 };
 use clap::{Args, ValueEnum};
@@ -111,38 +110,6 @@ pub(super) struct ImportOptions {
     store: StoreOptions,
 }
 
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format html --write history.html\n\n\
-    Changes are found by E-divisive, each series by itself; fewer than ten runs have none."
-)]
-pub(super) struct HistoryOptions {
-    /// Name of the study, as `prony list runs` shows it
-    #[arg(value_name = "STUDY")]
-    study: String,
-    /// Only runs with this label
-    #[arg(long, value_name = "LABEL")]
-    label: Option<String>,
-    /// Only the last N runs
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    last: usize,
-    /// What is followed; may be repeated
-    #[arg(long = "metric", value_name = "NAME", default_values = ["throughput", "p99"],
-          value_parser = ["throughput", "mean", "p50", "p95", "p99", "p99.9"])]
-    metrics: Vec<String>,
-    /// What to make
-    #[arg(long, value_enum, default_value_t = HistoryFormat::Terminal)]
-    format: HistoryFormat,
-    /// Language: en or zh
-    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
-    language: Language,
-    /// Write to this file instead of stdout
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
-    #[command(flatten)]
-    store: StoreOptions,
-}
-
 /// What a run is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
@@ -160,15 +127,6 @@ impl ExportFormat {
     }
 }
 
-/// What a history is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum HistoryFormat {
-    Terminal,
-    Html,
-    Markdown,
-    Json,
-}
-
 fn failed(error: store::Error) -> Failure {
     Failure::cannot_begin(chain(&error))
 }
@@ -177,11 +135,16 @@ fn failed(error: store::Error) -> Failure {
 pub(super) fn run_named(store: &Store, name: Option<&str>) -> Result<i64, Failure> {
     match name {
         Some(name) => store.find(name).map_err(failed),
-        None => store.latest().map_err(failed)?.ok_or_else(|| {
-            let path = store.path().display();
-            Failure::cannot_begin(format!("there is no run in {path} yet; `prony run quickstart` makes one"))
-        }),
+        None => store.latest().map_err(failed)?.ok_or_else(|| no_run(store.path())),
     }
+}
+
+/// What is said where nothing was ever measured.
+pub(super) fn no_run(path: &Path) -> Failure {
+    Failure::cannot_begin(format!(
+        "there is no run in {} yet; `prony run quickstart` makes one",
+        path.display()
+    ))
 }
 
 pub(super) fn label(options: &LabelOptions) -> Result<(), Failure> {
@@ -274,7 +237,7 @@ pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
     if let Some((_, tool)) = tool {
         return import_output(options, tool, &options.files[1..]);
     }
-    let mut store = open_store(&options.store)?;
+    let mut store = make_store(&options.store)?;
     for file in &options.files {
         let transfer = taken(&mut store, file)?;
         let mut text = String::new();
@@ -340,44 +303,10 @@ fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Resu
     let results = foreign::read(tool, &name, &texts).map_err(|(place, error)| {
         Failure::cannot_begin(format!("{}: {}", files[place].display(), chain(&error)))
     })?;
-    let mut store = open_store(&options.store)?;
+    let mut store = make_store(&options.store)?;
     let id = store.add(tool.name(), &results.plan, &results.trials).map_err(failed)?;
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     store.annotate(id, &format!("read from {}", names.join(", "))).map_err(failed)?;
-    print(&format!("run {id} of {name}: {} results; `prony report {id}` shows them\n", results.trials.len()))
-}
-
-pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
-    let store = open_store(&options.store)?;
-    let mut runs = store.list().map_err(failed)?;
-    let is_labelled =
-        |run: &RunSummary| options.label.as_ref().is_none_or(|label| run.labels.contains(label));
-    runs.retain(|run| run.name == options.study && run.trials_measured > 0 && is_labelled(run));
-    if runs.is_empty() {
-        let label =
-            options.label.as_ref().map(|label| format!(" with the label {label}")).unwrap_or_default();
-        let with = if label.is_empty() { "with" } else { "and" };
-        return Err(Failure::cannot_begin(format!(
-            "there is no run of {}{label} {with} a result in {}; `prony list runs` shows those that are there",
-            options.study,
-            store.path().display()
-        )));
-    }
-    runs.sort_by_key(|run| run.started);
-    let mut history = History::new(&options.study);
-    for run in &runs[runs.len().saturating_sub(options.last.max(1))..] {
-        history.push(&store.run(run.id).map_err(failed)?, &options.metrics);
-    }
-    history.find_changes();
-    let text = match options.format {
-        HistoryFormat::Terminal => report::history::terminal(&history, options.language),
-        HistoryFormat::Markdown => report::history::markdown(&history, options.language),
-        HistoryFormat::Html => report::history::html(&history, options.language)
-            .map_err(|error| Failure::failed(chain(&error)))?,
-        HistoryFormat::Json => serde_json::to_string_pretty(&history).expect("a history is JSON") + "\n",
-    };
-    match &options.write {
-        Some(path) => write(path, &text),
-        None => print(&text),
-    }
+    let count = number::counted(results.trials.len() as u64, "result");
+    print(&format!("run {id} of {name}: {count}; `prony report {id}` shows what is in it\n"))
 }

@@ -3,7 +3,7 @@
 use super::{
     arguments::{Arguments, ListOptions, Listed},
     failure::{Failure, chain},
-    report::{open_store, print, write},
+    report::{open_store, print, store_path, write},
     server,
 };
 use crate::{
@@ -11,9 +11,14 @@ use crate::{
     workload::{self, Options},
 };
 use clap::CommandFactory as _;
-use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING,
+};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+};
 
 pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
     let listing = match options.what {
@@ -50,14 +55,51 @@ pub(super) fn show((header, rows, machine): Listing, json: bool) -> Result<(), F
     for row in rows {
         table.add_row(row);
     }
+    // what goes to another program stays in one line
+    if io::stdout().is_terminal() {
+        let width = terminal_size::terminal_size().map_or(u16::MAX, |(width, _)| width.0);
+        arrange(&mut table, width);
+    }
     let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     print(&lines)
+}
+
+/// Breaks long cells so that a table is no wider than the terminal. Short cells and words stay whole; where that leaves no room, the
+/// terminal breaks the lines.
+fn arrange(table: &mut Table, width: u16) {
+    /// Up to this width a column is never broken.
+    const SHORT: u16 = 24;
+    /// Space before and behind a cell.
+    const PADDING: u16 = 2;
+    let longest_word = |column: &comfy_table::Column| {
+        let cells =
+            table.row_iter().chain(table.header()).filter_map(|row| row.cell_iter().nth(column.index));
+        let words = cells.flat_map(|cell| cell.content().split_whitespace().map(str::len).max()).max();
+        u16::try_from(words.unwrap_or(0)).unwrap_or(u16::MAX)
+    };
+    let least: Vec<u16> = table
+        .column_iter()
+        .zip(table.column_max_content_widths())
+        .map(|(column, whole)| if whole <= SHORT { whole } else { longest_word(column).max(SHORT) })
+        .map(|width| width.saturating_add(PADDING))
+        .collect();
+    if least.iter().fold(0_u16, |sum, width| sum.saturating_add(*width)) > width {
+        return;
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    for (column, least) in table.column_iter_mut().zip(least) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+    }
 }
 
 /// Header, rows, and the same as JSON.
 pub(super) type Listing = (Vec<&'static str>, Vec<Vec<Cell>>, Value);
 
 fn runs(options: &ListOptions) -> Result<Listing, Failure> {
+    let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "LABELS", "TITLE"];
+    if !store_path(&options.store)?.exists() {
+        return Ok((header, Vec::new(), json!([])));
+    }
     let store = open_store(&options.store)?;
     let failed = |error| Failure::cannot_begin(chain(&error));
     let mut runs = store.list().map_err(failed)?;
@@ -98,15 +140,19 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
             Cell::new(&run.title),
         ]
     });
-    let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "LABELS", "TITLE"];
     Ok((header, rows.collect(), serde_json::to_value(&runs).expect("runs are JSON")))
 }
 
 /// What is said in place of an empty table.
 fn nothing_listed(options: &ListOptions) -> Result<String, Failure> {
-    let store = open_store(&options.store)?;
-    let count = store.list().map_err(|error| Failure::cannot_begin(chain(&error)))?.len();
-    let path = store.path().display();
+    let path = store_path(&options.store)?;
+    let count = if path.exists() {
+        let list = open_store(&options.store)?.list();
+        list.map_err(|error| Failure::cannot_begin(chain(&error)))?.len()
+    } else {
+        0
+    };
+    let path = path.display();
     Ok(match count {
         0 => format!("there is no run in {path} yet; `prony run quickstart` makes one\n"),
         1 => format!("the only run in {path} is not among those asked for\n"),
@@ -188,4 +234,32 @@ pub(super) fn manual(directory: Option<&Path>) -> Result<(), Failure> {
         write(&directory.join(format!("{name}.1")), &page)?;
     }
     write(&directory.join("prony.1"), &render(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_no_wider_than_the_terminal_where_words_can_stay_whole() {
+        let mut table = Table::new();
+        table.load_preset(NOTHING).set_header(["RUN", "BEGUN", "TITLE"]);
+        table.add_row(["12", "2026-03-01 12:00 UTC", "What becomes of a server when nobody looks at it"]);
+        let drawn = |width| {
+            let mut table = table.clone();
+            arrange(&mut table, width);
+            table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            drawn(56),
+            [
+                " RUN  BEGUN                 TITLE",
+                " 12   2026-03-01 12:00 UTC  What becomes of a server",
+                "                            when nobody looks at it",
+            ]
+        );
+        assert_eq!(drawn(100).len(), 2);
+        // no room: the terminal breaks the line
+        assert_eq!(drawn(30).len(), 2);
+    }
 }

@@ -10,6 +10,7 @@ mod doctor;
 mod failure;
 mod flags;
 mod foresee;
+mod history;
 mod interrupt;
 mod keep;
 mod list;
@@ -63,7 +64,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Delete(options) => keep::delete(&options),
         Command::Export(options) => keep::export(&options),
         Command::Import(options) => keep::import(&options),
-        Command::History(options) => keep::history(&options),
+        Command::History(options) => history::history(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),

@@ -11,7 +11,11 @@ use crate::{
     report::{self, Format, Language, Options, number},
     store::{self, RunRecord, Store},
 };
-use std::{io, io::Write as _, path::Path};
+use std::{
+    io,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 /// Columns where the width of the terminal is not known.
 const WIDTH: u16 = 100;
@@ -60,15 +64,27 @@ pub(super) fn check(findings: &Findings) -> Result<(), Failure> {
     }
 }
 
-/// The store that is meant.
+/// The store that is meant, which must be there: who only asks makes no file.
 pub(super) fn open_store(options: &StoreOptions) -> Result<Store, Failure> {
-    let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
-    let path = match (options.directory(), &options.output) {
-        (Some(directory), _) => directory.join("prony.sqlite"),
-        (None, Some(file)) => file.clone(),
-        (None, None) => store::default_path().map_err(failed)?,
-    };
-    Store::open(&path).map_err(failed)
+    let path = store_path(options)?;
+    if !path.exists() {
+        return Err(keep::no_run(&path));
+    }
+    Store::open(&path).map_err(|error| Failure::cannot_begin(chain(&error)))
+}
+
+/// The store that is meant; one that is not there is made.
+pub(super) fn make_store(options: &StoreOptions) -> Result<Store, Failure> {
+    Store::open(&store_path(options)?).map_err(|error| Failure::cannot_begin(chain(&error)))
+}
+
+/// Where the store is.
+pub(super) fn store_path(options: &StoreOptions) -> Result<PathBuf, Failure> {
+    match (options.directory(), &options.output) {
+        (Some(directory), _) => Ok(directory.join("prony.sqlite")),
+        (None, Some(file)) => Ok(file.clone()),
+        (None, None) => store::default_path().map_err(|error| Failure::cannot_begin(chain(&error))),
+    }
 }
 
 /// How text for this terminal is to look.

@@ -210,9 +210,8 @@ fn flatten(path: &str, value: &Value, leaves: &mut BTreeMap<String, String>) {
                 flatten(&inner(&name), item, leaves);
             }
         }
-        leaf => {
-            leaves.insert(path.to_owned(), leaf.to_string());
-        }
+        Value::Null => drop(leaves.insert(path.to_owned(), "none".to_owned())),
+        leaf => drop(leaves.insert(path.to_owned(), leaf.to_string())),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
             "the study claims nothing that could be checked: it has no [[claim]]",
         ));
     }
-    let mut store = report::open_store(&options.store)?;
+    let mut store = report::make_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let foreseen = Foreseen::of(&plan, &provisioner)?;
     foreseen.check_settings(&provisioner, &options.study)?;
@@ -70,7 +70,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     }
     let stop = interrupt::stop_on_signals();
     let provisioner = provisioner.heeding(Arc::clone(&stop));
-    let provisioner = if plan.is_encrypted() { provisioner } else { provisioner.unencrypted() };
+    let provisioner = if plan.is_encrypted() { provisioner.encrypted() } else { provisioner.unencrypted() };
     let mut progress = RunProgress::new(missing(&plan, done.len()) as u32);
     let mut begun = false;
     let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {

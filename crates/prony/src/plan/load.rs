@@ -276,7 +276,7 @@ fn pin(client: &Client) -> String {
 /// `10 ms`.
 fn time(time: Duration) -> String {
     let us = time.as_micros();
-    if us >= 100 && !us.is_multiple_of(1000) && time.subsec_nanos() % 1000 == 0 {
+    if us >= 100 && !us.is_multiple_of(1000) && time.subsec_nanos().is_multiple_of(1000) {
         return format!("{} ms", us as f64 / 1e3);
     }
     let text = arrival::time(time);

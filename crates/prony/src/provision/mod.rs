@@ -8,6 +8,7 @@ mod account;
 mod administration;
 mod attach;
 pub mod catalogue;
+mod certificate;
 mod confines;
 pub mod container;
 mod debts;

@@ -4,7 +4,7 @@ use super::{
     Apart, Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
     StandingWish, Usage, Wish, Work,
     catalogue::{self, Entry},
-    debts, describe, fetch, installed, kept, remains, settings, state, target, translate,
+    certificate, debts, describe, fetch, installed, kept, remains, settings, state, target, translate,
 };
 use crate::plan::{DataPlan, ServerPlan, ServerSource};
 use load::{
@@ -22,6 +22,7 @@ pub struct Provisioner {
     stop: Arc<Stop>,
     apart: Vec<Apart>,
     is_unencrypted: bool,
+    is_encrypted: bool,
 }
 
 /// A server before it is brought up.
@@ -45,7 +46,14 @@ impl Provisioner {
     /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
-        Self { places, launcher, stop: Arc::default(), apart: Vec::new(), is_unencrypted: false }
+        Self {
+            places,
+            launcher,
+            stop: Arc::default(),
+            apart: Vec::new(),
+            is_unencrypted: false,
+            is_encrypted: false,
+        }
     }
 
     /// The same, but servers that it starts are set apart: the one with number n among those that work together in the nth of these.
@@ -65,6 +73,12 @@ impl Provisioner {
     #[must_use]
     pub fn unencrypted(self) -> Self {
         Self { is_unencrypted: true, ..self }
+    }
+
+    /// The same, for servers that are reached by TLS: those that have it only with a certificate get one.
+    #[must_use]
+    pub fn encrypted(self) -> Self {
+        Self { is_encrypted: true, ..self }
     }
 
     /// Where things are kept.
@@ -140,7 +154,7 @@ impl Provisioner {
         let software = self.software_of(&plan.source, progress)?;
         let mut work = Work::new(progress, &self.stop);
         let part = Part::default();
-        let settings = self.settings(plan, &part, &software);
+        let settings = self.settings(plan, &part, &software)?;
         let limits = &plan.limits;
         let wish = Wish { software: &software, settings: &settings, limits, data_bytes, part: &part };
         let Some(mut kept) = state::kept_for(&wish, data, &self.places, &mut work)? else {
@@ -161,14 +175,19 @@ impl Provisioner {
         let software = self.software_of(&plan.source, progress)?;
         let apart = self.apart.get(part.number).cloned();
         let part = &Part { apart, ..part.clone() };
-        let settings = self.settings(plan, part, &software);
+        let settings = self.settings(plan, part, &software)?;
         let mut work = Work::new(progress, &self.stop);
         let wish = Wish { software: &software, settings: &settings, limits: &plan.limits, data_bytes, part };
         Ok(Server::Own(Box::new(Instance::start(&wish, &self.places, &self.launcher, &mut work)?)))
     }
 
     /// All that a server is to be set to.
-    fn settings(&self, plan: &ServerPlan, part: &Part, software: &Software) -> BTreeMap<String, String> {
+    fn settings(
+        &self,
+        plan: &ServerPlan,
+        part: &Part,
+        software: &Software,
+    ) -> Result<BTreeMap<String, String>, Error> {
         let mut settings = plan.settings.clone();
         settings.extend(part.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
         let is_of_tls = |name: &String| {
@@ -179,7 +198,11 @@ impl Provisioner {
         if self.is_unencrypted && makes_certificate && !settings.keys().any(is_of_tls) {
             settings.insert("skip_ssl".to_owned(), String::new());
         }
-        settings
+        if self.is_encrypted && certificate::is_wanted(software) && !settings.keys().any(is_of_tls) {
+            let file = certificate::file(&self.places)?.display().to_string();
+            settings.extend(["ssl_cert", "ssl_key"].map(|name| (name.to_owned(), file.clone())));
+        }
+        Ok(settings)
     }
 
     /// The program that a server of this source, which does not run elsewhere, is started from.

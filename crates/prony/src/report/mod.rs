@@ -31,9 +31,7 @@ mod words;
 
 pub use build::build;
 pub use document::{Document, schema};
-pub use runs::{
-    ComparedPoint, ComparedRun, RunDifference, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema,
-};
+pub use runs::{ComparedPoint, ComparedRun, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema};
 pub use words::{Language, Sentence, Words};
 
 use crate::{analyse::Findings, store::RunRecord};

@@ -139,7 +139,7 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
     let run = &document.run;
     lines.push(words.fill(
         "text",
-        "trials_count",
+        if machine.cpus == 0 { "results_count" } else { "trials_count" },
         &[
             ("done", &(run.trials_measured + run.trials_failed).to_string()),
             ("planned", &run.trials_planned.to_string()),
@@ -324,7 +324,7 @@ fn pieces(word: &str) -> Vec<&str> {
 }
 
 /// Columns that a text takes on a terminal: escape sequences none, wide characters (Chinese, Japanese, Korean) two.
-fn width_of(text: &str) -> usize {
+pub(super) fn width_of(text: &str) -> usize {
     let mut width = 0;
     let mut in_escape = false;
     for character in text.chars() {

@@ -1,6 +1,9 @@
 //! What can go wrong with the store, each with what to do next.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Why the store could not do it.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,7 @@ pub enum Error {
     },
     /// The file is damaged.
     #[error(
-        "the store {} is damaged ({what}); what can be saved, `sqlite3 {} .recover` prints; move the file away to begin a new one", path.display(), path.display()
+        "the store {} is damaged ({what}); runs that are whole can be read, and `prony export` saves each of them; what else can be saved, `sqlite3 {} .recover` prints; move the file away to begin a new one", path.display(), path.display()
     )]
     Damaged {
         /// The file.
@@ -122,6 +125,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same with how long was waited for another process.
+    pub(super) fn after(self, waited: Duration) -> Self {
+        match self {
+            Self::Busy { path, .. } => Self::Busy { path, seconds: waited.as_secs() },
+            other => other,
+        }
+    }
+
     /// Gives an error of SQLite its meaning for the user.
     pub(super) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::{Error as Sqlite, ErrorCode};

@@ -39,6 +39,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 /// One open store.
@@ -50,6 +51,8 @@ pub struct Store {
     running: HashMap<i64, Running>,
     /// Trials of the plans of runs begun here.
     planned: HashMap<i64, Vec<Trial>>,
+    /// How long another process that writes is waited for.
+    patience: Duration,
 }
 
 /// What a running trial has told so far.
@@ -81,7 +84,8 @@ impl Store {
     /// When the file cannot be used: no rights, of another application, of a newer format, damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection = schema::open(path)?;
-        Ok(Self { connection, path: path.to_owned(), running: HashMap::new(), planned: HashMap::new() })
+        let (path, patience) = (path.to_owned(), schema::BUSY_TIMEOUT);
+        Ok(Self { connection, path, running: HashMap::new(), planned: HashMap::new(), patience })
     }
 
     /// The file.
@@ -96,6 +100,7 @@ impl Store {
     /// When it cannot be written.
     pub fn begin(&mut self, plan: &Plan, machine: &Machine) -> Result<i64, Error> {
         let id = self.begin_of("prony", plan, machine)?;
+        self.wait_for(schema::BUSY_TIMEOUT_OF_RUN)?;
         self.planned.insert(id, plan.trials.clone());
         Ok(id)
     }
@@ -163,6 +168,7 @@ impl Store {
         if let Some(pid) = found {
             return Err(Error::Alive { id, pid });
         }
+        self.wait_for(schema::BUSY_TIMEOUT_OF_RUN)?;
         self.planned.insert(id, plan.trials);
         Ok(())
     }
@@ -325,18 +331,31 @@ impl Store {
 
     /// One transaction that takes the write lock at once, so that it waits for other processes instead of failing.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
-        let done = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(
-            |transaction| {
-                let value = work(&transaction)?;
-                transaction.commit()?;
-                Ok(value)
-            },
-        );
-        done.map_err(|source| Error::from_sqlite(&self.path, source))
+        self.transact(TransactionBehavior::Immediate, work)
+    }
+
+    fn transact<T>(
+        &mut self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let done = self.connection.transaction_with_behavior(behavior).and_then(|transaction| {
+            let value = work(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        });
+        done.map_err(|source| self.fault(source))
+    }
+
+    /// From now on, waits so long for another process that writes.
+    fn wait_for(&mut self, patience: Duration) -> Result<(), Error> {
+        self.connection.busy_timeout(patience).map_err(|source| self.fault(source))?;
+        self.patience = patience;
+        Ok(())
     }
 
     fn fault(&self, source: rusqlite::Error) -> Error {
-        Error::from_sqlite(&self.path, source)
+        Error::from_sqlite(&self.path, source).after(self.patience)
     }
 
     /// A value that was read of a part, or what is wrong with it.
@@ -374,5 +393,30 @@ mod tests {
         assert!(error.to_string().contains("no space left"));
         store.connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
         store.record(1, &server()).unwrap();
+    }
+
+    #[test]
+    fn who_reads_waits_for_nobody_and_who_writes_says_in_vain_for_whom() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("prony.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        let run = "INSERT INTO run (id, uid, name, title, origin, started, prony_version, trials_planned)
+                   VALUES (1, '', '', '', '', '2026-03-01T00:00:00Z', '', 0)";
+        store.write_run(1, |transaction| transaction.execute(run, []).map(drop)).unwrap();
+        let mut other = Store::open(&path).unwrap();
+        other.wait_for(Duration::from_millis(1)).unwrap();
+
+        let lock = store.connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        // one that is open, and one that is opened
+        assert_eq!(other.list().unwrap().len(), 1);
+        assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 1);
+        let status = || Event::ServerStopped { server: 0, status_after: BTreeMap::new() };
+        let error = other.record(1, &status()).unwrap_err();
+        assert!(matches!(error, Error::Busy { .. }), "{error}");
+        assert!(error.to_string().contains(&*path.to_string_lossy()), "{error}");
+        drop(lock);
+
+        other.record(1, &status()).unwrap();
+        assert_eq!(other.list().unwrap().len(), 1);
     }
 }

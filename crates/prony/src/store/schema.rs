@@ -12,8 +12,10 @@ use std::{
 /// Marks an SQLite file as Prony's: `PRNY`.
 const APPLICATION_ID: i64 = 0x5052_4e59;
 
-/// How long a process waits for another one that writes. A write takes milliseconds.
+/// How long a process waits for another one that writes. A write takes milliseconds, but for an import of many runs.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+/// The same of a process that carries a run out: it has more to lose.
+pub(super) const BUSY_TIMEOUT_OF_RUN: Duration = Duration::from_secs(300);
 
 /// What brings a file from one format to the next.
 type Migration = fn(&Transaction<'_>) -> rusqlite::Result<()>;
@@ -43,11 +45,13 @@ pub(super) fn open(path: &Path) -> Result<Connection, Error> {
     let mut connection = Connection::open(path).map_err(fault)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(fault)?;
     // Looked at before anything is written: a file of someone else is left as it is.
-    check(&connection, path)?;
+    if check(&connection, path)? == 0 {
+        // Only a file without tables takes it; another one would be locked for nothing, against its readers too.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(fault)?;
+    }
     connection
         .execute_batch(
-            "PRAGMA auto_vacuum = INCREMENTAL;
-             PRAGMA journal_mode = WAL;
+            "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
              PRAGMA foreign_keys = OFF;",
         )

@@ -16,7 +16,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use load::Sample;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::{
     collections::BTreeMap,
     fs,
@@ -134,7 +134,10 @@ impl Store {
     fn copy(&mut self, source: &Path, ids: &[i64]) -> Result<Vec<i64>, Error> {
         let name = source.to_string_lossy().into_owned();
         self.connection.execute("ATTACH DATABASE ? AS source", [name]).map_err(|error| self.fault(error))?;
-        let copied = self.write(|transaction| ids.iter().map(|&id| copy_run(transaction, id)).collect());
+        // Not one that takes locks at once: it would take the source's too, which others write to. The first statement takes ours.
+        let copied = self.transact(TransactionBehavior::Deferred, |transaction| {
+            ids.iter().map(|&id| copy_run(transaction, id)).collect()
+        });
         self.connection.execute("DETACH DATABASE source", []).map_err(|error| self.fault(error))?;
         copied
     }

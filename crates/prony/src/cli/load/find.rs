@@ -73,7 +73,7 @@ pub(super) fn find(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<()
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&found).expect("figures are JSON")))?;
     } else {
-        print(&format!("{}", text(&found, ending, &objectives)))?;
+        print(&text(&found, ending, &objectives))?;
     }
     match ending {
         Ending::Found { .. } | Ending::NothingBreaks { .. } => Ok(()),

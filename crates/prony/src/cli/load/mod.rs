@@ -63,7 +63,7 @@ fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Re
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&figures).expect("figures are JSON")))?;
     } else {
-        print(&format!("{}", text::text(&figures)))?;
+        print(&text::text(&figures))?;
     }
     match outcome.end {
         End::Interrupted => {

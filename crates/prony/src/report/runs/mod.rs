@@ -1,12 +1,11 @@
 //! Two runs held against each other, in words and tables: `prony compare`. What differs between the runs beside their figures
 //! stands below the tables, for a difference is only news where its cause is not known already.
 
-mod differ;
 mod text;
 
 use super::{Error, Options, build::second_of, document::Estimate, number::round, words::Words};
 use crate::{
-    analyse::{self, Verdict},
+    analyse::{self, RunDifference, Verdict},
     run::TrialOutcome,
     store::RunRecord,
 };
@@ -78,6 +77,8 @@ pub struct ComparedRun {
     pub started: String,
     /// Trials that ran.
     pub trials_measured: u32,
+    /// Whether machine and servers are known; of other tools' results they are not.
+    pub is_known: bool,
 }
 
 /// One metric of one treatment in both runs.
@@ -107,19 +108,6 @@ pub struct ComparedPoint {
     pub detectable: Option<f64>,
     /// Where it is undecided: repeats in each run after which it probably would not be; null: no number that is reasonable.
     pub repeats_needed: Option<u32>,
-}
-
-/// One thing that is not the same in both runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct RunDifference {
-    /// `study`, `machine`, `prony`, or the name of a server.
-    pub of: String,
-    /// What it is: `kernel`, `version`, `innodb_buffer_pool_size`, `interval`.
-    pub what: String,
-    /// In the base; null: it has none.
-    pub base: Option<String>,
-    /// In the run.
-    pub run: Option<String>,
 }
 
 /// Two runs held against each other, with what the exit code may follow.
@@ -166,7 +154,7 @@ fn document(base: &RunRecord, run: &RunRecord, runs: &analyse::Runs) -> RunsDocu
         comparisons: runs.comparisons.iter().map(compared_point).collect(),
         only_base: runs.only_base.clone(),
         only_run: runs.only_second.clone(),
-        differences: differ::differences(base, run),
+        differences: analyse::differences(base, run),
     }
 }
 
@@ -179,6 +167,7 @@ fn compared_run(record: &RunRecord) -> ComparedRun {
         title: record.plan.title.clone(),
         started: second_of(record.started),
         trials_measured: record.trials.iter().filter(measured).count() as u32,
+        is_known: analyse::is_known(record),
     }
 }
 

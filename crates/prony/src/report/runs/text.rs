@@ -146,8 +146,10 @@ fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
     if hidden > 0 {
         notes.push(words.fill("runs", "more_differ", &[("count", &hidden.to_string())]));
     }
-    if document.differences.is_empty() {
-        notes.push(words.get("runs", "nothing_differs").to_owned());
+    match (document.base.is_known && document.run.is_known, document.differences.is_empty()) {
+        (false, _) => notes.push(words.get("runs", "nothing_known").to_owned()),
+        (true, true) => notes.push(words.get("runs", "nothing_differs").to_owned()),
+        (true, false) => {}
     }
     for (key, names) in [("only_base", &document.only_base), ("only_run", &document.only_run)] {
         if !names.is_empty() {

@@ -1,10 +1,24 @@
 //! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their settings. By the
 //! stored values themselves, name by name, so that nothing that is stored goes unseen.
 
-use super::RunDifference;
 use crate::{plan::ServerSource, store::RunRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// One thing that is not the same in both runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunDifference {
+    /// `study`, `machine`, `prony`, or the name of a server.
+    pub of: String,
+    /// What it is: `kernel`, `version`, `innodb_buffer_pool_size`, `interval`.
+    pub what: String,
+    /// In the base; null: it has none.
+    pub base: Option<String>,
+    /// In the run.
+    pub run: Option<String>,
+}
 
 /// Settings of a study that say nothing of what was measured, or are told elsewhere.
 const NOT_TOLD: [&str; 6] = ["name", "title", "study_text", "format", "trials", "treatments"];
@@ -12,7 +26,8 @@ const NOT_TOLD: [&str; 6] = ["name", "title", "study_text", "format", "trials", 
 const TOLD_MAX: usize = 200;
 
 /// Everything that differs, the study first.
-pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
+#[must_use]
+pub fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
     let mut all = Vec::new();
     let told = |record: &RunRecord| {
         let mut plan = flat(&record.plan);
@@ -23,7 +38,14 @@ pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifferenc
         });
         plan
     };
-    put(&mut all, "study", &told(base), &told(run));
+    let (of_base, of_run) = (is_known(base), is_known(run));
+    // the plan of another tool's result is none
+    if of_base == of_run {
+        put(&mut all, "study", &told(base), &told(run));
+    }
+    if !(of_base && of_run) {
+        return all;
+    }
     put(&mut all, "machine", &flat(&base.machine), &flat(&run.machine));
     if base.prony_version != run.prony_version {
         all.push(RunDifference {
@@ -42,6 +64,12 @@ pub(super) fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifferenc
         }
     }
     all
+}
+
+/// Whether it is known on what a run ran; of other tools' results it is not.
+#[must_use]
+pub fn is_known(record: &RunRecord) -> bool {
+    record.machine.cpus > 0 || !record.servers.is_empty()
 }
 
 /// What is known of each server, by its name.

@@ -1,0 +1,126 @@
+//! `prony history`: the runs of one study over time, and where something changed.
+
+use super::{
+    arguments::StoreOptions,
+    failure::{Failure, chain},
+    report::{open_store, print, terminal_options, write},
+};
+use crate::{
+    analyse::History,
+    report::{self, Language, Options},
+    store::{self, RunSummary, Store},
+};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format html --write history.html\n\n\
+    Changes are found by E-divisive, each series by itself; fewer than ten runs have none. Runs at other scales are not mixed in."
+)]
+pub(super) struct HistoryOptions {
+    /// Name of the study, as `prony list runs` shows it
+    #[arg(value_name = "STUDY")]
+    study: String,
+    /// Only runs with this label
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+    /// Only runs at this scale; `none`: those without one [default: that of the latest run]
+    #[arg(long, value_name = "NAME")]
+    scale: Option<String>,
+    /// Only the last N runs
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    last: usize,
+    /// What is followed; may be repeated
+    #[arg(long = "metric", value_name = "NAME", default_values = ["throughput", "p99"],
+          value_parser = ["throughput", "mean", "p50", "p95", "p99", "p99.9"])]
+    metrics: Vec<String>,
+    /// What to make
+    #[arg(long, value_enum, default_value_t = HistoryFormat::Terminal)]
+    format: HistoryFormat,
+    /// Language: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    language: Language,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// What a history is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HistoryFormat {
+    Terminal,
+    Html,
+    Markdown,
+    Json,
+}
+
+fn failed(error: store::Error) -> Failure {
+    Failure::cannot_begin(chain(&error))
+}
+
+pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
+    let store = open_store(&options.store)?;
+    let mut history = followed(&store, options)?;
+    history.find_changes();
+    history.explain(|id| store.run(id)).map_err(failed)?;
+    let look = match options.write {
+        Some(_) => Options { language: options.language, ..Options::default() },
+        None => terminal_options(options.language),
+    };
+    let text = match options.format {
+        HistoryFormat::Terminal => report::history::terminal(&history, &look),
+        HistoryFormat::Markdown => report::history::markdown(&history, options.language),
+        HistoryFormat::Html => report::history::html(&history, options.language)
+            .map_err(|error| Failure::failed(chain(&error)))?,
+        HistoryFormat::Json => serde_json::to_string_pretty(&history).expect("a history is JSON") + "\n",
+    };
+    match &options.write {
+        Some(path) => write(path, &text),
+        None => print(&text),
+    }
+}
+
+/// The last runs of the study, all at one scale: what is measured at another one is not the same.
+fn followed(store: &Store, options: &HistoryOptions) -> Result<History, Failure> {
+    let mut runs = store.list().map_err(failed)?;
+    let is_labelled =
+        |run: &RunSummary| options.label.as_ref().is_none_or(|label| run.labels.contains(label));
+    runs.retain(|run| run.name == options.study && run.trials_measured > 0 && is_labelled(run));
+    runs.sort_by_key(|run| run.started);
+    let mut history = History::new(&options.study);
+    let mut scale = options.scale.as_ref().map(|name| Some(name.clone()).filter(|name| name != "none"));
+    let mut wanted = Vec::new();
+    for run in runs.iter().rev() {
+        let of_run = store.plan(run.id).map_err(failed)?.scale;
+        if *scale.get_or_insert_with(|| of_run.clone()) == of_run {
+            wanted.push(run.id);
+        } else {
+            *history.other_scales.entry(of_run.unwrap_or_default()).or_default() += 1;
+        }
+    }
+    if wanted.is_empty() {
+        return Err(nothing_followed(store, options));
+    }
+    wanted.truncate(options.last.max(1));
+    for id in wanted.into_iter().rev() {
+        history.push(&store.run(id).map_err(failed)?, &options.metrics);
+    }
+    Ok(history)
+}
+
+fn nothing_followed(store: &Store, options: &HistoryOptions) -> Failure {
+    let chosen = [
+        options.label.as_ref().map(|label| format!(" with the label {label}")),
+        options.scale.as_ref().map(|scale| format!(" at scale {scale}")),
+    ];
+    let chosen: String = chosen.into_iter().flatten().collect();
+    let with = if chosen.is_empty() { "with" } else { "and" };
+    Failure::cannot_begin(format!(
+        "there is no run of {}{chosen} {with} a result in {}; `prony list runs` shows those that are there",
+        options.study,
+        store.path().display()
+    ))
+}
