@@ -25,7 +25,7 @@ type Row = BTreeMap<String, Field>;
 fn rows(file: &Path) -> Vec<Row> {
     let reader = SerializedFileReader::new(fs::File::open(file).unwrap()).unwrap();
     let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
-    assert!(facts.iter().any(|fact| fact.key == "prony_export_format" && fact.value.as_deref() == Some("1")));
+    assert!(facts.iter().any(|fact| fact.key == "prony_export_format" && fact.value.as_deref() == Some("2")));
     let rows = reader.get_row_iter(None).unwrap();
     rows.map(|row| row.unwrap().into_columns().into_iter().collect()).collect()
 }
@@ -84,10 +84,14 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
         assert_eq!(tables["trials.parquet"].len(), record.trials.len());
         for (row, trial) in tables["trials.parquet"].iter().zip(&record.trials) {
             assert_eq!(row["trial"], whole(trial.trial.number.into()));
-            assert_eq!(row["started"], Field::TimestampMicros(trial.started.as_microsecond()));
+            assert_eq!((&row["run"], &row["study"]), (&text(&record.uid), &text(&record.plan.name)));
             let treatment = &record.plan.treatments[trial.trial.treatment];
+            let version = record.servers.get(&treatment.server).map(|server| &server.description.version);
+            assert_eq!(row["server_version"], version.map_or(Field::Null, |version| text(version)));
+            assert_eq!(row["started"], Field::TimestampMicros(trial.started.as_microsecond()));
             for (factor, level) in &treatment.levels {
-                assert_eq!(row[&format!("level_{factor}")], text(level));
+                let told = level.parse().map_or_else(|_| text(level), Field::Double);
+                assert_eq!(row[&format!("level_{factor}")], told);
             }
             match &trial.outcome {
                 TrialOutcome::Failed(reason) => {
@@ -217,7 +221,7 @@ ask = lambda text: duckdb.sql(text.replace('data/', folder + '/')).fetchall()
 assert ask(\"SELECT sum(transactions) FROM 'data/seconds.parquet'\") == [(transactions,)]
 assert ask(\"SELECT count(*) FROM 'data/trials.parquet'\") == [(trials,)]
 assert ask(\"SELECT count(DISTINCT path) FROM 'data/readings.parquet'\")[0][0] > 3
-assert ask(\"\"\"SELECT server, second, avg(transactions / length_s) FROM 'data/seconds.parquet' JOIN 'data/trials.parquet' USING (trial)
+assert ask(\"\"\"SELECT server, second, avg(transactions / length_s) FROM 'data/seconds.parquet' JOIN 'data/trials.parquet' USING (run, trial)
     WHERE verdict <> 'invalid' GROUP BY ALL ORDER BY ALL\"\"\")
 assert ask(\"\"\"SELECT statement, second, max(p99_us) FROM 'data/statements.parquet' GROUP BY ALL\"\"\")
 assert ask(\"SELECT sum(count) FROM 'data/histograms.parquet' WHERE kind = 'all'\")[0][0] > 0

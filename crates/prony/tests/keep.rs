@@ -122,6 +122,8 @@ fn runs_go_out_and_come_in() {
     say(&mut told, home.path(), &["export", "last", "--format", "parquet", "--write", "tables"]);
     say(&mut told, home.path(), &["export", "last", "--format", "parquet", "--write", "tables"]);
     fs::copy(home.path().join("one.prony"), other.path().join("one.prony")).unwrap();
+    let sysbench = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/foreign/sysbench-0.5.txt");
+    fs::copy(sysbench, other.path().join("old.txt")).unwrap();
     let text = other.path().join("notes.txt");
     fs::write(&text, "nothing but words\n".repeat(100)).unwrap();
     for arguments in [
@@ -133,6 +135,9 @@ fn runs_go_out_and_come_in() {
         &["import", "sysbench"],
         &["import", "sysbench", "notes.txt"],
         &["import", "mysqlslap", "notes.txt", "--server", "a", "--server", "b"],
+        &["import", "sysbench", "old.txt", "--measured", "yesterday"],
+        &["import", "sysbench", "old.txt", "--measured", "2021-03-04"],
+        &["list", "runs", "--until", "2022-01-01"],
     ] {
         say(&mut told, other.path(), arguments);
     }

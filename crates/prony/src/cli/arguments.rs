@@ -411,7 +411,7 @@ pub(super) struct ListOptions {
 }
 
 /// A day (its beginning, UTC) or a moment.
-fn time(text: &str) -> Result<jiff::Timestamp, String> {
+pub(super) fn time(text: &str) -> Result<jiff::Timestamp, String> {
     let moment = text.parse().or_else(|_| format!("{text}T00:00Z").parse());
     moment.map_err(|_| format!("`{text}` is no time; write 2026-11-21, or 2026-11-21T18:00Z"))
 }

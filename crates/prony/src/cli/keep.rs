@@ -1,7 +1,7 @@
 //! `prony label`, `note`, `delete`, `export`, `import`: what people do with runs that are kept.
 
 use super::{
-    arguments::StoreOptions,
+    arguments::{StoreOptions, time},
     failure::{Failure, chain},
     report::{make_store, open_store, print},
 };
@@ -106,6 +106,9 @@ pub(super) struct ImportOptions {
     /// Of another tool's output: name of the run's study [default: the tool's name]
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
+    /// Of another tool's output: when it was measured, for its place in a history: 2026-11-21, or 2026-11-21T18:00Z [default: now]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    measured: Option<jiff::Timestamp>,
     #[command(flatten)]
     store: StoreOptions,
 }
@@ -304,7 +307,8 @@ fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Resu
         Failure::cannot_begin(format!("{}: {}", files[place].display(), chain(&error)))
     })?;
     let mut store = make_store(&options.store)?;
-    let id = store.add(tool.name(), &results.plan, &results.trials).map_err(failed)?;
+    let measured = options.measured.unwrap_or_else(jiff::Timestamp::now);
+    let id = store.add(tool.name(), measured, &results.plan, &results.trials).map_err(failed)?;
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     store.annotate(id, &format!("read from {}", names.join(", "))).map_err(failed)?;
     let count = number::counted(results.trials.len() as u64, "result");

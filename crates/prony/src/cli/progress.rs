@@ -194,7 +194,12 @@ impl RunProgress {
             || "a closed loop first".to_owned(),
             |rate| format!("now {}/s, about {} s more", number::count(rate as u64), left.as_secs()),
         );
-        self.bar.set_message(format!("{}: searching its rate, {rate}", self.label(trial)));
+        let text = format!("{}: searching its rate, {rate}", self.label(trial));
+        // a search takes minutes: a log must show that it goes on
+        if self.bar.is_hidden() {
+            aside(format_args!("{text}"));
+        }
+        self.bar.set_message(text);
     }
 
     /// The network that was put before a server last; what they all were in the end is for the report.

@@ -41,6 +41,8 @@ pub(super) enum Cell<'a> {
 pub(super) struct Table {
     path: PathBuf,
     writer: SerializedFileWriter<File>,
+    /// What stands in the first column of every row.
+    run: String,
     columns: Vec<Column>,
     rows: usize,
 }
@@ -59,9 +61,11 @@ enum Values {
 }
 
 impl Table {
-    /// Begins a file with these columns, and says in it what it is about.
+    /// Begins a file with these columns after that of the run, which lets files of several runs be put together, and says in it
+    /// what it is about.
     pub(super) fn begin(
         path: &Path,
+        run: &str,
         columns: &[(String, Kind)],
         about: &[(&str, &str)],
     ) -> Result<Self, Error> {
@@ -73,17 +77,20 @@ impl Table {
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(facts))
             .build();
-        let schema = schema(columns).map_err(contents)?;
+        let run_and_columns: Vec<(String, Kind)> =
+            std::iter::once(("run".to_owned(), Kind::Text)).chain(columns.iter().cloned()).collect();
+        let schema = schema(&run_and_columns).map_err(contents)?;
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(contents)?;
-        let columns = columns.iter().map(|(_, kind)| Column::new(*kind)).collect();
-        Ok(Self { path: path.to_owned(), writer, columns, rows: 0 })
+        let columns = run_and_columns.iter().map(|(_, kind)| Column::new(*kind)).collect();
+        Ok(Self { path: path.to_owned(), writer, run: run.to_owned(), columns, rows: 0 })
     }
 
-    /// Adds a row: one cell for each column.
+    /// Adds a row: one cell for each column after that of the run.
     pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error> {
-        assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.push(*cell);
+        assert_eq!(cells.len() + 1, self.columns.len(), "a row has a cell for each column");
+        let run = std::iter::once(Cell::Text(&self.run));
+        for (column, cell) in self.columns.iter_mut().zip(run.chain(cells.iter().copied())) {
+            column.push(cell);
         }
         self.rows += 1;
         if self.rows == ROWS_PER_GROUP { self.flush() } else { Ok(()) }

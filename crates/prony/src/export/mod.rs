@@ -15,7 +15,7 @@ use std::{
 };
 
 /// Version of the layout: stands in each file as `prony_export_format`.
-pub const EXPORT_FORMAT: u32 = 1;
+pub const EXPORT_FORMAT: u32 = 2;
 
 /// Why a run could not be written.
 #[derive(Debug, thiserror::Error)]

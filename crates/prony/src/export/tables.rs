@@ -25,7 +25,9 @@ const TRIALS: &[(&str, Kind)] = &[
     ("block", Kind::Whole),
     ("again_of", Kind::Whole),
     ("treatment", Kind::Whole),
+    ("study", Kind::Text),
     ("server", Kind::Text),
+    ("server_version", Kind::Text),
     ("started", Kind::Moment),
     ("outcome", Kind::Text),
     ("failure", Kind::Text),
@@ -94,7 +96,9 @@ pub(super) fn write(run: &Run<'_>, directory: &Path) -> Result<Vec<&'static str>
     type Rows = fn(&Run<'_>, &mut Table) -> Result<(), Error>;
     let record = run.record;
     let mut of_trials = named(TRIALS);
-    of_trials.extend(record.plan.factors.iter().map(|factor| (format!("level_{}", factor.name), Kind::Text)));
+    of_trials.extend(
+        record.plan.factors.iter().map(|factor| (format!("level_{}", factor.name), kind(&factor.levels))),
+    );
     let files: [(&str, Columns, Rows); 5] = [
         ("trials.parquet", of_trials, trials),
         ("seconds.parquet", named(SECONDS), seconds),
@@ -109,7 +113,7 @@ pub(super) fn write(run: &Run<'_>, directory: &Path) -> Result<Vec<&'static str>
     ];
     let mut names = Vec::new();
     for (name, columns, rows) in files {
-        let mut table = Table::begin(&directory.join(name), &columns, &about)?;
+        let mut table = Table::begin(&directory.join(name), &record.uid, &columns, &about)?;
         rows(run, &mut table)?;
         table.finish()?;
         names.push(name);
@@ -121,17 +125,26 @@ fn named(columns: &[(&str, Kind)]) -> Vec<(String, Kind)> {
     columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect()
 }
 
+/// A factor whose levels are all numbers has a column of numbers.
+fn kind(levels: &[String]) -> Kind {
+    let is_number = |level: &String| level.parse::<f64>().is_ok();
+    if levels.iter().all(is_number) { Kind::Number } else { Kind::Text }
+}
+
 /// One row for each trial; the level of each factor is a column.
 fn trials(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     let plan = &record.plan;
     for TrialRecord { trial, started, outcome, .. } in &record.trials {
         let treatment = &plan.treatments[trial.treatment];
+        let version = record.servers.get(&treatment.server).map(|server| &server.description.version);
         let mut row = vec![
             Cell::Whole(trial.number.into()),
             Cell::Whole(trial.block.into()),
             trial.again_of.map_or(Cell::Empty, |number| Cell::Whole(number.into())),
             Cell::Whole(trial.treatment as u64),
+            Cell::Text(&plan.name),
             Cell::Text(&plan.servers[treatment.server].name),
+            version.map_or(Cell::Empty, |version| Cell::Text(version)),
             Cell::Moment(*started),
         ];
         let said;
@@ -141,7 +154,7 @@ fn trials(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error>
                 row.extend([Cell::Empty; 4]);
             }
             TrialOutcome::Measured { outcome, doubts, .. } => {
-                said = doubts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                said = doubts.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
                 let warm_up = outcome.warm_up.unwrap_or(plan.warm_up);
                 row.extend([
                     Cell::Text("measured"),
@@ -153,8 +166,13 @@ fn trials(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error>
                 ]);
             }
         }
-        let level = |name| treatment.levels.get(name).map_or(Cell::Empty, |level| Cell::Text(level));
-        row.extend(plan.factors.iter().map(|factor| level(&factor.name)));
+        row.extend(plan.factors.iter().map(|factor| {
+            match (treatment.levels.get(&factor.name), kind(&factor.levels)) {
+                (None, _) => Cell::Empty,
+                (Some(level), Kind::Number) => level.parse().map_or(Cell::Empty, Cell::Number),
+                (Some(level), _) => Cell::Text(level),
+            }
+        }));
         table.row(&row)?;
     }
     Ok(())

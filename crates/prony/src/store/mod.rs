@@ -99,17 +99,23 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn begin(&mut self, plan: &Plan, machine: &Machine) -> Result<i64, Error> {
-        let id = self.begin_of("prony", plan, machine)?;
+        let id = self.begin_of("prony", Timestamp::now(), plan, machine)?;
         self.wait_for(schema::BUSY_TIMEOUT_OF_RUN)?;
         self.planned.insert(id, plan.trials.clone());
         Ok(id)
     }
 
-    fn begin_of(&mut self, origin: &str, plan: &Plan, machine: &Machine) -> Result<i64, Error> {
+    fn begin_of(
+        &mut self,
+        origin: &str,
+        started: Timestamp,
+        plan: &Plan,
+        machine: &Machine,
+    ) -> Result<i64, Error> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let started = Timestamp::now();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let unique = format!("{}, {} of {} on {}", started, count, std::process::id(), owner::boot());
+        let (now, process) = (Timestamp::now(), std::process::id());
+        let unique = format!("{now}, {count} of {process} on {}", owner::boot());
         let uid = migrate::uid(&[unique.as_bytes()]);
         let parts = [(Kind::Plan, codec::pack(plan)), (Kind::Machine, codec::pack(machine))];
         let owner = owner_text();
@@ -246,15 +252,17 @@ impl Store {
                 Ok(())
             }
             Event::TrialFinished { trial, outcome } => self.put_trial(id, *trial, outcome),
-            Event::RunFinished { .. } => self.finish(id),
+            Event::RunFinished { .. } => self.finish(id, Timestamp::now()),
         }
     }
 
-    fn finish(&mut self, id: i64) -> Result<(), Error> {
-        let now = Timestamp::now().to_string();
+    fn finish(&mut self, id: i64, at: Timestamp) -> Result<(), Error> {
         self.write_run(id, |transaction| {
             transaction
-                .execute("UPDATE run SET finished = ?, owner = NULL WHERE id = ?", params![now, id])
+                .execute(
+                    "UPDATE run SET finished = ?, owner = NULL WHERE id = ?",
+                    params![at.to_string(), id],
+                )
                 .map(drop)
         })
     }

@@ -102,12 +102,18 @@ impl Store {
         Ok(transfer)
     }
 
-    /// Keeps a run that another program measured.
+    /// Keeps a run that another program measured, at a time that only people know.
     ///
     /// # Errors
     /// When it cannot be written; then nothing of it is kept.
-    pub fn add(&mut self, origin: &str, plan: &Plan, trials: &[ForeignTrial]) -> Result<i64, Error> {
-        let id = self.begin_of(origin, plan, &Machine::default())?;
+    pub fn add(
+        &mut self,
+        origin: &str,
+        measured: Timestamp,
+        plan: &Plan,
+        trials: &[ForeignTrial],
+    ) -> Result<i64, Error> {
+        let id = self.begin_of(origin, measured, plan, &Machine::default())?;
         let mut parts = Vec::new();
         for trial in trials {
             let number = i64::from(trial.trial.number);
@@ -126,7 +132,7 @@ impl Store {
         self.write_run(id, |transaction| {
             parts.iter().try_for_each(|part| parts::put(transaction, id, part))
         })?;
-        self.finish(id)?;
+        self.finish(id, measured)?;
         Ok(id)
     }
 
