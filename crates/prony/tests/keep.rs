@@ -8,7 +8,13 @@
 mod synthetic;
 
 use prony::{run::Event, store::Store};
-use std::{fmt::Write as _, fs, path::Path, process::Command};
+use std::{
+    fmt::Write as _,
+    fs,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::Path,
+    process::Command,
+};
 
 /// A directory with a store of two runs, of a few trials each, so that a test is quick.
 fn home() -> tempfile::TempDir {
@@ -233,6 +239,43 @@ fn a_store_that_stays_locked_is_named_and_nothing_is_lost() {
     $ prony label 1 nightly
     run 1: nightly
     ");
+}
+
+#[test]
+fn a_store_that_may_not_be_written_can_be_asked_and_its_runs_taken() {
+    let (home, other) = (home(), tempfile::tempdir().unwrap());
+    let directory = home.path().join("data/prony");
+    let may = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let files = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path());
+    files.for_each(|file| may(&file, 0o444));
+    may(home.path(), 0o755);
+    may(&directory, 0o555);
+    may(other.path(), 0o777);
+    // nobody may do all that root may, and where programs are built only root may look
+    let program = other.path().join("prony");
+    fs::copy(env!("CARGO_BIN_EXE_prony"), &program).unwrap();
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.env_remove("XDG_DATA_HOME").env_remove("PRONY_STORE");
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        let output =
+            command.args(arguments).current_dir(other.path()).env("HOME", other.path()).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), words + &String::from_utf8_lossy(&output.stdout))
+    };
+    let store = directory.join("prony.sqlite").display().to_string();
+    for arguments in
+        [&["list", "runs", "--output", &store][..], &["report", "1", "--output", &store], &["import", &store]]
+    {
+        let (code, words) = ask(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {words}");
+    }
+    let (code, words) = ask(&["label", "1", "nightly", "--output", &store]);
+    assert!(code == Some(2) && words.contains("check that you may read and write it"), "{code:?} {words}");
+    // so that it can be removed by who is not root
+    may(&directory, 0o755);
 }
 
 #[test]

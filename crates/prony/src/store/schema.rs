@@ -2,12 +2,14 @@
 //! `user_version` says how many of them a file has seen.
 
 use super::{error::Error, migrate};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rustix::fs::{Access, access};
 use std::{
     env, fs,
     path::{Path, PathBuf},
     time::Duration,
 };
+use url::Url;
 
 /// Marks an SQLite file as Prony's: `PRNY`.
 const APPLICATION_ID: i64 = 0x5052_4e59;
@@ -35,8 +37,16 @@ pub fn default_path() -> Result<PathBuf, Error> {
     Ok(data.join("prony").join("prony.sqlite"))
 }
 
-/// Opens a file, or makes it, and brings it to the newest format.
+/// Opens a file, or makes it, and brings it to the newest format. One that may not be written can still be asked.
 pub(super) fn open(path: &Path) -> Result<Connection, Error> {
+    if path.exists() && access(path, Access::WRITE_OK).is_err() {
+        let connection = open_to_read(path)?;
+        let reason = "it is of an older format and may not be written; `prony import` takes its runs into another store";
+        return match check(&connection, path)? {
+            version if version == MIGRATIONS.len() as i64 => Ok(connection),
+            _ => Err(Error::Open { path: path.to_owned(), reason: reason.to_owned() }),
+        };
+    }
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         fs::create_dir_all(directory)
             .map_err(|cause| Error::Directory { path: directory.to_owned(), cause })?;
@@ -60,6 +70,32 @@ pub(super) fn open(path: &Path) -> Result<Connection, Error> {
     // Only now: a migration may replace tables that others refer to.
     connection.pragma_update(None, "foreign_keys", true).map_err(fault)?;
     Ok(connection)
+}
+
+/// Opens a file that must be there, of any format, and leaves it as it is.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let fault = |source| Error::from_sqlite(path, source);
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    match open() {
+        // SQLite makes files beside one that others may write, and cannot where the directory is not ours. While there is no log beside it,
+        // nobody writes.
+        Err(_) if access(path, Access::READ_OK).is_ok() && !Path::new(&log).exists() => {
+            let whole = fs::canonicalize(path).ok().and_then(|whole| Url::from_file_path(whole).ok());
+            let url = whole
+                .map(|url| format!("{url}?immutable=1"))
+                .ok_or_else(|| Error::Open { path: path.to_owned(), reason: "it has no path".to_owned() })?;
+            Connection::open_with_flags(url, flags | OpenFlags::SQLITE_OPEN_URI).map_err(fault)
+        }
+        opened => opened.map_err(fault),
+    }
 }
 
 fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, Error> {

@@ -16,7 +16,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use load::Sample;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use std::{
     collections::BTreeMap,
     fs,
@@ -170,9 +170,7 @@ fn copy_run(transaction: &Transaction<'_>, there: i64) -> rusqlite::Result<i64> 
 /// A copy of a store at one moment, which may be in use.
 fn snapshot(source: &Path, target: &Path) -> Result<(), Error> {
     let fault = |error| Error::from_sqlite(source, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(source, flags).map_err(fault)?;
-    connection.busy_timeout(schema::BUSY_TIMEOUT).map_err(fault)?;
+    let connection = schema::open_to_read(source)?;
     schema::check(&connection, source)?;
     let has_runs = connection
         .query_row("SELECT 1 FROM sqlite_master WHERE name = 'run'", [], |_| Ok(()))
