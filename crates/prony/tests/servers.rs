@@ -414,7 +414,7 @@ fn try_words(entry: &catalogue::Entry) -> Vec<String> {
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let provisioner =
-        Provisioner::with(places.clone(), PathBuf::from(env!("CARGO_BIN_EXE_prony"))).unencrypted();
+        Provisioner::with(places.clone(), PathBuf::from(env!("CARGO_BIN_EXE_prony"))).encrypted(false);
     provisioner.fetch(entry, &mut |_| ()).expect("a server");
     let plain = ServerPlan::new("tested", ServerSource::Path(fetch::place(entry, &places)));
     let mut faults = Vec::new();

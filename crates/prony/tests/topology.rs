@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_secs(60);
 
 fn provisioner(state: &Path) -> Provisioner {
     let places = Places { state: state.to_owned(), ..Places::of_user().expect("a home") };
-    Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony"))).unencrypted()
+    Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony"))).encrypted(false)
 }
 
 fn bring_up(state: &Path, product: &str, version: &str, topology: Topology) -> Result<Group, Error> {

@@ -9,7 +9,7 @@ use crate::{
     plan::Treatment,
     run::TrialOutcome,
     store::RunRecord,
-    telemetry::{Cost, Reading, Series, WITHIN, is_of_server},
+    telemetry::{Cost, Reading, Series, WITHIN, of_servers},
 };
 use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
@@ -323,11 +323,6 @@ impl View<'_> {
         let share = (count / connections).min(1.0);
         (share > STATE).then(|| Limiting::State { state: state.to_owned(), share })
     }
-}
-
-fn of_servers(means: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
-    let of_servers = means.iter().filter(|(path, _)| is_of_server(path, what));
-    of_servers.map(|(_, value)| *value).reduce(|sum, one| sum + one)
 }
 
 /// The waits that grew most along each ladder of the run's axis.

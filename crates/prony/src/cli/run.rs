@@ -69,8 +69,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         store.record(id, &run::Event::Noted(note)).map_err(|error| Failure::cannot_begin(chain(&error)))?;
     }
     let stop = interrupt::stop_on_signals();
-    let provisioner = provisioner.heeding(Arc::clone(&stop));
-    let provisioner = if plan.is_encrypted() { provisioner.encrypted() } else { provisioner.unencrypted() };
+    let provisioner = provisioner.heeding(Arc::clone(&stop)).encrypted(plan.is_encrypted());
     let mut progress = RunProgress::new(missing(&plan, done.len()) as u32);
     let mut begun = false;
     let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {

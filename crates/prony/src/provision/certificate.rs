@@ -4,15 +4,21 @@
 use super::{Error, Places, Software, files};
 use std::{fs, path::PathBuf};
 
-/// Versions of MariaDB from which on a server makes a certificate by itself; MySQL does since 5.7. Before 10.4 their builds
-/// speak no version of TLS that is still in use.
-const MARIADB: [(u32, u32, u32); 2] = [(10, 4, 0), (11, 4, 0)];
+/// First version of MariaDB whose builds speak a version of TLS that is still in use.
+const MARIADB_SPEAKS: (u32, u32, u32) = (10, 4, 0);
+/// First version of MariaDB that makes a certificate by itself, at each start; MySQL does since 5.7, once.
+const MARIADB_MAKES: (u32, u32, u32) = (11, 4, 0);
+
+/// Whether a server makes a certificate at each start.
+pub(super) fn is_made(software: &Software) -> bool {
+    software.is_mariadb() && software.numbers() >= MARIADB_MAKES
+}
 
 /// Whether a server has TLS only where it is given a certificate.
 pub(super) fn is_wanted(software: &Software) -> bool {
-    let [from, until] = MARIADB;
+    let is_without = (MARIADB_SPEAKS..MARIADB_MAKES).contains(&software.numbers());
     // a server in a container sees no files but its own
-    software.is_mariadb() && (from..until).contains(&software.numbers()) && software.image.is_none()
+    software.is_mariadb() && is_without && software.image.is_none()
 }
 
 /// The file that holds certificate and key, made where it is missing. One for all servers of a user: data that are kept for later

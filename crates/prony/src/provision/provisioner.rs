@@ -21,8 +21,8 @@ pub struct Provisioner {
     launcher: PathBuf,
     stop: Arc<Stop>,
     apart: Vec<Apart>,
-    is_unencrypted: bool,
-    is_encrypted: bool,
+    /// Whether servers are reached by TLS; `None`: nobody knows.
+    is_encrypted: Option<bool>,
 }
 
 /// A server before it is brought up.
@@ -46,14 +46,7 @@ impl Provisioner {
     /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
-        Self {
-            places,
-            launcher,
-            stop: Arc::default(),
-            apart: Vec::new(),
-            is_unencrypted: false,
-            is_encrypted: false,
-        }
+        Self { places, launcher, stop: Arc::default(), apart: Vec::new(), is_encrypted: None }
     }
 
     /// The same, but servers that it starts are set apart: the one with number n among those that work together in the nth of these.
@@ -68,17 +61,11 @@ impl Provisioner {
         Self { stop, ..self }
     }
 
-    /// The same, for servers that nobody reaches by TLS: those that make a certificate at each start, which takes MariaDB's own
-    /// builds ten seconds, are told not to.
+    /// The same, for servers that are reached by TLS, or by nobody. Those that have it only with a certificate get one where it is
+    /// wanted; those that make one at each start, which takes MariaDB's own builds ten seconds, are told not to where it is not.
     #[must_use]
-    pub fn unencrypted(self) -> Self {
-        Self { is_unencrypted: true, ..self }
-    }
-
-    /// The same, for servers that are reached by TLS: those that have it only with a certificate get one.
-    #[must_use]
-    pub fn encrypted(self) -> Self {
-        Self { is_encrypted: true, ..self }
+    pub fn encrypted(self, is_encrypted: bool) -> Self {
+        Self { is_encrypted: Some(is_encrypted), ..self }
     }
 
     /// Where things are kept.
@@ -194,13 +181,18 @@ impl Provisioner {
             let name = settings::plain_name(name);
             name.starts_with("ssl") || name == "skip_ssl" || name.contains("secure_transport")
         };
-        let makes_certificate = software.is_mariadb() && software.numbers() >= (11, 4, 0);
-        if self.is_unencrypted && makes_certificate && !settings.keys().any(is_of_tls) {
-            settings.insert("skip_ssl".to_owned(), String::new());
+        if settings.keys().any(is_of_tls) {
+            return Ok(settings);
         }
-        if self.is_encrypted && certificate::is_wanted(software) && !settings.keys().any(is_of_tls) {
-            let file = certificate::file(&self.places)?.display().to_string();
-            settings.extend(["ssl_cert", "ssl_key"].map(|name| (name.to_owned(), file.clone())));
+        match self.is_encrypted {
+            Some(false) if certificate::is_made(software) => {
+                settings.insert("skip_ssl".to_owned(), String::new());
+            }
+            Some(true) if certificate::is_wanted(software) => {
+                let file = certificate::file(&self.places)?.display().to_string();
+                settings.extend(["ssl_cert", "ssl_key"].map(|name| (name.to_owned(), file.clone())));
+            }
+            _ => {}
         }
         Ok(settings)
     }

@@ -119,8 +119,7 @@ impl Reading {
     /// Sum of a value of all servers, as `process/cpu_user`; `None`: none of them has it.
     #[must_use]
     pub fn of_servers(&self, what: &str) -> Option<f64> {
-        let of_servers = self.values.iter().filter(|(path, _)| is_of_server(path, what));
-        of_servers.map(|(_, value)| *value).reduce(|sum, one| sum + one)
+        of_servers(&self.values, what)
     }
 
     /// CPUs that the servers' processes kept busy.
@@ -139,9 +138,15 @@ impl Reading {
 /// Share of a reading that must lie within an interval for it to be of that interval.
 pub const WITHIN: f64 = 0.9;
 
-/// Whether a path is that of a value of any server, as `process/cpu_user`.
+/// Sum of a value of all servers, as `process/cpu_user`; `None`: none of them has it.
 #[must_use]
-pub fn is_of_server(path: &str, what: &str) -> bool {
+pub fn of_servers(values: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
+    let of_servers = values.iter().filter(|(path, _)| is_of_server(path, what));
+    of_servers.map(|(_, value)| *value).reduce(|sum, one| sum + one)
+}
+
+/// Whether a path is that of a value of any server, as `process/cpu_user`.
+fn is_of_server(path: &str, what: &str) -> bool {
     let rest = path.strip_prefix("node/").and_then(|rest| rest.split_once('/'));
     rest.is_some_and(|(_, rest)| rest == what)
 }

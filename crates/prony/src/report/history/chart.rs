@@ -1,7 +1,7 @@
 //! The chart of one series over the runs of a history, as SVG: values with their intervals, levels between changes, and by how much
 //! the level changed. Colours are the page's.
 
-use super::{super::number, span};
+use super::{super::number, is_better, span};
 use crate::analyse::{History, Series};
 use minijinja::HtmlEscape;
 use std::fmt::Write as _;
@@ -29,8 +29,7 @@ pub(super) fn draw(history: &History, series: &Series) -> String {
     }
     for change in &series.changes {
         let x = f64::midpoint(scale.x(change.place), scale.x(change.after));
-        let is_better = (change.share() > 0.0) == (series.metric == "throughput");
-        let tone = if is_better { "better" } else { "worse" };
+        let tone = if is_better(series, change) { "better" } else { "worse" };
         let anchor = if x > right - 60.0 { "end" } else { "middle" };
         let _ = write!(
             svg,

@@ -313,8 +313,12 @@ fn steps(history: &History, words: Words) -> Vec<Step> {
     between.into_iter().map(step).collect()
 }
 
+/// More throughput is better, and less time.
+fn is_better(series: &Series, change: &Change) -> bool {
+    (change.share() > 0.0) == (series.metric == "throughput")
+}
+
 fn line(series: &Series, change: &Change, common: &BTreeMap<String, String>, words: Words) -> Line {
-    let is_better = (change.share() > 0.0) == (series.metric == "throughput");
     let places = [
         ("point", &*point(series, common)),
         ("metric", &metric(series, words)),
@@ -322,7 +326,7 @@ fn line(series: &Series, change: &Change, common: &BTreeMap<String, String>, wor
         ("before", &number::rate(change.before_value)),
         ("after", &number::rate(change.after_value)),
     ];
-    let tone = if is_better { Tone::Good } else { Tone::Bad };
+    let tone = if is_better(series, change) { Tone::Good } else { Tone::Bad };
     Line { text: words.fill("history", "change", &places), tone }
 }
 
