@@ -1,9 +1,10 @@
-//! The starts of an open loop, fixed before it runs: item `n` of a stream is due at the same time on any number of
-//! workers, whatever the server does.
+//! The starts of an open loop, fixed before it runs: item `n` of a stream is due at the same time on any
+//! number of workers, whatever the server does.
 //!
-//! A changing rate is dealt with by time change: with `L(t)` the number of starts expected until `t`, item `n` is due at
-//! `L^-1(n)` for even gaps, and at `L^-1` of a sum of `n` unit-exponential gaps for a Poisson process (E. Çinlar,
-//! "Introduction to Stochastic Processes", 1975, section 4.7). Time is in seconds since the stream's begin.
+//! A changing rate is dealt with by time change: with `L(t)` the number of starts expected until `t`, item
+//! `n` is due at `L^-1(n)` for even gaps, and at `L^-1` of a sum of `n` unit-exponential gaps for a Poisson
+//! process (E. Çinlar, "Introduction to Stochastic Processes", 1975, section 4.7). Time is in seconds since
+//! the stream's begin.
 
 use crate::{
     random::Random,
@@ -124,7 +125,8 @@ impl Profile {
     }
 }
 
-/// When within the pieces `wanted` starts have come; otherwise how long the pieces are and what is still wanted.
+/// When within the pieces `wanted` starts have come; otherwise how long the pieces are and what is still
+/// wanted.
 fn within(pieces: &[Piece], wanted: f64) -> Result<f64, (f64, f64)> {
     let (mut before, mut rest) = (0.0, wanted);
     for piece in pieces {
@@ -171,8 +173,8 @@ pub(crate) fn exponential(random: &mut Random) -> f64 {
     -(1.0 - random.unit()).ln()
 }
 
-/// Which of a stream's items belong to a worker: item `n` belongs to connection `n` modulo `connections`, and so to the
-/// worker that has it.
+/// Which of a stream's items belong to a worker: item `n` belongs to connection `n` modulo `connections`, and
+/// so to the worker that has it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deal {
     pub(crate) connections: u32,
@@ -190,8 +192,8 @@ impl Deal {
     }
 }
 
-/// One worker's items: the next to be started, and how many have become due. Nothing is kept of those in between, so a
-/// backlog takes no memory however long it grows.
+/// One worker's items: the next to be started, and how many have become due. Nothing is kept of those in
+/// between, so a backlog takes no memory however long it grows.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
     deal: Deal,

@@ -1,5 +1,5 @@
-//! What the connections of one worker share: buffers, the current second's counts, the clock. One worker, one thread, no
-//! lock.
+//! What the connections of one worker share: buffers, the current second's counts, the clock. One worker, one
+//! thread, no lock.
 
 use crate::{
     engine::Message,
@@ -107,8 +107,8 @@ impl<'a> Bench<'a> {
         self.stopping || self.tally.over
     }
 
-    /// Hands finished seconds over where `now_ns` lies past their end. Whatever is counted next belongs to the second
-    /// of `now_ns`.
+    /// Hands finished seconds over where `now_ns` lies past their end. Whatever is counted next belongs to
+    /// the second of `now_ns`.
     #[inline]
     pub(crate) fn turn(&mut self, now_ns: u64) {
         while now_ns >= self.tally.end_ns() {
@@ -193,8 +193,8 @@ impl Timeline {
         self.end_ns = start_ns + self.seconds.end_ns(0);
     }
 
-    /// Whether what is counted now belongs to the measurement interval: neither to the warm-up nor to what is waited for
-    /// after the end.
+    /// Whether what is counted now belongs to the measurement interval: neither to the warm-up nor to what is
+    /// waited for after the end.
     #[inline]
     pub(crate) fn is_measuring(&self) -> bool {
         self.started() && self.phase == Phase::Measure && !self.over
@@ -218,14 +218,16 @@ impl Timeline {
         self.start_ns() + self.seconds.end_ns(self.seconds.count().saturating_sub(1))
     }
 
-    /// Ends the warm-up at `at_ns`, since the load began. The running second ends where it did: both fall on whole seconds.
+    /// Ends the warm-up at `at_ns`, since the load began. The running second ends where it did: both fall on
+    /// whole seconds.
     fn measure_from(&mut self, at_ns: u64) {
         self.seconds.measure_from(at_ns);
         self.phase = self.seconds.phase(self.batch.second);
         self.end_ns = self.start_ns() + self.seconds.end_ns(self.batch.second);
     }
 
-    /// Ends the load at `end_ns`, since the engine began; a second that has begun later is the last one and is not counted.
+    /// Ends the load at `end_ns`, since the engine began; a second that has begun later is the last one and
+    /// is not counted.
     fn cut(&mut self, end_ns: u64) {
         self.seconds.cut(end_ns.saturating_sub(self.start_ns()));
         if self.batch.second < self.seconds.count() {

@@ -68,8 +68,8 @@ fn check_arrival(stream: &Stream) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Spec(format!(
-        "stream `{}`: rates must be 0 or more (a constant one more), times longer than nothing, an amplitude not above the \
-         mean, a burst not longer than its period",
+        "stream `{}`: rates must be 0 or more (a constant one more), times longer than nothing, an \
+         amplitude not above the mean, a burst not longer than its period",
         stream.name
     )))
 }

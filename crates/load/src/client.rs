@@ -1,5 +1,5 @@
-//! A blocking client for the control plane: setting servers up, loading data, asking what they are. It knows sockets and
-//! [`wire`], and nothing of measuring; the load itself has its own connections.
+//! A blocking client for the control plane: setting servers up, loading data, asking what they are. It knows
+//! sockets and [`wire`], and nothing of measuring; the load itself has its own connections.
 
 use crate::{
     spec::{Address, Target, TlsMode},
@@ -157,8 +157,9 @@ fn attributes() -> Vec<(String, String)> {
 }
 
 impl Connection {
-    /// Connects by TCP (every address of the host in turn) or Unix socket, starts TLS as the target wants it, and logs
-    /// in, all of it within `timeout`. Later calls wait without limit; see [`Connection::set_timeout`].
+    /// Connects by TCP (every address of the host in turn) or Unix socket, starts TLS as the target wants it,
+    /// and logs in, all of it within `timeout`. Later calls wait without limit; see
+    /// [`Connection::set_timeout`].
     pub fn open(target: &Target, timeout: Duration) -> Result<Self, Error> {
         let options = Options { local_infile: true, multi_statements: true, ..options(target) };
         Self::open_with(target, options, timeout)
@@ -262,8 +263,8 @@ impl Connection {
         Ok(answer.answer)
     }
 
-    /// Sends `LOAD DATA LOCAL INFILE 'name' ...` and, when the server asks for that name, what `source` appends to the
-    /// buffer, call by call, until it returns false. No file is opened.
+    /// Sends `LOAD DATA LOCAL INFILE 'name' ...` and, when the server asks for that name, what `source`
+    /// appends to the buffer, call by call, until it returns false. No file is opened.
     pub fn load_data(
         &mut self,
         sql: &str,
@@ -279,7 +280,8 @@ impl Connection {
         Ok(answer.answer)
     }
 
-    /// Sends any one command of [`Session`] and waits for its reply. An error of the statement is an error here.
+    /// Sends any one command of [`Session`] and waits for its reply. An error of the statement is an error
+    /// here.
     pub fn run<S: Sink>(
         &mut self,
         encode: impl FnOnce(&mut Session, &mut Vec<u8>) -> Result<(), wire::Error>,
@@ -309,7 +311,8 @@ impl Connection {
             let (used, progress) = self.session.receive_with(self.input.unread(), sink)?;
             self.input.used(used);
             match progress {
-                // A server that refuses a command may close before it has read it all; its reason may still be there.
+                // A server that refuses a command may close before it has read it all; its reason may still
+                // be there.
                 Progress::NeedMore => self
                     .input
                     .fill(&mut self.stream)

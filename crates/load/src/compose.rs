@@ -1,5 +1,5 @@
-//! How a connection composes its statements: draws their values, writes them as parameters or into the text, and keeps
-//! what a later statement needs of a row.
+//! How a connection composes its statements: draws their values, writes them as parameters or into the text,
+//! and keeps what a later statement needs of a row.
 
 use crate::{
     bench::Bench,
@@ -17,8 +17,8 @@ use wire::{
 /// Parameters for which there is room on the stack; a statement with more allocates.
 const PARAMETERS_ON_STACK: usize = 24;
 
-/// Longest row of which something is kept for a later statement: whatever a server sends, thousands of connections fit
-/// into memory.
+/// Longest row of which something is kept for a later statement: whatever a server sends, thousands of
+/// connections fit into memory.
 const KEPT_ROW_BYTES_MAX: usize = 1 << 20;
 
 impl Connection {
@@ -247,8 +247,8 @@ fn write_integer(number: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Writes a value as an SQL literal. Quotes are doubled, which is right in every SQL mode; backslashes only where the
-/// server takes them as escapes.
+/// Writes a value as an SQL literal. Quotes are doubled, which is right in every SQL mode; backslashes only
+/// where the server takes them as escapes.
 fn write_literal(drawn: Drawn, arena: &[u8], escapes: bool, out: &mut Vec<u8>) {
     let Drawn::Text { start, end } = drawn else { return write_plain(drawn, arena, out) };
     out.push(b'\'');

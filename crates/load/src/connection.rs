@@ -1,5 +1,6 @@
-//! One connection of a stream: logs in, runs transactions step by step, measures each reply, and comes back when it is
-//! lost. A state machine without threads; whatever is large (buffers, histograms) belongs to the worker's [`Bench`].
+//! One connection of a stream: logs in, runs transactions step by step, measures each reply, and comes back
+//! when it is lost. A state machine without threads; whatever is large (buffers, histograms) belongs to the
+//! worker's [`Bench`].
 
 use crate::{
     bench::Bench,
@@ -52,7 +53,8 @@ impl Loss {
             Self::Wire(_) | Self::Unasked(_) => (2027, *b"HY000"), // CR_MALFORMED_PACKET
             Self::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => (2003, *b"HY000"),
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => (2002, *b"HY000"),
-            Self::Io(error) if error.kind() == io::ErrorKind::AddrNotAvailable => (2004, *b"HY000"), // CR_IPSOCK_ERROR
+            // CR_IPSOCK_ERROR
+            Self::Io(error) if error.kind() == io::ErrorKind::AddrNotAvailable => (2004, *b"HY000"),
             Self::ConnectTimeout { step: CONNECTING, .. } => (2003, *b"HY000"), // CR_CONN_HOST_ERROR
             Self::Io(_) | Self::Closed | Self::ConnectTimeout { .. } | Self::ReplyTimeout(_) => {
                 (2013, *b"08S01") // CR_SERVER_LOST

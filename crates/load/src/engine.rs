@@ -1,5 +1,5 @@
-//! The coordinator: starts workers, waits until every connection is open and lets them start together. It sleeps while
-//! they work; [`crate::gather`] merges what they send.
+//! The coordinator: starts workers, waits until every connection is open and lets them start together. It
+//! sleeps while they work; [`crate::gather`] merges what they send.
 
 use crate::{
     arrival::Deal,
@@ -41,7 +41,8 @@ const REACH_MAX: Duration = Duration::from_secs(10);
 pub(crate) const START_AHEAD: Duration = Duration::from_millis(2);
 /// How often the coordinator looks whether it is to stop.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(50);
-/// How long it may go on where attempts fail: the connections of an earlier load may still be on their way out.
+/// How long it may go on where attempts fail: the connections of an earlier load may still be on their way
+/// out.
 const OPENING_FAILURE_MAX: Duration = Duration::from_secs(5);
 /// "Too many connections": passes when others close theirs. Any other refusal of the server is final.
 const TOO_MANY_CONNECTIONS: u16 = 1040;
@@ -226,8 +227,8 @@ pub fn run(spec: &Spec, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<O
 pub enum WarmUp {
     /// It goes on.
     Goes,
-    /// It has done its work: the measurement begins with one of the next seconds, of all workers at the same time. What is
-    /// answered later is of no matter.
+    /// It has done its work: the measurement begins with one of the next seconds, of all workers at the same
+    /// time. What is answered later is of no matter.
     Done,
 }
 
@@ -329,7 +330,8 @@ fn logins(spec: &Spec) -> Result<Vec<Option<Login>>, Error> {
     servers.map(|(number, target)| is_wanted(number).then(|| login(target, spec)).transpose()).collect()
 }
 
-/// Resolves the address to one that answers, so that thousands of connections do not each try a dead one first.
+/// Resolves the address to one that answers, so that thousands of connections do not each try a dead one
+/// first.
 fn login(target: &Target, spec: &Spec) -> Result<Login, Error> {
     let unreachable = |reason: String| Error::Unreachable { address: target.address.to_string(), reason };
     let peer = match &target.address {
@@ -354,7 +356,8 @@ fn login(target: &Target, spec: &Spec) -> Result<Login, Error> {
     let failed = |reason: String| Error::Tls { address: target.address.to_string(), reason };
     let tls = Connector::new(target).map_err(|error| failed(error.to_string()))?;
     let mut options = client::options(target);
-    // whether "preferred" comes to TLS depends on the server: asked once, so that all connections are of one kind
+    // whether "preferred" comes to TLS depends on the server: asked once, so that all connections are of one
+    // kind
     if target.tls.mode == TlsMode::Preferred {
         let probe =
             client::Connection::open(target, REACH_MAX).map_err(|error| unreachable(error.to_string()))?;
@@ -417,7 +420,8 @@ impl Coordinator<'_> {
         Ok(gatherer.outcome(reports, end, version))
     }
 
-    /// Says when the streams begin, as far as that is known before they run; again when the warm-up ends earlier.
+    /// Says when the streams begin, as far as that is known before they run; again when the warm-up ends
+    /// earlier.
     pub(crate) fn set_begins(&self, start_ns: u64, warm_up: Duration) {
         let measured_ns = start_ns + warm_up.as_nanos() as u64;
         for (stream, begin) in self.spec.streams.iter().zip(&self.control.begins_ns) {

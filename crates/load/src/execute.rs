@@ -1,5 +1,5 @@
-//! How a connection carries out its transactions: begins what is due, sends one statement after the other, judges
-//! replies, counts.
+//! How a connection carries out its transactions: begins what is due, sends one statement after the other,
+//! judges replies, counts.
 
 use crate::{
     bench::Bench,
@@ -18,7 +18,8 @@ use wire::{
 const CANNOT_PREPARE: [u16; 2] = [1295, 1047];
 
 /// Errors after which every further attempt would end the same way: the load ends with the server's words.
-/// Access denied, unknown database, column, syntax, table, no privilege, too many prepared statements, read only.
+/// Access denied, unknown database, column, syntax, table, no privilege, too many prepared statements, read
+/// only.
 const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 1146, 1290, 1461, 1836];
 
 impl Connection {
@@ -33,7 +34,8 @@ impl Connection {
         if self.under_way { self.advance(now_ns, bench) } else { self.take_up(now_ns, bench) }
     }
 
-    /// Whether a transaction is to begin at `now_ns`. If not, the connection stands where it is found when one is due.
+    /// Whether a transaction is to begin at `now_ns`. If not, the connection stands where it is found when
+    /// one is due.
     fn find(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> bool {
         if !self.works {
             return false;
@@ -65,7 +67,8 @@ impl Connection {
     }
 
     /// Goes on with the current transaction until something must be waited for.
-    /// `now_ns` is when the last reply came: a transaction ends with the reply to its last statement, in the same second.
+    /// `now_ns` is when the last reply came: a transaction ends with the reply to its last statement, in the
+    /// same second.
     fn advance(&mut self, mut now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
         let programs = bench.programs;
         let program = &programs[self.stream];
@@ -145,8 +148,8 @@ impl Connection {
         self.be_ready(now_ns, bench);
     }
 
-    /// A transaction that ends after the interval was in flight at its end, also where the worker, busy with other replies,
-    /// has not yet looked for such.
+    /// A transaction that ends after the interval was in flight at its end, also where the worker, busy with
+    /// other replies, has not yet looked for such.
     fn note_if_too_late(&self, now_ns: u64, bench: &mut Bench<'_>) {
         if bench.tally.over && !bench.stopping {
             bench.shares[self.stream].in_flight.add(self.due_ns, now_ns);

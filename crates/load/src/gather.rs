@@ -1,5 +1,5 @@
-//! The coordinator's other half: merges the seconds of all workers, ends the load early where limits are reached, and makes
-//! the outcome.
+//! The coordinator's other half: merges the seconds of all workers, ends the load early where limits are
+//! reached, and makes the outcome.
 
 use crate::{
     engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, START_AHEAD, WarmUp},
@@ -79,8 +79,8 @@ impl<'a> Gatherer<'a> {
         End::Completed
     }
 
-    /// A worker has reached the limit of a stream. When all have, those that waited for it begin; when all streams with
-    /// a limit have reached theirs, the load ends.
+    /// A worker has reached the limit of a stream. When all have, those that waited for it begin; when all
+    /// streams with a limit have reached theirs, the load ends.
     fn note_done(&mut self, stream: usize, at_ns: u64, crew: &Crew<'_>) {
         let (count, last_ns) = &mut self.done[stream];
         *count += 1;

@@ -1,6 +1,7 @@
 //! Latency histograms: full, mergeable, three significant digits (hdrhistogram).
 //!
-//! Percentiles are never averaged anywhere in Prony: histograms are merged, and the percentile is read from the merged one.
+//! Percentiles are never averaged anywhere in Prony: histograms are merged, and the percentile is read from
+//! the merged one.
 
 use crate::packed::Packed;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -16,8 +17,9 @@ pub const DIGITS: u8 = 3;
 
 /// A histogram of durations in nanoseconds.
 ///
-/// One that was read from bytes stays packed (a few hundred bytes) until something is added to it; only then, and in a
-/// new one, does it take the memory to count (about 200 kB, of which the system gives only pages that are used).
+/// One that was read from bytes stays packed (a few hundred bytes) until something is added to it; only then,
+/// and in a new one, does it take the memory to count (about 200 kB, of which the system gives only pages
+/// that are used).
 #[derive(Clone)]
 pub struct Histogram(Form);
 

@@ -1,4 +1,5 @@
-//! The system calls that have no safe wrapper, each as one small safe function. The only module of Prony with unsafe code.
+//! The system calls that have no safe wrapper, each as one small safe function. The only module of Prony with
+//! unsafe code.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper elsewhere")]
 
 use rustix::{
@@ -41,8 +42,8 @@ fn usage(who: libc::c_int) -> Usage {
     Usage { user: time(raw.ru_utime), system: time(raw.ru_stime) }
 }
 
-/// Peak resident memory of this process, bytes; 0 where the kernel does not tell. Not `ru_maxrss`, which a process
-/// inherits from the one that started it.
+/// Peak resident memory of this process, bytes; 0 where the kernel does not tell. Not `ru_maxrss`, which a
+/// process inherits from the one that started it.
 #[must_use]
 pub fn memory_bytes_max() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -51,8 +52,8 @@ pub fn memory_bytes_max() -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// Puts the calling thread under SCHED_BATCH, which needs no privilege: being woken, it does not preempt the server's
-/// threads that run on the same processor. Returns whether the kernel accepted.
+/// Puts the calling thread under SCHED_BATCH, which needs no privilege: being woken, it does not preempt the
+/// server's threads that run on the same processor. Returns whether the kernel accepted.
 pub fn be_a_batch_thread() -> bool {
     // SAFETY: sched_param has no invalid values, and 0 names the calling thread.
     unsafe {
@@ -61,11 +62,12 @@ pub fn be_a_batch_thread() -> bool {
     }
 }
 
-/// Lets the calling thread run as soon as it has something to do, before all ordinary threads, as a network does: by a
-/// real-time policy, else by its nice value, else by the shortest time slice, which needs no right and kernels know from
-/// 6.12 on. Only for threads that sleep most of the time.
+/// Lets the calling thread run as soon as it has something to do, before all ordinary threads, as a network
+/// does: by a real-time policy, else by its nice value, else by the shortest time slice, which needs no right
+/// and kernels know from 6.12 on. Only for threads that sleep most of the time.
 pub fn be_a_prompt_thread() {
-    // SAFETY: sched_param has no invalid values, 0 names the calling thread, and sched_attr is as long as it says.
+    // SAFETY: sched_param has no invalid values, 0 names the calling thread, and sched_attr is as long as it
+    // says.
     unsafe {
         let mut parameter: libc::sched_param = std::mem::zeroed();
         parameter.sched_priority = 1;
@@ -101,8 +103,9 @@ pub fn read_with_age(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(u
     struct Control([u8; 64]);
     let mut control = Control([0; 64]);
     let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: all pointers are to live values of the stated sizes; the control messages are walked as the C library's own
-    // macros do, within what the kernel has written; a timespec may be read from any aligned or unaligned place.
+    // SAFETY: all pointers are to live values of the stated sizes; the control messages are walked as the C
+    // library's own macros do, within what the kernel has written; a timespec may be read from any
+    // aligned or unaligned place.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut piece;
@@ -128,8 +131,8 @@ pub fn read_with_age(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(u
     }
 }
 
-/// Lets a socket that is bound to an address without a port get its port when it connects: then the port need only be
-/// free towards that one server, and thousands of connections fit on one address.
+/// Lets a socket that is bound to an address without a port get its port when it connects: then the port need
+/// only be free towards that one server, and thousands of connections fit on one address.
 pub fn choose_port_when_connecting(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
@@ -173,8 +176,9 @@ impl Events {
         Self { raw: Vec::with_capacity(count), is_coarse: false }
     }
 
-    /// Waits until something happens, but not longer than `limit`, to the nanosecond. On kernels that only wait in
-    /// milliseconds it comes back early rather than late. (rustix rounds up to milliseconds, which is why this is here.)
+    /// Waits until something happens, but not longer than `limit`, to the nanosecond. On kernels that only
+    /// wait in milliseconds it comes back early rather than late. (rustix rounds up to milliseconds,
+    /// which is why this is here.)
     ///
     /// # Errors
     /// If `poll` is no epoll descriptor.
@@ -205,8 +209,8 @@ impl Events {
         let limit =
             libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() };
         let no_signals = std::ptr::null::<libc::sigset_t>();
-        // SAFETY: the pointers are to live values, the capacity is that of the buffer. The C library's own function would
-        // not link where that library is older than the kernel.
+        // SAFETY: the pointers are to live values, the capacity is that of the buffer. The C library's own
+        // function would not link where that library is older than the kernel.
         unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -271,7 +275,8 @@ mod tests {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor");
         for is_coarse in [false, true] {
             let mut events = Events { is_coarse, ..Events::with_capacity(4) };
-            // a busy machine makes some waits long, but not all: the shortest shows what is asked of the kernel
+            // a busy machine makes some waits long, but not all: the shortest shows what is asked of the
+            // kernel
             let shortest = (0..50)
                 .map(|_| {
                     let begun = std::time::Instant::now();

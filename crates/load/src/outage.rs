@@ -1,11 +1,12 @@
-//! Times without success. Each worker notes its own; a stream is out where all of its workers are at the same time, from
-//! the first failure on.
+//! Times without success. Each worker notes its own; a stream is out where all of its workers are at the same
+//! time, from the first failure on.
 
 use crate::sample::Outage;
 use std::time::Duration;
 
-/// A silence is noted from this length on, also where nothing failed in it: another worker of the stream may have had the
-/// failure. Shorter ones are errors and slow replies, and counted as that; a busy client alone can make some of 10 ms.
+/// A silence is noted from this length on, also where nothing failed in it: another worker of the stream may
+/// have had the failure. Shorter ones are errors and slow replies, and counted as that; a busy client alone
+/// can make some of 10 ms.
 const SILENCE_MIN_NS: u64 = 100_000_000;
 /// Most silences that a worker keeps of one stream: the longest ones.
 const KEPT_MAX: usize = 512;

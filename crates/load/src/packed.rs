@@ -1,7 +1,9 @@
-//! A histogram that only rests: HdrHistogram's V2 encoding kept as it was read, a few hundred bytes in place of the
-//! 200 kB of one that counts. A stored run has tens of thousands of them, one for each second and kind of statement.
+//! A histogram that only rests: HdrHistogram's V2 encoding kept as it was read, a few hundred bytes in place
+//! of the 200 kB of one that counts. A stored run has tens of thousands of them, one for each second and kind
+//! of statement.
 //!
-//! Layout of the encoding: HdrHistogram, "V2 encoding format", `HistogramLogProcessor` of the Java implementation.
+//! Layout of the encoding: HdrHistogram, "V2 encoding format", `HistogramLogProcessor` of the Java
+//! implementation.
 
 use crate::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
 use flate2::bufread::ZlibDecoder;

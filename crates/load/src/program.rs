@@ -1,5 +1,5 @@
-//! A workload made ready to run: names become indices, distributions and texts are prepared once, so that nothing is
-//! looked up, parsed or allocated between two statements of a running connection.
+//! A workload made ready to run: names become indices, distributions and texts are prepared once, so that
+//! nothing is looked up, parsed or allocated between two statements of a running connection.
 
 use crate::{
     random::{self, Random, Sampler},
@@ -173,8 +173,8 @@ pub(crate) struct Drawer<'a> {
     pub(crate) connection: u32,
 }
 
-/// Most statements that one connection of a workload prepares: each different one once, and once for each table where its
-/// text depends on that. For checks of a server's limits before a load.
+/// Most statements that one connection of a workload prepares: each different one once, and once for each
+/// table where its text depends on that. For checks of a server's limits before a load.
 ///
 /// # Errors
 /// If the workload cannot be run.

@@ -1,4 +1,5 @@
-//! Random values: one generator for each connection, and the distributions of sysbench 1.0.20 (and its later Zipfian).
+//! Random values: one generator for each connection, and the distributions of sysbench 1.0.20 (and its later
+//! Zipfian).
 //!
 //! Equal distributions are promised, not equal sequences: sysbench itself seeds its threads in a racy order.
 //! Formulas: sysbench's documented behaviour; Zipfian by rejection-inversion (W. Hörmann, G. Derflinger,
@@ -13,7 +14,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The generator of connection `connection` of stream `stream` under `seed`: the same on any thread and host.
+    /// The generator of connection `connection` of stream `stream` under `seed`: the same on any thread and
+    /// host.
     #[must_use]
     pub fn for_connection(seed: u64, stream: u32, connection: u32) -> Self {
         let place = (u64::from(stream) << 32) | u64::from(connection);
@@ -99,8 +101,8 @@ impl Sampler {
         self.min.wrapping_add(offset.min(self.count - 1) as i64)
     }
 
-    /// sysbench's `special`, its quirk included: the number that chose between the bell and the hot set also places the
-    /// draw within the hot set, so that the first quarter of the hot set is hardly used.
+    /// sysbench's `special`, its quirk included: the number that chose between the bell and the hot set also
+    /// places the draw within the hot set, so that the first quarter of the hot set is hardly used.
     fn special(&self, random: &mut Random, iterations: u32, hot_share: f64, hot_draws: f64) -> u64 {
         let span = (self.count - 1) as f64;
         let range = span / (1.0 - hot_draws);
@@ -170,8 +172,8 @@ impl Zipfian {
 /// The largest prime below 2^32; it is 3 modulo 4, which makes quadratic residues a permutation.
 const PRIME: u64 = 4_294_967_291;
 
-/// Number `index` of a sequence that visits every 32-bit number once in an order that looks random (J. Preshing, "How to
-/// generate a sequence of unique random integers", 2012; what sysbench's `unique` does).
+/// Number `index` of a sequence that visits every 32-bit number once in an order that looks random (J.
+/// Preshing, "How to generate a sequence of unique random integers", 2012; what sysbench's `unique` does).
 #[must_use]
 pub fn unique(index: u32) -> u32 {
     let start = permute(permute(UNIQUE_SEED).wrapping_add(0x682F_0161));
@@ -210,8 +212,8 @@ pub fn write_pattern(pattern: &[u8], random: &mut Random, out: &mut Vec<u8>) {
     }));
 }
 
-/// Characters taken from one 64-bit word: each uses up at most 4.7 bits, so 36 random bits are left for the last one and its
-/// bias stays below 1e-9.
+/// Characters taken from one 64-bit word: each uses up at most 4.7 bits, so 36 random bits are left for the
+/// last one and its bias stays below 1e-9.
 const DRAWS_PER_WORD: u32 = 6;
 
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

@@ -1,5 +1,5 @@
-//! What a worker keeps while it runs. Everything is allocated before the load begins; filled batches go to the coordinator
-//! once a second and come back empty.
+//! What a worker keeps while it runs. Everything is allocated before the load begins; filled batches go to
+//! the coordinator once a second and come back empty.
 
 use crate::{
     histogram::Histogram,
@@ -165,8 +165,8 @@ impl ErrorBook {
     }
 }
 
-/// The ends of the seconds of a load, and which phase each belongs to: the warm-up is cut into seconds, then the
-/// interval, so that no second lies in both.
+/// The ends of the seconds of a load, and which phase each belongs to: the warm-up is cut into seconds, then
+/// the interval, so that no second lies in both.
 #[derive(Debug, Clone)]
 pub(crate) struct Seconds {
     warm_up_ns: u64,
@@ -184,14 +184,16 @@ impl Seconds {
         Duration::from_nanos(self.warm_up_ns)
     }
 
-    /// Whole seconds after which the measurement begins, ns since the load began, if it is told at `now_ns`: the first that is
-    /// far enough away that all workers hear of it before. `None` where the warm-up is over by then.
+    /// Whole seconds after which the measurement begins, ns since the load began, if it is told at `now_ns`:
+    /// the first that is far enough away that all workers hear of it before. `None` where the warm-up is
+    /// over by then.
     pub(crate) fn measure_soon(&self, now_ns: u64) -> Option<u64> {
         let at_ns = (now_ns + TOLD_AHEAD_NS).div_ceil(SECOND_NS) * SECOND_NS;
         (at_ns < self.warm_up_ns).then_some(at_ns)
     }
 
-    /// Ends the warm-up at `at_ns` since the load began, a whole second before its own end; the interval keeps its length.
+    /// Ends the warm-up at `at_ns` since the load began, a whole second before its own end; the interval
+    /// keeps its length.
     pub(crate) fn measure_from(&mut self, at_ns: u64) {
         let earlier_ns = self.warm_up_ns.saturating_sub(at_ns);
         self.warm_up_ns -= earlier_ns;
@@ -225,7 +227,8 @@ impl Seconds {
         (self.begin_ns(second) + SECOND_NS).min(limit)
     }
 
-    /// Moves the end to `end_ns` since the load began, if that is earlier and leaves something of the interval.
+    /// Moves the end to `end_ns` since the load began, if that is earlier and leaves something of the
+    /// interval.
     pub(crate) fn cut(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns.max(self.warm_up_ns + 1));
     }

@@ -1,4 +1,5 @@
-//! What the engine measured: one [`Sample`] for each stream and second while it runs, one [`Outcome`] at the end.
+//! What the engine measured: one [`Sample`] for each stream and second while it runs, one [`Outcome`] at the
+//! end.
 
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,8 @@ pub struct Sample {
     pub schedule: Option<Schedule>,
 }
 
-/// What became of the starts of a schedule: [`crate::spec::Arrival::Paced`] and [`crate::spec::Arrival::Open`].
+/// What became of the starts of a schedule: [`crate::spec::Arrival::Paced`] and
+/// [`crate::spec::Arrival::Open`].
 ///
 /// Over a whole interval, `backlog + offered = started + skipped + never_sent`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,7 +59,8 @@ pub struct Schedule {
     pub delay: Histogram,
 }
 
-/// A start is late when it comes more than this after it was due: well above what a timer and a busy processor cost.
+/// A start is late when it comes more than this after it was due: well above what a timer and a busy
+/// processor cost.
 pub const LATE: Duration = Duration::from_millis(1);
 
 impl Schedule {
@@ -115,7 +118,8 @@ pub struct Tally {
     pub cut_short: u64,
     /// From the actual send of the first byte to the last byte of the reply.
     pub service: Histogram,
-    /// From the intended start to the last byte of the reply; `None` where the arrival makes it the same as `service`.
+    /// From the intended start to the last byte of the reply; `None` where the arrival makes it the same as
+    /// `service`.
     pub response: Option<Histogram>,
 }
 
@@ -199,8 +203,8 @@ pub struct StreamOutcome {
     /// How they were opened in the measurement interval: by the connection mode, or because they were lost.
     #[serde(default)]
     pub reconnecting: Connects,
-    /// When it was active within the interval, since the load began (warm-up included): from, until. Rates of the stream
-    /// are over this time.
+    /// When it was active within the interval, since the load began (warm-up included): from, until. Rates
+    /// of the stream are over this time.
     #[serde(default)]
     pub active: (Duration, Duration),
     /// Whether it reached its [`crate::spec::Stream::limit`]; `None`: it has none.
@@ -311,8 +315,8 @@ pub struct ClientUsage {
     pub workers: Vec<Duration>,
     /// Peak resident memory of the process, bytes.
     pub memory_bytes_max: u64,
-    /// The engine's own part of a start's delay: from when a transaction was due and had a connection to when it was sent.
-    /// Only of arrivals that wait for a time: think time, paced, open loop.
+    /// The engine's own part of a start's delay: from when a transaction was due and had a connection to
+    /// when it was sent. Only of arrivals that wait for a time: think time, paced, open loop.
     #[serde(default)]
     pub send_delay: Histogram,
     /// How long a socket that the kernel had reported as readable waited for its turn.

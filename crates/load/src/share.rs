@@ -1,5 +1,5 @@
-//! One worker's share of a stream: when its connections may begin their next transaction, and what belongs to the stream
-//! as a whole. Times are ns since the engine began.
+//! One worker's share of a stream: when its connections may begin their next transaction, and what belongs to
+//! the stream as a whole. Times are ns since the engine began.
 
 use crate::{
     arrival::{Arrivals, Deal, exponential},
@@ -15,7 +15,8 @@ use std::{
     time::Duration,
 };
 
-/// A worker takes this part of what is left of a limit at once, so that workers seldom meet and the last ones are shared.
+/// A worker takes this part of what is left of a limit at once, so that workers seldom meet and the last ones
+/// are shared.
 const LEASE_PART: i64 = 32;
 /// Number under which the schedule's random numbers are drawn: no connection has it.
 const SCHEDULE: u32 = u32::MAX;
@@ -213,8 +214,8 @@ impl<'a> Share<'a> {
         !matches!(self.pace, Pace::Closed)
     }
 
-    /// What a free connection has to do at `now_ns`; `next_due_ns` is its own next time. What is later than it may be is
-    /// skipped and counted in `schedule`.
+    /// What a free connection has to do at `now_ns`; `next_due_ns` is its own next time. What is later than
+    /// it may be is skipped and counted in `schedule`.
     #[inline]
     pub(crate) fn next(
         &mut self,

@@ -1,4 +1,5 @@
-//! What is asked of the engine: the target, the streams and their workloads, how long. Plain values; nothing here acts.
+//! What is asked of the engine: the target, the streams and their workloads, how long. Plain values; nothing
+//! here acts.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
@@ -9,8 +10,8 @@ use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 pub struct Spec {
     /// The server.
     pub target: Target,
-    /// Further servers that belong to it, its replicas or the other nodes of its cluster, for streams that go
-    /// [there](Stream::to).
+    /// Further servers that belong to it, its replicas or the other nodes of its cluster, for streams that
+    /// go [there](Stream::to).
     #[serde(default)]
     pub members: Vec<Target>,
     /// Another way to [`Spec::target`], as a client on its own machine has it, for streams that go
@@ -21,15 +22,15 @@ pub struct Spec {
     pub streams: Vec<Stream>,
     /// Load before the measurement; its samples are marked [`crate::sample::Phase::WarmUp`].
     pub warm_up: Duration,
-    /// The measurement interval. Where streams have a [`Stream::limit`] it is the longest: the load ends as soon as all
-    /// of them have reached theirs.
+    /// The measurement interval. Where streams have a [`Stream::limit`] it is the longest: the load ends as
+    /// soon as all of them have reached theirs.
     pub interval: Duration,
     /// Seed of everything random: connection `n` of stream `s` draws the same numbers on any thread.
     pub seed: u64,
     /// Worker threads; `None` lets the engine choose.
     pub workers: Option<u32>,
-    /// Source addresses to connect from, in turn: each gives as many ports as the kernel's port range has. Empty: the
-    /// kernel chooses.
+    /// Source addresses to connect from, in turn: each gives as many ports as the kernel's port range has.
+    /// Empty: the kernel chooses.
     #[serde(default)]
     pub sources: Vec<IpAddr>,
     /// Connections opened in a second before the load begins; `None`: as fast as the server takes them.
@@ -38,7 +39,8 @@ pub struct Spec {
     /// How long opening one connection may take, from the first packet to the end of the login.
     #[serde(default = "connect_timeout")]
     pub connect_timeout: Duration,
-    /// How long a reply may take before its connection is given up (error 2013) and opened anew; `None`: any time.
+    /// How long a reply may take before its connection is given up (error 2013) and opened anew; `None`: any
+    /// time.
     #[serde(default)]
     pub reply_timeout: Option<Duration>,
     /// How the workers are scheduled.
@@ -83,7 +85,8 @@ impl Spec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
-    /// [`Scheduling::Batch`] where all streams are closed loops, [`Scheduling::Normal`] where one has a schedule to keep.
+    /// [`Scheduling::Batch`] where all streams are closed loops, [`Scheduling::Normal`] where one has a
+    /// schedule to keep.
     #[default]
     Auto,
     /// SCHED_BATCH: a worker that wakes up does not preempt the server thread that answers.
@@ -239,8 +242,8 @@ impl Stream {
     }
 }
 
-/// Which servers the connections of a stream go to. Where there are several, connection `n` goes to number `n` modulo their
-/// number, each time that it is opened.
+/// Which servers the connections of a stream go to. Where there are several, connection `n` goes to number
+/// `n` modulo their number, each time that it is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
@@ -256,8 +259,8 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// The server of connection `number` where there are `members` beside the first: 0 is [`Spec::target`], 1 the first of
-    /// [`Spec::members`], and the one after the last of these [`Spec::local`].
+    /// The server of connection `number` where there are `members` beside the first: 0 is [`Spec::target`], 1
+    /// the first of [`Spec::members`], and the one after the last of these [`Spec::local`].
     #[must_use]
     pub fn server_of(self, number: u32, members: usize) -> usize {
         match self {
@@ -269,7 +272,8 @@ impl Destination {
     }
 }
 
-/// Whether any connection of `streams` goes to the server of this number, as [`Destination::server_of`] numbers them.
+/// Whether any connection of `streams` goes to the server of this number, as [`Destination::server_of`]
+/// numbers them.
 #[must_use]
 pub fn is_used(streams: &[Stream], server: usize, members: usize) -> bool {
     let goes_there = |stream: &Stream| {
@@ -288,8 +292,8 @@ pub enum Arrival {
     Closed,
     /// A pause after the last one has ended.
     Think(Think),
-    /// Each connection one transaction every so often, at times fixed beforehand; the connections' times are spread
-    /// evenly. A connection that is late goes on at once until it has caught up.
+    /// Each connection one transaction every so often, at times fixed beforehand; the connections' times are
+    /// spread evenly. A connection that is late goes on at once until it has caught up.
     Paced {
         /// From one intended start to the next, on each connection.
         every: Duration,
@@ -397,7 +401,8 @@ pub enum ConnectionMode {
     Long,
     /// For so many transactions, 1 or more; then it is closed and a new one opened.
     Transactions(u32),
-    /// For one statement. What a transaction keeps in the session (BEGIN, temporary tables) is lost in between.
+    /// For one statement. What a transaction keeps in the session (BEGIN, temporary tables) is lost in
+    /// between.
     Statement,
 }
 
@@ -405,7 +410,8 @@ pub enum ConnectionMode {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Begin {
-    /// With the load; a stream with a [`Stream::limit`] when the warm-up is over, as its limit counts what is measured.
+    /// With the load; a stream with a [`Stream::limit`] when the warm-up is over, as its limit counts what is
+    /// measured.
     #[default]
     Together,
     /// This long after the warm-up was over.
@@ -428,8 +434,8 @@ pub enum Limit {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// Server-side prepared statements, prepared when first needed on a connection. Statements that the server cannot
-    /// prepare (error 1295) fall back to text.
+    /// Server-side prepared statements, prepared when first needed on a connection. Statements that the
+    /// server cannot prepare (error 1295) fall back to text.
     #[default]
     Prepared,
     /// Plain text queries, parameters written into the statement.
@@ -438,7 +444,8 @@ pub enum Protocol {
 
 /// A mix of transactions. Built-in and user-written workloads are both values of this type.
 ///
-/// Tables are numbered from 1 to `tables`; a [`Draw::Table`] draws one of them, and [`Piece::Table`] writes the number.
+/// Tables are numbered from 1 to `tables`; a [`Draw::Table`] draws one of them, and [`Piece::Table`] writes
+/// the number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -478,12 +485,13 @@ pub enum Step {
     },
     /// Sends a statement and waits for its whole reply.
     Statement(Statement),
-    /// Adds one row to the connection's INSERT buffer; the buffer is sent, and its reply waited for, once it holds
-    /// `limit_bytes`, and never otherwise (sysbench's `bulk_insert`).
+    /// Adds one row to the connection's INSERT buffer; the buffer is sent, and its reply waited for, once it
+    /// holds `limit_bytes`, and never otherwise (sysbench's `bulk_insert`).
     BulkRow {
         /// Kind of the INSERT statement in results.
         kind: String,
-        /// `INSERT INTO sbtest1 VALUES`. Only [`Piece::Sql`], [`Piece::Table`] and [`Piece::Inline`] are allowed.
+        /// `INSERT INTO sbtest1 VALUES`. Only [`Piece::Sql`], [`Piece::Table`] and [`Piece::Inline`] are
+        /// allowed.
         head: Vec<Piece>,
         /// One row, `(1,2)`; same pieces.
         row: Vec<Piece>,
@@ -502,7 +510,8 @@ pub struct Statement {
     pub pieces: Vec<Piece>,
     /// Sent as text even where the stream's protocol is [`Protocol::Prepared`].
     pub text_only: bool,
-    /// Slots that receive the columns of the first row of the result, in order. Without a row they become NULL.
+    /// Slots that receive the columns of the first row of the result, in order. Without a row they become
+    /// NULL.
     pub keep: Vec<SlotIndex>,
     /// What a right reply looks like; otherwise it is counted as `not found` or `unchanged`.
     pub expect: Expect,
@@ -547,9 +556,10 @@ pub enum Draw {
         /// How they are distributed.
         distribution: Distribution,
     },
-    /// An integer from the connection's own share of `min` to `max`: connection `c` (from 0) of `n` draws from
-    /// `min + (max - min) * c / n` to `min + (max - min) * (c + 1) / n`, both included and rounded down, so that
-    /// neighbours share only the number at their border (sysbench's `select_random_points`).
+    /// An integer from the connection's own share of `min` to `max`: connection `c` (from 0) of `n` draws
+    /// from `min + (max - min) * c / n` to `min + (max - min) * (c + 1) / n`, both included and rounded
+    /// down, so that neighbours share only the number at their border (sysbench's
+    /// `select_random_points`).
     IntegerOfConnection {
         /// Lowest of the whole range.
         min: i64,
@@ -580,8 +590,8 @@ pub enum Draw {
     },
     /// One of these, each as likely as the others.
     Choice(Vec<Literal>),
-    /// Numbers that never repeat in one run of the engine, in an order that looks random, over all connections (a
-    /// permutation of 32 bits), plus `offset`.
+    /// Numbers that never repeat in one run of the engine, in an order that looks random, over all
+    /// connections (a permutation of 32 bits), plus `offset`.
     Unique {
         /// Added to a number from 0 to 2^32 - 1.
         offset: i64,
@@ -611,7 +621,8 @@ pub enum Literal {
     Text(String),
 }
 
-/// How integers of a range are distributed. The first four are those of sysbench 1.0.20, the fifth of its later sources.
+/// How integers of a range are distributed. The first four are those of sysbench 1.0.20, the fifth of its
+/// later sources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution {

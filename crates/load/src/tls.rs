@@ -1,10 +1,11 @@
-//! TLS: from a [`Target`] to what a connection needs. The only file that knows rustls's configuration; the blocking
-//! client and the event loop both take a [`Connector`] from here.
+//! TLS: from a [`Target`] to what a connection needs. The only file that knows rustls's configuration; the
+//! blocking client and the event loop both take a [`Connector`] from here.
 //!
-//! rustls speaks TLS 1.2 and 1.3 with elliptic curves. MySQL 5.5, 5.6 and the community builds of 5.7 were made with
-//! yaSSL, which ends at 1.1, and the first versions of 8.0 with an OpenSSL that has no curves switched on (8.0.12 offers
-//! DHE and nothing else): such a server says that it has TLS, and the handshake then fails. [`TlsMode::Preferred`] goes
-//! on without TLS there, on a new connection; every other mode reports it.
+//! rustls speaks TLS 1.2 and 1.3 with elliptic curves. MySQL 5.5, 5.6 and the community builds of 5.7 were
+//! made with yaSSL, which ends at 1.1, and the first versions of 8.0 with an OpenSSL that has no curves
+//! switched on (8.0.12 offers DHE and nothing else): such a server says that it has TLS, and the handshake
+//! then fails. [`TlsMode::Preferred`] goes on without TLS there, on a new connection; every other mode
+//! reports it.
 
 use crate::spec::{Address, Target, Tls, TlsMode};
 use rustls::{
@@ -142,21 +143,25 @@ fn hint(error: &rustls::Error) -> &'static str {
             rustls::AlertDescription::ProtocolVersion | rustls::AlertDescription::HandshakeFailure,
         )
         | rustls::Error::InvalidMessage(_) => {
-            ". TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end at TLS 1.1, early MySQL 8.0 has no ECDHE: use the mode `disabled` or `preferred` for them"
+            ". TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end at TLS \
+             1.1, early MySQL 8.0 has no ECDHE: use the mode `disabled` or `preferred` for them"
         }
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => {
-            ". The certificate must have the host in its alternative names (the common name does not count); mode `verify_ca` does not look at the name"
+            ". The certificate must have the host in its alternative names (the common name does not count); \
+             mode `verify_ca` does not look at the name"
         }
         rustls::Error::InvalidCertificate(_) => {
-            ". Mode `verify_ca` and `verify_identity` need in `ca` the certificate of the authority that signed the server's"
+            ". Mode `verify_ca` and `verify_identity` need in `ca` the certificate of the authority that \
+             signed the server's"
         }
         _ => "",
     }
 }
 
-/// Verifies nothing, so it also takes certificates that cannot be verified (X.509 version 1, as old servers make).
+/// Verifies nothing, so it also takes certificates that cannot be verified (X.509 version 1, as old servers
+/// make).
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

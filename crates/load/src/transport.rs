@@ -1,5 +1,5 @@
-//! A non-blocking byte stream to the server: TCP or Unix socket, with or without TLS. Memory is the worker's: a
-//! connection without TLS owns no buffer but what the kernel would not take at once.
+//! A non-blocking byte stream to the server: TCP or Unix socket, with or without TLS. Memory is the worker's:
+//! a connection without TLS owns no buffer but what the kernel would not take at once.
 
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
@@ -47,8 +47,8 @@ pub(crate) enum Received {
 }
 
 impl Transport {
-    /// Begins to connect; the socket becomes writable when done. `WouldBlock` from a Unix socket: its queue is full, try later.
-    /// A `source` is the address to connect from.
+    /// Begins to connect; the socket becomes writable when done. `WouldBlock` from a Unix socket: its queue
+    /// is full, try later. A `source` is the address to connect from.
     pub(crate) fn open(peer: &Peer, source: Option<IpAddr>) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = match peer {
@@ -56,8 +56,8 @@ impl Transport {
                 let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
                 let socket = socket_with(family, SocketType::STREAM, flags, None)?;
                 sockopt::set_tcp_nodelay(&socket, true)?;
-                // a network that was cut is noticed in this time instead of a quarter of an hour; a stopped server is not
-                // meant, its kernel still acknowledges
+                // a network that was cut is noticed in this time instead of a quarter of an hour; a stopped
+                // server is not meant, its kernel still acknowledges
                 sockopt::set_tcp_user_timeout(&socket, UNACKNOWLEDGED_MAX_MS)?;
                 if let Some(source) = source {
                     crate::io::choose_port_when_connecting(socket.as_fd())?;
@@ -137,7 +137,8 @@ impl Transport {
         push(&self.socket, &mut self.unsent, &waiting)
     }
 
-    /// Reads into `buffer`. With TLS, call again until [`Received::Later`]: one record may hold more than a buffer.
+    /// Reads into `buffer`. With TLS, call again until [`Received::Later`]: one record may hold more than a
+    /// buffer.
     #[inline]
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         let Some(tls) = &mut self.tls else {

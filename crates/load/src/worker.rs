@@ -1,5 +1,5 @@
-//! One thread with its connections: an event loop over epoll. Connections are owned by workers and nothing is shared
-//! between two of them, so that throughput grows with processors.
+//! One thread with its connections: an event loop over epoll. Connections are owned by workers and nothing is
+//! shared between two of them, so that throughput grows with processors.
 
 use crate::{
     bench::{Bench, Login, Timeline},
@@ -32,8 +32,8 @@ use std::{
 
 /// Events taken from the kernel at once. Small, so that the last of them has not waited long.
 const EVENTS_AT_ONCE: usize = 128;
-/// Connections of one worker that are being opened at the same time: below the default length of a server's queue
-/// (`back_log` 80), so that none is dropped and retried by the kernel after a second.
+/// Connections of one worker that are being opened at the same time: below the default length of a server's
+/// queue (`back_log` 80), so that none is dropped and retried by the kernel after a second.
 const OPENING_AT_ONCE: usize = 24;
 /// First pause before a lost connection is opened again; doubled up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(20);
@@ -147,7 +147,8 @@ impl<'a> Worker<'a> {
         if self.terms.is_batch {
             io::be_a_batch_thread();
         }
-        // timers that fire when they are due; where the kernel refuses, starts are later and the result says so
+        // timers that fire when they are due; where the kernel refuses, starts are later and the result says
+        // so
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&poll, &*self.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
@@ -155,7 +156,8 @@ impl<'a> Worker<'a> {
         let tick = self.tick(&poll)?;
         let mut drained_ns = u64::MAX;
         loop {
-            // where nothing has a time to keep, that of the last wake-up is near enough: every reply reads the clock itself
+            // where nothing has a time to keep, that of the last wake-up is near enough: every reply reads
+            // the clock itself
             let now_ns = if self.keeps_times { self.bench.now_ns() } else { self.bench.woken_ns };
             self.bench.turn(now_ns);
             if !self.bench.stopping {
@@ -250,8 +252,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Looks after the connections that have asked for it: those that have a transaction due, and those that are to be
-    /// opened again. Then after those that take longer than they may.
+    /// Looks after the connections that have asked for it: those that have a transaction due, and those that
+    /// are to be opened again. Then after those that take longer than they may.
     fn look_after(&mut self, poll: &OwnedFd, now_ns: u64) {
         while let Some(Reverse((at_ns, _))) = self.bench.timers.peek()
             && *at_ns <= now_ns
@@ -316,8 +318,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A timer that wakes the worker every [`LOOK_UP`], so that a wait need not arm one of its own: between two replies of a
-    /// closed loop that would be a good part of the work.
+    /// A timer that wakes the worker every [`LOOK_UP`], so that a wait need not arm one of its own: between
+    /// two replies of a closed loop that would be a good part of the work.
     fn tick(&self, poll: &OwnedFd) -> std::io::Result<OwnedFd> {
         let tick = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         let every = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };

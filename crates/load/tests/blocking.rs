@@ -1,5 +1,5 @@
-//! The blocking client against servers that do what a real one cannot be made to do: certificates of every kind, TLS
-//! that fails, silence.
+//! The blocking client against servers that do what a real one cannot be made to do: certificates of every
+//! kind, TLS that fails, silence.
 
 use load::{
     client::{Connection, Error},

@@ -1,4 +1,5 @@
-//! What a relay must keep: every byte and its order, the delay, ends and resets, a bound on what is on its way.
+//! What a relay must keep: every byte and its order, the delay, ends and resets, a bound on what is on its
+//! way.
 
 use load::{
     Histogram, Spec, Stop,
@@ -195,8 +196,9 @@ fn offer(to: SocketAddr, connections: u32, arrival: Arrival, interval: Duration)
     (tally.service.clone(), tally.errors)
 }
 
-/// What `latency` promises: within a tenth of what is stated, with 10,000 small messages in a second. Short round trips are given more,
-/// since on two processors client, relay and server wait for each other, which no relay can know of.
+/// What `latency` promises: within a tenth of what is stated, with 10,000 small messages in a second. Short
+/// round trips are given more, since on two processors client, relay and server wait for each other, which no
+/// relay can know of.
 #[test]
 #[ignore = "long: measures, and needs a machine that does nothing else"]
 fn the_added_delay_is_within_a_tenth_of_what_is_stated_at_10_000_messages_a_second() {

@@ -1,6 +1,6 @@
 //! Writes the HTML report (or another format) of a made-up run:
-//! `cargo run --example sample_report -- FILE [FORMAT [WIDTH [LANGUAGE [loads]]]]`; `loads` is a run of every kind of load.
-//! The browser test opens it; anyone who changes the page looks at it.
+//! `cargo run --example sample_report -- FILE [FORMAT [WIDTH [LANGUAGE [loads]]]]`; `loads` is a run of every
+//! kind of load. The browser test opens it; anyone who changes the page looks at it.
 
 #[path = "../tests/support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared with test programs, which need more of it")]

@@ -1,6 +1,6 @@
 //! Prony puts database servers on a dynamometer. See `ARCHITECTURE.md` for the line that a study runs along:
-//! study, plan, run (provision, dataset, load, telemetry), store, analyse, report. Data flows down that line; each
-//! module uses the types above it and knows nothing below.
+//! study, plan, run (provision, dataset, load, telemetry), store, analyse, report. Data flows down that line;
+//! each module uses the types above it and knows nothing below.
 
 pub mod analyse;
 pub mod arrival;

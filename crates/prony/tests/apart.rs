@@ -1,5 +1,6 @@
-//! Servers in network namespaces of their own. Where a kernel has no netem the ways to them are tested with another queueing
-//! discipline, which delays nothing; where there is no right to namespaces there is only the refusal to be tested.
+//! Servers in network namespaces of their own. Where a kernel has no netem the ways to them are tested with
+//! another queueing discipline, which delays nothing; where there is no right to namespaces there is only the
+//! refusal to be tested.
 
 use load::{client::Connection, spec::Address};
 use prony::{
@@ -82,11 +83,11 @@ fn servers_apart_are_reached_by_their_addresses_alone_and_the_namespaces_go_with
 /// A run of a server with a replica, both apart, in a home of its own.
 fn run(home: &Path, network: &str, discipline: &str, interval: &str) -> Command {
     let text = format!(
-        "network = \"{network}\"\n[server.a]\nproduct = \"mariadb\"\nversion = \"10.11\"\n\
-         topology = {{ replicas = 1, replication = \"semi-sync\", latency = \"2ms\" }}\n\
-         [settings]\nbuffer_pool = \"32M\"\n[data]\nrows = 1000\n[client]\nlatency = \"1ms\"\n\
-         [[stream]]\nworkload = \"oltp_write_only\"\nconnections = 4\n\
-         [measure]\nwarm_up = \"0s\"\ninterval = \"{interval}\"\nrepeats = 1\n"
+        "network = \"{network}\"\n[server.a]\nproduct = \"mariadb\"\nversion = \"10.11\"\ntopology = {{ \
+         replicas = 1, replication = \"semi-sync\", latency = \"2ms\" }}\n[settings]\nbuffer_pool = \
+         \"32M\"\n[data]\nrows = 1000\n[client]\nlatency = \"1ms\"\n[[stream]]\nworkload = \
+         \"oltp_write_only\"\nconnections = 4\n[measure]\nwarm_up = \"0s\"\ninterval = \
+         \"{interval}\"\nrepeats = 1\n"
     );
     fs::write(home.join("study.toml"), text).expect("a file");
     let mut command = Command::new(launcher());

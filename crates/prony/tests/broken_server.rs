@@ -1,4 +1,5 @@
-//! The load engine and a real MariaDB that is stopped by a signal for a second, and one that is killed and comes back.
+//! The load engine and a real MariaDB that is stopped by a signal for a second, and one that is killed and
+//! comes back.
 
 mod support {
     pub(crate) mod server;
@@ -137,7 +138,8 @@ fn again(pid: u32) -> Command {
             .iter()
             .filter_map(|pair| pair.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()))),
     );
-    // its first statements, which made the account, have been removed; the option file beside them still names them
+    // its first statements, which made the account, have been removed; the option file beside them still
+    // names them
     let options = arguments.iter().find_map(|argument| argument.strip_prefix("--defaults-file="));
     let options = Path::new(options.expect("an option file"));
     fs::write(options.with_file_name("init.sql"), "").expect("a file");
@@ -189,8 +191,8 @@ fn a_server_that_is_killed_and_started_again_is_an_outage_and_every_connection_c
     let [outage] = &stream.outages[..] else { panic!("one outage: {:?}", stream.outages) };
     assert!(outage.recovered && outage.from >= ms(1450) && outage.from < ms(4500), "{outage:?}");
     let length = outage.until - outage.from;
-    // It cannot be over before the new server is started, and is so at the latest a pause between two attempts after it
-    // took logins. `ready` counts from the kill as the outage does.
+    // It cannot be over before the new server is started, and is so at the latest a pause between two
+    // attempts after it took logins. `ready` counts from the kill as the outage does.
     assert!(length >= ms(900) && length <= ready + Duration::from_secs(3), "{length:?} {ready:?}");
     assert_eq!(stream.transactions.count, stream.statements[0].rows, "one row for each success");
     assert!(stream.reconnecting.opened >= u64::from(CONNECTIONS), "{}", stream.reconnecting.opened);

@@ -1,4 +1,5 @@
-//! What a study asks of its repeats and claims of its results, on a real server: exit codes, what is added, what is said.
+//! What a study asks of its repeats and claims of its results, on a real server: exit codes, what is added,
+//! what is said.
 
 use serde_json::Value;
 use std::{
@@ -43,11 +44,12 @@ fn json(output: &Output) -> Value {
 fn the_exit_code_follows_the_claims() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let holds = "[[claim]]\nsays = \"It does something.\"\nvalue = \"> 1\"\n\
-                 [[claim]]\nsays = \"Nothing fails.\"\nmetric = \"errors\"\nvalue = \"< 50%\"\n";
+    let holds = "[[claim]]\nsays = \"It does something.\"\nvalue = \"> 1\"\n[[claim]]\nsays = \"Nothing \
+                 fails.\"\nmetric = \"errors\"\nvalue = \"< 50%\"\n";
     let open =
         "[[claim]]\nsays = \"About what is at another scale.\"\nof = { connections = 64 }\nvalue = \"> 1\"\n";
-    let fails = "[[claim]]\nsays = \"It does wonders.\"\nof = { connections = \"highest\" }\nvalue = \">= 1_000_000_000 /s\"\n";
+    let fails = "[[claim]]\nsays = \"It does wonders.\"\nof = { connections = \"highest\" }\nvalue = \">= \
+                 1_000_000_000 /s\"\n";
     let more = "[scale.big]\nvary.\"stream.connections\" = [64]\n";
 
     study(home, &format!("repeats = 2\n{holds}{open}{more}"));
@@ -115,8 +117,8 @@ fn an_invalid_trial_is_repeated_once_and_both_are_told() {
     assert!(told.contains("Trial 1 failed or was invalid and was repeated as trial 2."), "{told}");
 }
 
-/// An objective that any server keeps until it is asked for more than it can do, so that a busy machine changes the rate and
-/// nothing else.
+/// An objective that any server keeps until it is asked for more than it can do, so that a busy machine
+/// changes the rate and nothing else.
 const SEARCH: &str = r#"
 [server.mariadb]
 product = "mariadb"

@@ -534,8 +534,9 @@ fn a_study_on_a_running_server_leaves_it_running() {
     let target = server.target();
     let plain = url(target, "prony").replace(&format!(":{}", target.password.reveal()), "");
     let study = format!(
-        "title = \"There\"\n[server.there]\nurl = \"{plain}\"\n[data]\nrows = 1000\n[[stream]]\nworkload = \"oltp_read_only\"\n\
-         connections = 2\n[measure]\nwarm_up = \"0s\"\ninterval = \"500ms\"\nrepeats = 1\n"
+        "title = \"There\"\n[server.there]\nurl = \"{plain}\"\n[data]\nrows = 1000\n[[stream]]\nworkload = \
+         \"oltp_read_only\"\nconnections = 2\n[measure]\nwarm_up = \"0s\"\ninterval = \"500ms\"\nrepeats = \
+         1\n"
     );
     fs::write(home.path().join("there.toml"), study).expect("written");
     let run = prony(home.path(), &["run", "there.toml"])

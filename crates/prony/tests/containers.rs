@@ -1,5 +1,6 @@
-//! Servers in images of containers. The client is a script that starts what it is told to as no child of anybody's, which is what
-//! podman and docker do; with `PRONY_TEST_IMAGE` the long test uses podman itself and that image.
+//! Servers in images of containers. The client is a script that starts what it is told to as no child of
+//! anybody's, which is what podman and docker do; with `PRONY_TEST_IMAGE` the long test uses podman itself
+//! and that image.
 
 use std::{
     fs,
@@ -66,8 +67,9 @@ impl Home {
 
     fn study(&self, interval: &str) -> Command {
         let text = format!(
-            "[server.contained]\nimage = \"{}\"\n[settings]\nbuffer_pool = \"32M\"\n[data]\nrows = 1000\n[[stream]]\n\
-             workload = \"oltp_point_select\"\nconnections = 2\n[measure]\nwarm_up = \"0s\"\ninterval = \"{interval}\"\nrepeats = 1\n",
+            "[server.contained]\nimage = \"{}\"\n[settings]\nbuffer_pool = \"32M\"\n[data]\nrows = \
+             1000\n[[stream]]\nworkload = \"oltp_point_select\"\nconnections = 2\n[measure]\nwarm_up = \
+             \"0s\"\ninterval = \"{interval}\"\nrepeats = 1\n",
             self.image
         );
         fs::write(self.path().join("study.toml"), text).expect("a file");

@@ -1,4 +1,5 @@
-//! Data sets on a real server: the same however they are loaded, gone on with after a break, never at others' cost.
+//! Data sets on a real server: the same however they are loaded, gone on with after a break, never at others'
+//! cost.
 
 use load::{client::Connection, spec::Target};
 use prony::{
@@ -85,7 +86,8 @@ fn a_data_set_is_the_same_however_many_connections_load_it_and_is_known_again() 
 
     let again = prepare(&one, &plan, 2).unwrap();
     assert_eq!((again.rows_loaded, again.tables_kept), (0, 2));
-    // A workload that removes rows leaves a table to be made anew; one that changes them leaves one for the checksum to tell.
+    // A workload that removes rows leaves a table to be made anew; one that changes them leaves one for the
+    // checksum to tell.
     query(&one, "DELETE FROM sbtest1 WHERE id = 77");
     query(&one, "UPDATE sbtest2 SET k = k + 1 WHERE id = 77");
     assert_eq!(checksum(&one, &plan).different, ["sbtest1", "sbtest2"]);
@@ -131,7 +133,8 @@ fn loading_goes_on_where_it_was_broken_off() {
     let mut kill = |progress: Progress| {
         if progress.rows_loaded > 20_000 && !killed {
             killed = true;
-            let list = "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = 'broken_off' AND ID <> CONNECTION_ID()";
+            let list = "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = 'broken_off' AND ID <> \
+                        CONNECTION_ID()";
             for row in query(&target, list) {
                 let mut connection = Connection::open(&target, Duration::from_secs(5)).unwrap();
                 let _ = connection.query(&format!("KILL {}", row[0].as_deref().unwrap()));
@@ -197,9 +200,9 @@ fn only_what_prony_made_is_replaced_or_removed() {
 fn layouts_are_those_of_sysbench_and_mistakes_are_explained() {
     let (_state, server) = server();
     let target = target(&server, "layouts");
-    let columns = "SELECT GROUP_CONCAT(CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE, COLUMN_KEY, NULLIF(EXTRA, '')) \
-                   ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS \
-                   WHERE TABLE_SCHEMA = 'layouts' AND TABLE_NAME = 'sbtest1'";
+    let columns = "SELECT GROUP_CONCAT(CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE, COLUMN_KEY, NULLIF(EXTRA, \
+                   '')) ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = \
+                   'layouts' AND TABLE_NAME = 'sbtest1'";
     prepare(&target, &plan(1, 10), 1).unwrap();
     let usual = "id int(11) PRI auto_increment,k int(11) MUL,c char(120) ,pad char(60) ";
     assert_eq!(value(&target, columns), usual);

@@ -1,4 +1,5 @@
-//! The doctor on machines as their kernels show them (`support/machines`), and on the one that the test runs on.
+//! The doctor on machines as their kernels show them (`support/machines`), and on the one that the test runs
+//! on.
 
 use prony::doctor::{Busy, Disk, Effort, Files, Finding, Level, Observed, examine};
 use std::{fs, path::Path, process::Command};

@@ -221,7 +221,8 @@ ask = lambda text: duckdb.sql(text.replace('data/', folder + '/')).fetchall()
 assert ask(\"SELECT sum(transactions) FROM 'data/seconds.parquet'\") == [(transactions,)]
 assert ask(\"SELECT count(*) FROM 'data/trials.parquet'\") == [(trials,)]
 assert ask(\"SELECT count(DISTINCT path) FROM 'data/readings.parquet'\")[0][0] > 3
-assert ask(\"\"\"SELECT server, second, avg(transactions / length_s) FROM 'data/seconds.parquet' JOIN 'data/trials.parquet' USING (run, trial)
+assert ask(\"\"\"SELECT server, second, avg(transactions / length_s) FROM 'data/seconds.parquet' JOIN \
+                       'data/trials.parquet' USING (run, trial)
     WHERE verdict <> 'invalid' GROUP BY ALL ORDER BY ALL\"\"\")
 assert ask(\"\"\"SELECT statement, second, max(p99_us) FROM 'data/statements.parquet' GROUP BY ALL\"\"\")
 assert ask(\"SELECT sum(count) FROM 'data/histograms.parquet' WHERE kind = 'all'\")[0][0] > 0

@@ -1,5 +1,6 @@
-//! What the commands that keep runs say: lists, labels, notes, histories, comparisons, runs that go from store to store, and
-//! what they say to mistakes. Their words are recorded, so that a change of them is seen and read.
+//! What the commands that keep runs say: lists, labels, notes, histories, comparisons, runs that go from
+//! store to store, and what they say to mistakes. Their words are recorded, so that a change of them is seen
+//! and read.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
 
@@ -294,8 +295,8 @@ fn who_only_asks_makes_no_store() {
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
 }
 
-/// Every built-in study at each of its scales, as `prony plan` reads it out: each part is there, and nothing is said twice or left
-/// empty.
+/// Every built-in study at each of its scales, as `prony plan` reads it out: each part is there, and nothing
+/// is said twice or left empty.
 #[test]
 fn plans_of_the_built_in_studies_can_be_read_aloud() {
     let parts =

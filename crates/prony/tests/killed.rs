@@ -80,7 +80,8 @@ impl Home {
     fn kept(&self) -> BTreeMap<(i64, String, i64), Vec<u8>> {
         drop(self.runs());
         let connection = Connection::open(&self.store).expect("the store");
-        let sql = "SELECT run, kind, number, bytes FROM part WHERE kind IN ('trial', 'outcome', 'samples', 'readings')";
+        let sql = "SELECT run, kind, number, bytes FROM part WHERE kind IN ('trial', 'outcome', 'samples', \
+                   'readings')";
         let mut statement = connection.prepare(sql).expect("a statement");
         let part = |row: &rusqlite::Row<'_>| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?));
         statement.query_map([], part).expect("parts").collect::<Result<_, _>>().expect("parts")

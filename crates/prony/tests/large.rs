@@ -1,7 +1,9 @@
-//! How large a large run becomes, and how long its report takes: 1000 trials of a minute through the store's own interface.
+//! How large a large run becomes, and how long its report takes: 1000 trials of a minute through the store's
+//! own interface.
 //!
-//! Limits of time are those of a release build: `cargo test --release -p prony --test large -- --ignored --nocapture`. What is
-//! not optimised takes many times as long, so that a debug build is held to the size alone.
+//! Limits of time are those of a release build: `cargo test --release -p prony --test large -- --ignored
+//! --nocapture`. What is not optimised takes many times as long, so that a debug build is held to the size
+//! alone.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
 
@@ -50,7 +52,8 @@ fn plan() -> Plan {
     plan
 }
 
-/// 130 figures: what machine, client and server did, and what the server's counters do, each at a level of its own, noisy.
+/// 130 figures: what machine, client and server did, and what the server's counters do, each at a level of
+/// its own, noisy.
 fn reading(second: u32, dice: &mut synthetic::Dice) -> Reading {
     let mut reading = synthetic::reading(second, dice);
     for counter in 0..116 {
@@ -61,8 +64,8 @@ fn reading(second: u32, dice: &mut synthetic::Dice) -> Reading {
     reading
 }
 
-/// A second of 600 transactions of seven kinds of statements; a few different ones serve all trials, each in an order of its
-/// own, since drawing them takes longer than anything else here.
+/// A second of 600 transactions of seven kinds of statements; a few different ones serve all trials, each in
+/// an order of its own, since drawing them takes longer than anything else here.
 fn seconds() -> Vec<Sample> {
     let plan = synthetic::plan();
     let mut events = Vec::new();

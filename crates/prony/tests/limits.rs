@@ -21,7 +21,8 @@ use support::server::{mariadb, processes_of};
 
 const WAIT: Duration = Duration::from_secs(120);
 
-/// A server with these limits; `None`: this machine or this user cannot have them, and the message says what to do.
+/// A server with these limits; `None`: this machine or this user cannot have them, and the message says what
+/// to do.
 fn limited(state: &Path, settings: &[(&str, &str)], limits: Limits) -> Option<Server> {
     let places = Places { state: state.to_owned(), ..Places::of_user().expect("a home") };
     let source = ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) };

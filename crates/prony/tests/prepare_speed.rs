@@ -1,5 +1,5 @@
-//! How fast data sets are loaded, beside sysbench's `prepare` on the same server. Meaningful in a release build only:
-//! `cargo test --release -p prony --test prepare_speed -- --ignored --nocapture`.
+//! How fast data sets are loaded, beside sysbench's `prepare` on the same server. Meaningful in a release
+//! build only: `cargo test --release -p prony --test prepare_speed -- --ignored --nocapture`.
 
 use load::spec::{Address, Target};
 use prony::{

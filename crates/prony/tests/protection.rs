@@ -1,4 +1,5 @@
-//! Servers that Prony did not start: what it sets there it puts back, even after a crash, and what it did not make it leaves alone.
+//! Servers that Prony did not start: what it sets there it puts back, even after a crash, and what it did not
+//! make it leaves alone.
 
 mod support {
     #[expect(dead_code, reason = "nobody here looks for processes")]

@@ -1,8 +1,10 @@
-//! The protocol and the blocking client against real servers, one test for each version. MariaDB 10.11 is a quick test,
-//! the others are long. `PRONY_TEST_SERVERS` adds servers that are running already, separated by spaces, such as
-//! `mysql://root@127.0.0.1:3306`: accounts that are allowed everything, `max_allowed_packet=64M`, `local_infile=1`.
+//! The protocol and the blocking client against real servers, one test for each version. MariaDB 10.11 is a
+//! quick test, the others are long. `PRONY_TEST_SERVERS` adds servers that are running already, separated by
+//! spaces, such as `mysql://root@127.0.0.1:3306`: accounts that are allowed everything,
+//! `max_allowed_packet=64M`, `local_infile=1`.
 //!
-//! Each check makes accounts and tables of its own. What a server is too old for is left out for it, which is printed.
+//! Each check makes accounts and tables of its own. What a server is too old for is left out for it, which is
+//! printed.
 
 use load::{
     client::{Answer, Connection, Error, options},
@@ -497,7 +499,10 @@ fn text(answer: &Answer) -> Vec<Vec<&str>> {
 fn text_queries_and_several_results(server: &Server) {
     for mut connection in dialects(server) {
         let answer = connection
-            .query("SELECT 1 AS one, NULL, 'äöü'; DO 0; SELECT 2 UNION SELECT 3 ORDER BY 1; SELECT 4 FROM DUAL WHERE 0")
+            .query(
+                "SELECT 1 AS one, NULL, 'äöü'; DO 0; SELECT 2 UNION SELECT 3 ORDER BY 1; SELECT 4 FROM DUAL \
+                 WHERE 0",
+            )
             .expect("four statements");
         assert_eq!(answer.results.len(), 4);
         assert_eq!(text(&answer), [["1", "NULL", "äöü"]]);
@@ -506,7 +511,12 @@ fn text_queries_and_several_results(server: &Server) {
         assert_eq!(answer.results[2].rows.len(), 2);
         assert!(answer.results[3].rows.is_empty());
 
-        connection.query("DROP PROCEDURE IF EXISTS two; CREATE TEMPORARY TABLE IF NOT EXISTS t (id INT AUTO_INCREMENT PRIMARY KEY, n INT)").expect("setup");
+        connection
+            .query(
+                "DROP PROCEDURE IF EXISTS two; CREATE TEMPORARY TABLE IF NOT EXISTS t (id INT \
+                 AUTO_INCREMENT PRIMARY KEY, n INT)",
+            )
+            .expect("setup");
         connection.query("CREATE PROCEDURE two() BEGIN SELECT 1; SELECT 2, 3; END").expect("procedure");
         let answer = connection.query("CALL two()").expect("two results and OK");
         assert_eq!(answer.results.iter().map(|result| result.columns.len()).collect::<Vec<_>>(), [1, 2, 0]);
@@ -521,7 +531,8 @@ fn text_queries_and_several_results(server: &Server) {
             Some(1146)
         );
         assert_eq!(connection.query("SELEKT").expect_err("syntax").code(), Some(1064));
-        let late = "SELECT n, (SELECT n FROM (SELECT 1 AS n UNION SELECT 2) AS two WHERE t.n = 9) FROM t ORDER BY id";
+        let late = "SELECT n, (SELECT n FROM (SELECT 1 AS n UNION SELECT 2) AS two WHERE t.n = 9) FROM t \
+                    ORDER BY id";
         assert_eq!(connection.query(late).expect_err("a subquery with two rows").code(), Some(1242));
         assert_eq!(connection.query("SELECT 'fine'").expect("lives on").first_value(), Some("fine"));
     }
@@ -559,9 +570,12 @@ fn execute(connection: &mut Connection, statement: &mut Statement, values: &[Val
     (reply.expect("execution"), rows)
 }
 
-const TYPES: &str = "CREATE TEMPORARY TABLE every (id INT PRIMARY KEY AUTO_INCREMENT, tiny TINYINT, utiny TINYINT UNSIGNED,
-    small SMALLINT, usmall SMALLINT UNSIGNED, medium MEDIUMINT, umedium MEDIUMINT UNSIGNED, i INT, ui INT UNSIGNED,
-    big BIGINT, ubig BIGINT UNSIGNED, f FLOAT, d DOUBLE, n DECIMAL(30,5), y YEAR, bits BIT(12), da DATE, dt DATETIME,
+const TYPES: &str = "CREATE TEMPORARY TABLE every (id INT PRIMARY KEY AUTO_INCREMENT, tiny TINYINT, utiny \
+                     TINYINT UNSIGNED,
+    small SMALLINT, usmall SMALLINT UNSIGNED, medium MEDIUMINT, umedium MEDIUMINT UNSIGNED, i INT, ui INT \
+                     UNSIGNED,
+    big BIGINT, ubig BIGINT UNSIGNED, f FLOAT, d DOUBLE, n DECIMAL(30,5), y YEAR, bits BIT(12), da DATE, dt \
+                     DATETIME,
     ti TIME, c CHAR(9), v VARCHAR(99), b VARBINARY(99), t TEXT, bl BLOB, e ENUM('x','y'), s SET('p','q'))";
 
 /// A value for each column of [`TYPES`] after the first, at the limits of its type.
@@ -626,7 +640,8 @@ fn every_parameter_type_goes_through_a_table(server: &Server) {
     }
 }
 
-/// One statement with parameters of changing types, on the table of the test above; also with nobody who reads the rows.
+/// One statement with parameters of changing types, on the table of the test above; also with nobody who
+/// reads the rows.
 fn check_types_told_anew(connection: &mut Connection) {
     let mut count = prepare(connection, "SELECT id FROM every WHERE id < ?");
     for _ in 0..2 {

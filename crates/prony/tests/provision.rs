@@ -186,7 +186,8 @@ fn a_running_server_is_used_but_not_stopped_and_a_wrong_password_is_told_once() 
     assert!(matches!(bring_up(state.path(), &changed), Err(Error::SettingsElsewhere { .. })));
 }
 
-/// Not a test by itself: the process that the next test kills. It brings a server up, says its number, and waits.
+/// Not a test by itself: the process that the next test kills. It brings a server up, says its number, and
+/// waits.
 #[test]
 #[ignore = "helper: a process that another test starts and kills"]
 fn helper_that_is_killed() {

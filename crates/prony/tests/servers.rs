@@ -1,5 +1,6 @@
-//! `prony server` as its user meets it: entries of one's own, fetching that is interrupted, and servers that stay. And every server of
-//! the catalogue: what it makes of the words of `[settings]`, and what it runs with when nobody asks for anything.
+//! `prony server` as its user meets it: entries of one's own, fetching that is interrupted, and servers that
+//! stay. And every server of the catalogue: what it makes of the words of `[settings]`, and what it runs with
+//! when nobody asks for anything.
 
 #![expect(clippy::print_stdout, reason = "what a server cannot have, for who looks at the test's output")]
 
@@ -229,7 +230,8 @@ fn answer(
         if first > 0 { ("206 Partial Content", bytes.len() - first) } else { ("200 OK", bytes.len()) };
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nContent-Range: bytes {first}-{}/{}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nContent-Range: bytes {first}-{}/{}\r\nConnection: \
+         close\r\n\r\n",
         bytes.len() - 1,
         bytes.len()
     )?;
@@ -307,7 +309,8 @@ fn ctrl_c_ends_a_fetch_as_an_interruption_and_leaves_neither_client_nor_half_a_s
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/server.tar", silent.local_addr().unwrap());
     add_entry(home, &format!("archive = {{ at = \"{url}\", sha256 = \"{}\" }}", "0".repeat(64)));
-    let study = "[server.a]\nproduct = \"mariadb\"\nversion = \"10.11\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 1\n";
+    let study = "[server.a]\nproduct = \"mariadb\"\nversion = \"10.11\"\n[[stream]]\nworkload = \
+                 \"oltp_read_only\"\nconnections = 1\n";
     fs::write(home.join("study.toml"), study).unwrap();
     for arguments in [["server", "fetch", "mine"].as_slice(), &["run", "study.toml"]] {
         let mut fetching = prony(home, arguments).stderr(Stdio::piped()).spawn().unwrap();
@@ -325,8 +328,8 @@ fn ctrl_c_ends_a_fetch_as_an_interruption_and_leaves_neither_client_nor_half_a_s
     }
 }
 
-/// Rounds of settings that together say every word, and every way in which it can be said, but for those of semi-synchronous
-/// replication, which topologies start. Two words never contradict each other in a round.
+/// Rounds of settings that together say every word, and every way in which it can be said, but for those of
+/// semi-synchronous replication, which topologies start. Two words never contradict each other in a round.
 const ROUNDS: [&[(&str, &str)]; 4] = [
     &[
         ("buffer_pool", "64M"),

@@ -1,4 +1,5 @@
-//! In which state trials find their servers: data as they were loaded, kept for later runs, whatever kills Prony in between.
+//! In which state trials find their servers: data as they were loaded, kept for later runs, whatever kills
+//! Prony in between.
 
 #![expect(clippy::unwrap_used, reason = "what the tests share is part of them")]
 
@@ -122,10 +123,11 @@ fn parse(text: &str) -> Plan {
 
 fn text(rows: u64, measure: &str) -> String {
     format!(
-        "title = \"State\"\n[server.mariadb]\nproduct = \"mariadb\"\nversion = \"10.11\"\n\
-         [settings]\ninnodb_flush_log_at_trx_commit = 0\n[data]\nrows = {rows}\n\
-         [[stream]]\nconnections = 2\n[vary]\n\"stream.workload\" = [\"oltp_delete\", \"oltp_point_select\"]\n\
-         [measure]\nwarm_up = \"0s\"\ninterval = \"100ms\"\nrepeats = 2\nrepeat_invalid = 0\n{measure}\n"
+        "title = \"State\"\n[server.mariadb]\nproduct = \"mariadb\"\nversion = \
+         \"10.11\"\n[settings]\ninnodb_flush_log_at_trx_commit = 0\n[data]\nrows = \
+         {rows}\n[[stream]]\nconnections = 2\n[vary]\n\"stream.workload\" = [\"oltp_delete\", \
+         \"oltp_point_select\"]\n[measure]\nwarm_up = \"0s\"\ninterval = \"100ms\"\nrepeats = \
+         2\nrepeat_invalid = 0\n{measure}\n"
     )
 }
 
@@ -398,7 +400,8 @@ fn putting_a_million_rows_back_is_faster_than_loading_them() {
         loads.sort();
         restores.sort();
         eprintln!(
-            "{product} {version}: load {loads:?}, snapshot of {bytes} bytes {taking:?}, back {restores:?}, warm {warming:?}"
+            "{product} {version}: load {loads:?}, snapshot of {bytes} bytes {taking:?}, back {restores:?}, \
+             warm {warming:?}"
         );
         assert!(restores[1] < loads[1], "{restores:?} {loads:?}");
     }

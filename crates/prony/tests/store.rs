@@ -139,8 +139,8 @@ fn streams_with_schedules_and_limits_come_back_as_they_were() {
     assert!(outcomes.eq(record.trials.iter().map(|trial| json(&trial.outcome))), "outcomes differ");
 }
 
-/// A file as the first version of Prony wrote it: trials 0 to 3 of [`synthetic`] without anything that came later, and 0 and 1
-/// of [`synthetic_load`].
+/// A file as the first version of Prony wrote it: trials 0 to 3 of [`synthetic`] without anything that came
+/// later, and 0 and 1 of [`synthetic_load`].
 fn first_format(directory: &Path) -> PathBuf {
     let packed =
         fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stores/format-1.sqlite.gz"));
@@ -375,7 +375,8 @@ fn passwords_never_reach_the_file() {
     assert!(!json(&store.list().unwrap()).to_string().contains("hunter2"));
 }
 
-/// Not a test: what the tests below start as processes of their own. Writes runs until it is killed or has written 2.
+/// Not a test: what the tests below start as processes of their own. Writes runs until it is killed or has
+/// written 2.
 #[test]
 fn child() {
     let Ok(path) = env::var(CHILD) else { return };
@@ -498,7 +499,10 @@ fn damage_inside_is_found_and_named() {
     let id = write_run(&mut Store::open(&path).unwrap(), &synthetic::events()[..40]);
     Connection::open(&path)
         .unwrap()
-        .execute_batch("UPDATE part SET bytes = substr(bytes, 1, length(bytes) - 9) WHERE kind = 'samples' AND number = 0")
+        .execute_batch(
+            "UPDATE part SET bytes = substr(bytes, 1, length(bytes) - 9) WHERE kind = 'samples' AND number \
+             = 0",
+        )
         .unwrap();
     let error = Store::open(&path).unwrap().run(id).unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
@@ -518,8 +522,8 @@ fn busy_reading(second: u32) -> prony::telemetry::Reading {
     }
 }
 
-/// One trial as it really is: 600 transactions of 7 statements a second for 60 s after 10 s of warm-up, 130 figures of machine and
-/// server each second. 1000 of them have to fit into 100 MB.
+/// One trial as it really is: 600 transactions of 7 statements a second for 60 s after 10 s of warm-up, 130
+/// figures of machine and server each second. 1000 of them have to fit into 100 MB.
 #[test]
 fn a_trial_of_a_minute_is_small() {
     let directory = tempfile::tempdir().unwrap();

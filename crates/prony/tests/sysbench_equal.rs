@@ -1,5 +1,5 @@
-//! Prony's workloads and data beside sysbench's own, on one server: what the server was asked, word for word, as its
-//! general log has it. Skipped where sysbench is not installed.
+//! Prony's workloads and data beside sysbench's own, on one server: what the server was asked, word for word,
+//! as its general log has it. Skipped where sysbench is not installed.
 #![expect(clippy::print_stdout, reason = "a skipped test says that it was skipped")]
 
 use load::{
@@ -101,8 +101,8 @@ impl Bench {
         load();
         self.query("SET GLOBAL general_log = OFF");
         let asked = self.query(
-            "SELECT argument FROM mysql.general_log WHERE command_type IN ('Execute', 'Query') \
-             AND argument NOT LIKE 'SET%' AND argument <> 'ROLLBACK'",
+            "SELECT argument FROM mysql.general_log WHERE command_type IN ('Execute', 'Query') AND argument \
+             NOT LIKE 'SET%' AND argument <> 'ROLLBACK'",
         );
         asked.into_iter().map(|row| row[0].clone().unwrap_or_default()).collect()
     }
@@ -231,9 +231,10 @@ fn tables_have_the_same_form_and_rows_the_same_size() {
             let measures = |database: &str| {
                 let figures = bench.query(&format!(
                     "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(c)), MAX(LENGTH(c)), MAX(LENGTH(pad)), \
-                     MIN(k) BETWEEN 1 AND 20, MAX(k) BETWEEN {ROWS} - 20 AND {ROWS}, \
-                     SUM(c RLIKE '^([0-9]{{11}}-){{9}}[0-9]{{11}}$'), SUM(pad RLIKE '^([0-9]{{11}}-){{4}}[0-9]{{11}}$'), \
-                     ROUND(COUNT(DISTINCT k) / 100) BETWEEN 61 AND 65 FROM {database}.{table}"
+                     MIN(k) BETWEEN 1 AND 20, MAX(k) BETWEEN {ROWS} - 20 AND {ROWS}, SUM(c RLIKE \
+                     '^([0-9]{{11}}-){{9}}[0-9]{{11}}$'), SUM(pad RLIKE \
+                     '^([0-9]{{11}}-){{4}}[0-9]{{11}}$'), ROUND(COUNT(DISTINCT k) / 100) BETWEEN 61 AND 65 \
+                     FROM {database}.{table}"
                 ));
                 figures[0].clone()
             };
@@ -241,8 +242,8 @@ fn tables_have_the_same_form_and_rows_the_same_size() {
             let length = |database: &str| -> f64 {
                 bench.query(&format!("ANALYZE TABLE {database}.{table}"));
                 let length = bench.query(&format!(
-                    "SELECT DATA_LENGTH FROM information_schema.TABLES \
-                     WHERE TABLE_SCHEMA = '{database}' AND TABLE_NAME = '{table}'"
+                    "SELECT DATA_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{database}' \
+                     AND TABLE_NAME = '{table}'"
                 ));
                 length[0][0].as_deref().unwrap_or_default().parse().expect("a number")
             };
@@ -282,8 +283,9 @@ fn ids_have_the_same_distribution() {
         };
         let ours = ids(bench.log_of(run));
         assert!(theirs.len() == 4_000 && ours.len() > 200, "{} and {}", theirs.len(), ours.len());
-        // Kolmogorov and Smirnov's distance of two samples, with the limit that equal distributions pass in 1 of 100,000
-        // cases at most (Hodges, "The significance probability of the Smirnov two-sample test", 1958).
+        // Kolmogorov and Smirnov's distance of two samples, with the limit that equal distributions pass in 1
+        // of 100,000 cases at most (Hodges, "The significance probability of the Smirnov two-sample
+        // test", 1958).
         let share =
             |ids: &[f64], limit: f64| ids.partition_point(|id| *id <= limit) as f64 / ids.len() as f64;
         let distance = (0..=ROWS).map(|id| (share(&theirs, id as f64) - share(&ours, id as f64)).abs());

@@ -1,5 +1,5 @@
-//! Telemetry beside real loads on a real MariaDB: what it tells agrees with what the engine counted and with the kernel's
-//! own books, and nothing that a load does to the server stops it.
+//! Telemetry beside real loads on a real MariaDB: what it tells agrees with what the engine counted and with
+//! the kernel's own books, and nothing that a load does to the server stops it.
 #![expect(clippy::print_stdout, reason = "figures for who looks at the test's output")]
 
 mod support {

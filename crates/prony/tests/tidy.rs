@@ -1,4 +1,5 @@
-//! Holds the source to what `ARCHITECTURE.md` promises: who may know whom, and what is found in one place only.
+//! Holds the source to what `ARCHITECTURE.md` promises: who may know whom, and what is found in one place
+//! only.
 
 use std::{
     collections::BTreeSet,
@@ -184,7 +185,8 @@ fn every_file_says_what_it_is_for_and_can_be_read_in_one_sitting() {
 
 #[test]
 fn uses_are_found_in_every_form() {
-    let text = "use crate::{\n    plan::{self, Plan},\n    store,\n    telemetry::Machine,\n};\nfn f(x: crate::run::Event) {}\n// crate::cli\n";
+    let text = "use crate::{\n    plan::{self, Plan},\n    store,\n    telemetry::Machine,\n};\nfn f(x: \
+                crate::run::Event) {}\n// crate::cli\n";
     let expected = ["plan", "run", "store", "telemetry"].map(str::to_owned);
     assert_eq!(uses(text), BTreeSet::from(expected));
 }

@@ -49,7 +49,8 @@ fn open(server: &prony::provision::Server) -> Connection {
     Connection::open(server.target(), WAIT).expect("a connection")
 }
 
-/// What is written at the first server is found at all others, each of which has an identity of its own; then all are gone.
+/// What is written at the first server is found at all others, each of which has an identity of its own; then
+/// all are gone.
 fn try_group(state: &Path, group: Group) {
     let mut primary = open(group.primary());
     primary.query("CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB").expect("a table");
@@ -99,7 +100,8 @@ fn a_replica_has_what_its_primary_has_committed_and_a_fall_back_is_seen() {
     try_group(state.path(), group);
 }
 
-/// How each server of the catalogue can replicate: `None`, where its package lacks the plug-ins, asynchronously.
+/// How each server of the catalogue can replicate: `None`, where its package lacks the plug-ins,
+/// asynchronously.
 const WAYS: [(&str, Option<WaitPoint>); 18] = [
     ("mysql-5.5.34", Some(WaitPoint::AfterCommit)),
     ("mysql-5.6.14", Some(WaitPoint::AfterCommit)),
@@ -146,7 +148,8 @@ fn every_version_replicates_as_it_can() {
     }
 }
 
-/// With two replicas, of which one is held back: what waits for one goes on, what waits for both is given up, and says so.
+/// With two replicas, of which one is held back: what waits for one goes on, what waits for both is given up,
+/// and says so.
 #[test]
 #[ignore = "long: fetches MySQL 8.0 and 9.7, starts three of each twice"]
 fn a_commit_waits_for_as_many_replicas_as_it_was_told_to() {
@@ -197,7 +200,8 @@ fn a_server_that_waits_for_one_replica_alone_is_not_asked_for_two() {
     assert_eq!(processes_of(state.path()), [""; 0]);
 }
 
-/// A replica that stands still in the middle of a load: commits went on without it, which no figure shows; the run notices.
+/// A replica that stands still in the middle of a load: commits went on without it, which no figure shows;
+/// the run notices.
 #[test]
 #[ignore = "long: a run whose replica stands still for seconds"]
 fn a_run_in_which_a_replica_stands_still_leaves_that_trial_out() {
@@ -368,7 +372,8 @@ fn semi_synchronous_replication_waits_for_the_network_between_the_servers() {
         let semi_sync = &point["following"]["semi_sync"];
         let waited = semi_sync["wait_mean_ms"].as_f64().expect("a wait");
         println!("{}: waited {waited} ms, {}", point["server"], point["following"]["members"][0]["lag_ms"]);
-        // what comes to the replica together is acknowledged together, so a few wait for a part of the way only
+        // what comes to the replica together is acknowledged together, so a few wait for a part of the way
+        // only
         assert!(waited > 0.4, "{point}");
         assert!(semi_sync["acknowledged"].as_u64() > Some(0), "{point}");
         assert_eq!(semi_sync["unacknowledged"], 0, "{point}");
@@ -409,7 +414,8 @@ interval = "1s"
 repeats = 3
 "#;
 
-/// Kills a run behind the trial whose line has `trial`, while at least so many servers run, and lets it go on.
+/// Kills a run behind the trial whose line has `trial`, while at least so many servers run, and lets it go
+/// on.
 fn kill_and_resume(study: &str, trial: &str, servers: usize) {
     let home = tempfile::tempdir().expect("a directory");
     std::fs::write(home.path().join("study.toml"), study).expect("written");

@@ -1,6 +1,6 @@
-//! Whether verdicts are true on real servers: a server against itself is not called different, one that is given more work is
-//! found, and two runs of the same are the same. The long tests print the rates that docs/statistics.md has; run them on a
-//! machine that does nothing else.
+//! Whether verdicts are true on real servers: a server against itself is not called different, one that is
+//! given more work is found, and two runs of the same are the same. The long tests print the rates that
+//! docs/statistics.md has; run them on a machine that does nothing else.
 
 use serde_json::Value;
 use std::{
@@ -28,8 +28,8 @@ interval = "2s"
 repeats = 4
 "#;
 
-/// Two servers, of which the second is farther away by a tenth of what a transaction takes: with 1 ms of network a query
-/// takes about 1.1 ms.
+/// Two servers, of which the second is farther away by a tenth of what a transaction takes: with 1 ms of
+/// network a query takes about 1.1 ms.
 const SLOWED: &str = r#"
 title = "A server slowed on purpose"
 [server.a]
@@ -159,7 +159,8 @@ fn a_server_against_itself_is_not_called_different() {
         println!("run {seed}: {}", told(&throughput));
     }
     println!(
-        "A/A: throughput called different in {different_runs} of 20 runs; of all metrics {different} of {all}"
+        "A/A: throughput called different in {different_runs} of 20 runs; of all metrics {different} of \
+         {all}"
     );
     assert!(different_runs <= 2, "{different_runs} of 20");
     assert!(different <= 6, "{different} of {all}");

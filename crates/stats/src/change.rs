@@ -1,13 +1,15 @@
 //! Where a history changed: nightly runs, one version after another.
 //!
-//! E-divisive means: the place where the values before and after differ most, by the energy statistic, is a change if shuffled
-//! histories hardly ever have one as great; then each part is looked at in the same way. It assumes nothing of how values
-//! scatter. Values may depend on each other only as far as a shuffle may ignore it: of nightly runs, hardly; of seconds, much.
+//! E-divisive means: the place where the values before and after differ most, by the energy statistic, is a
+//! change if shuffled histories hardly ever have one as great; then each part is looked at in the same way.
+//! It assumes nothing of how values scatter. Values may depend on each other only as far as a shuffle may
+//! ignore it: of nightly runs, hardly; of seconds, much.
 //!
-//! Sources: D. S. Matteson, N. A. James, *A nonparametric approach for multiple change point analysis of multivariate data*,
-//! JASA 109, 2014; its use for benchmarks: D. Daly et al., *The use of change point detection to identify software performance
-//! regressions in a continuous integration system*, ICPE 2020. That shuffles are given up as soon as the outcome is clear:
-//! J. Besag, P. Clifford, *Sequential Monte Carlo p-values*, Biometrika 78, 1991.
+//! Sources: D. S. Matteson, N. A. James, *A nonparametric approach for multiple change point analysis of
+//! multivariate data*, JASA 109, 2014; its use for benchmarks: D. Daly et al., *The use of change point
+//! detection to identify software performance regressions in a continuous integration system*, ICPE 2020.
+//! That shuffles are given up as soon as the outcome is clear: J. Besag, P. Clifford, *Sequential Monte Carlo
+//! p-values*, Biometrika 78, 1991.
 
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
@@ -42,8 +44,8 @@ impl ChangePoint {
     }
 }
 
-/// The changes of a history in its order. `significance`: the risk of calling one where there is none (0.01 is usual).
-/// The same seed gives the same answer. Fewer than six values have none.
+/// The changes of a history in its order. `significance`: the risk of calling one where there is none (0.01
+/// is usual). The same seed gives the same answer. Fewer than six values have none.
 #[must_use]
 pub fn change_points(values: &[f64], significance: f64, seed: u64) -> Vec<ChangePoint> {
     if values.iter().any(|value| !value.is_finite()) {
@@ -83,7 +85,8 @@ fn parts(length: usize, cuts: &[(usize, f64)]) -> Vec<std::ops::Range<usize>> {
     begins.zip(ends).map(|(begin, end)| begin..end).collect()
 }
 
-/// Share of shuffled histories in which some part has as clear a split; `None` as soon as it is more than `significance`.
+/// Share of shuffled histories in which some part has as clear a split; `None` as soon as it is more than
+/// `significance`.
 fn p_value(
     values: &[f64],
     parts: &[std::ops::Range<usize>],
@@ -115,7 +118,8 @@ fn shuffle(values: &mut [f64], random: &mut Xoshiro256PlusPlus) {
     }
 }
 
-/// Where a series is best cut in two, and the energy between both sides (Matteson and James, equation 7, with exponent 1).
+/// Where a series is best cut in two, and the energy between both sides (Matteson and James, equation 7, with
+/// exponent 1).
 fn split(values: &[f64]) -> Option<(usize, f64)> {
     let count = values.len();
     if count < 2 * SIDE_MIN {
@@ -157,9 +161,10 @@ mod tests {
         111.0, 104.8, 105.9, 104.1, 105.2, 106.3, 104.4, 105.0, 105.7,
     ];
 
-    /// signal-processing-algorithms 2.1.6 (MongoDB): `e_divisive(numpy.array(STAIRS), pvalue=0.01, permutations=999)` is
-    /// `[8, 16]`. The energy, in numpy: `X, Y = a[:8], a[8:]; m, n = len(X), len(Y); m*n/(m+n) *
-    /// (abs(X[:,None]-Y).mean()*2 - abs(X[:,None]-X).sum()/(m*(m-1)) - abs(Y[:,None]-Y).sum()/(n*(n-1)))`.
+    /// signal-processing-algorithms 2.1.6 (MongoDB): `e_divisive(numpy.array(STAIRS), pvalue=0.01,
+    /// permutations=999)` is `[8, 16]`. The energy, in numpy: `X, Y = a[:8], a[8:]; m, n = len(X),
+    /// len(Y); m*n/(m+n) * (abs(X[:,None]-Y).mean()*2 - abs(X[:,None]-X).sum()/(m*(m-1)) -
+    /// abs(Y[:,None]-Y).sum()/(n*(n-1)))`.
     #[test]
     fn stairs_are_found_where_mongodbs_program_finds_them() {
         let (at, energy) = split(&STAIRS).unwrap();

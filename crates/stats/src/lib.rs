@@ -1,11 +1,12 @@
 //! From numbers to estimates: pure functions without I/O, clock or project types.
 //!
-//! What a benchmark needs and little else: variances of many small groups that lend each other strength ([`moderate`]) with
-//! their intervals and p-values ([`Spread`]), what two sides held against each other say ([`judge`]) with the correction for many
-//! comparisons ([`holm`]), independent batches of one autocorrelated series ([`batches`]), from when on it is steady
-//! ([`steady_from`]), where a history changed ([`change_points`]), how throughput grows with concurrency ([`Scalability`]), and
-//! Little's law ([`in_flight`]). Golden values in the tests come from SciPy and
-//! statsmodels, coverage and error rates from simulation.
+//! What a benchmark needs and little else: variances of many small groups that lend each other strength
+//! ([`moderate`]) with their intervals and p-values ([`Spread`]), what two sides held against each other say
+//! ([`judge`]) with the correction for many comparisons ([`holm`]), independent batches of one autocorrelated
+//! series ([`batches`]), from when on it is steady ([`steady_from`]), where a history changed
+//! ([`change_points`]), how throughput grows with concurrency ([`Scalability`]), and Little's law
+//! ([`in_flight`]). Golden values in the tests come from SciPy and statsmodels, coverage and error rates from
+//! simulation.
 
 mod change;
 mod estimate;

@@ -2,7 +2,8 @@
 
 /// Holm's step-down correction: p-values that can be held against one level together, in the order given.
 ///
-/// Source: S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6, 1979.
+/// Source: S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
+/// Statistics 6, 1979.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();

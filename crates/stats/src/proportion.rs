@@ -3,8 +3,9 @@
 use crate::Estimate;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// The share `share` of `tried` with its interval by E. B. Wilson, *Probable inference, the law of succession, and statistical
-/// inference*, Journal of the American Statistical Association 22, 1927; `observations` is what the estimate is to say of itself.
+/// The share `share` of `tried` with its interval by E. B. Wilson, *Probable inference, the law of
+/// succession, and statistical inference*, Journal of the American Statistical Association 22, 1927;
+/// `observations` is what the estimate is to say of itself.
 #[must_use]
 pub fn proportion(share: f64, tried: u64, level: f64, observations: u32) -> Estimate {
     if tried == 0 {
@@ -23,7 +24,8 @@ pub fn proportion(share: f64, tried: u64, level: f64, observations: u32) -> Esti
 mod tests {
     use super::*;
 
-    /// Golden: 5 and 0 of 100 by Wilson's formula, the quantile by Python's `statistics.NormalDist().inv_cdf(0.975)`.
+    /// Golden: 5 and 0 of 100 by Wilson's formula, the quantile by Python's
+    /// `statistics.NormalDist().inv_cdf(0.975)`.
     #[test]
     fn as_wilson_has_it() {
         for (share, low, high) in [(0.05, 0.021_543_679, 0.111_750_469), (0.0, 0.0, 0.036_993_498)] {

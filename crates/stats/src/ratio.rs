@@ -1,10 +1,11 @@
-//! Two things held against each other, many pairs at once: how much they differ, how surely, whether it matters, what would
-//! have been seen, and how many more repeats an answer would take.
+//! Two things held against each other, many pairs at once: how much they differ, how surely, whether it
+//! matters, what would have been seen, and how many more repeats an answer would take.
 //!
-//! All is about logarithms, for benchmarks differ by shares. A *call* needs both: significance, after [`crate::holm`]'s
-//! correction for the number of pairs, and an estimate beyond the difference that matters ([`Rule::relevant`]). *Same* is a
-//! result of its own, not the absence of one: the whole interval lies within the difference that matters (the two one-sided
-//! tests of D. J. Schuirmann, *Journal of Pharmacokinetics and Biopharmaceutics* 15, 1987, at half the risk).
+//! All is about logarithms, for benchmarks differ by shares. A *call* needs both: significance, after
+//! [`crate::holm`]'s correction for the number of pairs, and an estimate beyond the difference that matters
+//! ([`Rule::relevant`]). *Same* is a result of its own, not the absence of one: the whole interval lies
+//! within the difference that matters (the two one-sided tests of D. J. Schuirmann, *Journal of
+//! Pharmacokinetics and Biopharmaceutics* 15, 1987, at half the risk).
 
 use crate::{Estimate, Spread, holm, spread::student_quantile};
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,8 @@ impl Rule {
 pub struct Difference {
     /// Logarithm of the ratio.
     pub log: f64,
-    /// Of *one* repeat's logarithm of the ratio, so that the mean's variance is a `count`-th of it; `None`: nothing is known.
+    /// Of *one* repeat's logarithm of the ratio, so that the mean's variance is a `count`-th of it; `None`:
+    /// nothing is known.
     pub spread: Option<Spread>,
     /// Repeats behind it, 1 or more.
     pub count: u32,
@@ -48,9 +50,9 @@ impl Difference {
         Self { log, spread, count: count.max(1) }
     }
 
-    /// Of two sides that have nothing in common: logarithm of the value, spread of one repeat, and number of repeats of each.
-    /// Degrees of freedom by B. L. Welch, *The generalization of "Student's" problem when several different population
-    /// variances are involved*, Biometrika 34, 1947.
+    /// Of two sides that have nothing in common: logarithm of the value, spread of one repeat, and number of
+    /// repeats of each. Degrees of freedom by B. L. Welch, *The generalization of "Student's" problem
+    /// when several different population variances are involved*, Biometrika 34, 1947.
     #[must_use]
     pub fn unpaired(one: (f64, Option<Spread>, u32), other: (f64, Option<Spread>, u32)) -> Self {
         let log = one.0 - other.0;
@@ -89,14 +91,15 @@ pub enum Call {
 pub struct Judged {
     /// The ratio with its interval, uncorrected.
     pub ratio: Estimate,
-    /// Probability of a difference as great if there were none, corrected for the number of pairs; 1: nothing is known.
+    /// Probability of a difference as great if there were none, corrected for the number of pairs; 1:
+    /// nothing is known.
     pub p_value: f64,
     /// What it says.
     pub call: Call,
     /// The smallest difference, as a share, that would have been called; `None`: nothing is known.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all, those there are included, after which it probably would be decided, if what was
-    /// estimated is the truth; `None`: no number that is reasonable.
+    /// Where it is undecided: repeats of all, those there are included, after which it probably would be
+    /// decided, if what was estimated is the truth; `None`: no number that is reasonable.
     pub repeats_needed: Option<u32>,
 }
 
@@ -147,8 +150,8 @@ fn call(log: f64, ratio: &Estimate, p_value: f64, rule: Rule) -> Call {
     }
 }
 
-/// The logarithm of a ratio that is called in a share `power` of such runs: it must be significant, and its estimate must
-/// come out beyond what matters.
+/// The logarithm of a ratio that is called in a share `power` of such runs: it must be significant, and its
+/// estimate must come out beyond what matters.
 fn detectable(spread: &Spread, count: u32, level: f64, rule: Rule) -> f64 {
     let beyond = student_quantile(spread.freedom, rule.power) * spread.error(count);
     spread.detectable(count, level, rule.power).max(rule.margin() + beyond)
@@ -167,8 +170,9 @@ fn repeats_needed(one: &Difference, spread: &Spread, strict: f64, rule: Rule) ->
     first(one.count + 1, is_decided)
 }
 
-/// Repeats after which the interval of a mean, whose single repeats have this spread of logarithms, is no wider to either
-/// side than `precision` (0.02: 2 %) of its value; `count` repeats gave the spread. `None`: no number that is reasonable.
+/// Repeats after which the interval of a mean, whose single repeats have this spread of logarithms, is no
+/// wider to either side than `precision` (0.02: 2 %) of its value; `count` repeats gave the spread. `None`:
+/// no number that is reasonable.
 #[must_use]
 pub fn repeats_for(spread: &Spread, count: u32, precision: f64, level: f64) -> Option<u32> {
     let wanted = precision.ln_1p();
@@ -203,8 +207,8 @@ mod tests {
         Some(Spread { variance: deviation * deviation, freedom })
     }
 
-    /// scipy 1.17.1: `ttest_ind(a, b, equal_var=False)` and its `confidence_interval(.95)` for `a = log([105.1, 104.2, 106.3])`
-    /// and `b = log([99.8, 101.2, 100.4, 98.7])`.
+    /// scipy 1.17.1: `ttest_ind(a, b, equal_var=False)` and its `confidence_interval(.95)` for `a =
+    /// log([105.1, 104.2, 106.3])` and `b = log([99.8, 101.2, 100.4, 98.7])`.
     #[test]
     fn sides_with_nothing_in_common_are_welchs() {
         let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();

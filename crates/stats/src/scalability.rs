@@ -1,8 +1,9 @@
 //! How throughput grows with concurrency: the universal scalability law.
 //!
-//! `X(N) = g N / (1 + a (N - 1) + b N (N - 1))`: g is the throughput of one, a the share that queues for something serial
-//! (contention), b what each pays for each other (coherency). N. J. Gunther, *Guerrilla Capacity Planning*, 2007, chapter 4;
-//! three coefficients as in N. J. Gunther, P. Puglia, K. Tomasette, *Hadoop superlinear scalability*, ACM Queue 13(5), 2015.
+//! `X(N) = g N / (1 + a (N - 1) + b N (N - 1))`: g is the throughput of one, a the share that queues for
+//! something serial (contention), b what each pays for each other (coherency). N. J. Gunther, *Guerrilla
+//! Capacity Planning*, 2007, chapter 4; three coefficients as in N. J. Gunther, P. Puglia, K. Tomasette,
+//! *Hadoop superlinear scalability*, ACM Queue 13(5), 2015.
 
 use crate::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -25,17 +26,20 @@ pub struct Scalability {
     pub coherency: Estimate,
     /// Concurrency of the highest throughput, `sqrt((1 - a) / b)`; `None` where the law has no top.
     pub peak: Option<Estimate>,
-    /// Observed over fitted throughput less one, in the order of the observations: how far off the law is at each.
+    /// Observed over fitted throughput less one, in the order of the observations: how far off the law is at
+    /// each.
     pub residuals: Vec<f64>,
 }
 
 impl Scalability {
-    /// Fits the law to observations of concurrency (1 or more) and throughput (above 0) by least squares of the logarithm of
-    /// throughput, that is of relative errors. Intervals are those of non-linear regression (Student's t with n - 3 degrees of
-    /// freedom); that of the peak is by the delta method on its logarithm. `None` where there are fewer than four
-    /// different concurrencies, or values that are not positive.
+    /// Fits the law to observations of concurrency (1 or more) and throughput (above 0) by least squares of
+    /// the logarithm of throughput, that is of relative errors. Intervals are those of non-linear
+    /// regression (Student's t with n - 3 degrees of freedom); that of the peak is by the delta method on
+    /// its logarithm. `None` where there are fewer than four different concurrencies, or values that are
+    /// not positive.
     ///
-    /// The law holds for closed loops without errors, below the client's own limit: leave other points out beforehand.
+    /// The law holds for closed loops without errors, below the client's own limit: leave other points out
+    /// beforehand.
     #[must_use]
     pub fn fit(observations: &[(f64, f64)], level: f64) -> Option<Self> {
         let good = |&(n, x): &(f64, f64)| n.is_finite() && x.is_finite() && n >= 1.0 && x > 0.0;
@@ -144,7 +148,8 @@ impl Law {
     }
 }
 
-/// A beginning for the refinement: `N / X` is linear in `1/g`, `a/g` and `b/g`, so relative errors of it have an exact answer.
+/// A beginning for the refinement: `N / X` is linear in `1/g`, `a/g` and `b/g`, so relative errors of it have
+/// an exact answer.
 fn start(observations: &[(f64, f64)], free: [bool; 2]) -> Option<Law> {
     let active = [true, free[0], free[1]];
     let rows: Vec<[f64; 3]> =
@@ -212,7 +217,8 @@ fn solve(matrix: [[f64; 3]; 3], right: [f64; 3], active: [bool; 3]) -> Option<[f
     Some(inverse.map(|line| line.iter().zip(right).map(|(cell, value)| cell * value).sum()))
 }
 
-/// Inverse by cofactors, of the matrix scaled to a unit diagonal: the columns differ by the square of the concurrency.
+/// Inverse by cofactors, of the matrix scaled to a unit diagonal: the columns differ by the square of the
+/// concurrency.
 fn invert(matrix: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     let scale = [0, 1, 2].map(|place: usize| matrix[place][place].sqrt());
     if scale.iter().any(|&scale| scale.is_nan() || scale <= 0.0) {
@@ -253,8 +259,8 @@ mod tests {
         assert!(fitted.residuals.iter().all(|residual| residual.abs() < 1e-6));
     }
 
-    /// scipy 1.17.1: `curve_fit(lambda n, lg, a, b: lg + log(n) - log(1 + a*(n-1) + b*n*(n-1)), N, log(X), p0=(log(1000), .05,
-    /// .001))`; intervals: `popt +- t.ppf(.975, 5) * sqrt(diag(pcov))`.
+    /// scipy 1.17.1: `curve_fit(lambda n, lg, a, b: lg + log(n) - log(1 + a*(n-1) + b*n*(n-1)), N, log(X),
+    /// p0=(log(1000), .05, .001))`; intervals: `popt +- t.ppf(.975, 5) * sqrt(diag(pcov))`.
     #[test]
     fn a_noisy_law_has_scipys_coefficients_and_intervals() {
         let throughput = [995.0, 1912.0, 3580.0, 6010.0, 9350.0, 11_900.0, 12_400.0, 10_100.0];

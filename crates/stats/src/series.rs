@@ -1,4 +1,5 @@
-//! What one trial says about itself. Its seconds depend on each other, so that their number overstates what is known.
+//! What one trial says about itself. Its seconds depend on each other, so that their number overstates what
+//! is known.
 
 use std::ops::Range;
 
@@ -6,16 +7,17 @@ use std::ops::Range;
 const BATCHES_MIN: usize = 4;
 const BATCH_MIN: usize = 2;
 
-/// Cuts a series of `length` values into batches of neighbours whose means hardly depend on each other any more: the
-/// square root of its length in number, about as many values in each. The batches' own statistics (means, or quantiles of
-/// merged histograms) are then as good as independent, and [`crate::Spread::of`] gives their interval. `None` for a series too
-/// short for it.
+/// Cuts a series of `length` values into batches of neighbours whose means hardly depend on each other any
+/// more: the square root of its length in number, about as many values in each. The batches' own statistics
+/// (means, or quantiles of merged histograms) are then as good as independent, and [`crate::Spread::of`]
+/// gives their interval. `None` for a series too short for it.
 ///
 /// The interval covers what varies within the series, and nothing of what differs from trial to trial.
 ///
-/// Sources: G. L. Jones, M. Haran, B. S. Caffo, R. Neath, *Fixed-width output analysis for Markov chain Monte Carlo*, JASA 101,
-/// 2006 (batches of the square root); S. Asmussen, P. W. Glynn, *Stochastic Simulation*, 2007, section III.5 (sectioning: the
-/// centre is the statistic of all data together, the width comes from the batches).
+/// Sources: G. L. Jones, M. Haran, B. S. Caffo, R. Neath, *Fixed-width output analysis for Markov chain Monte
+/// Carlo*, JASA 101, 2006 (batches of the square root); S. Asmussen, P. W. Glynn, *Stochastic Simulation*,
+/// 2007, section III.5 (sectioning: the centre is the statistic of all data together, the width comes from
+/// the batches).
 #[must_use]
 pub fn batches(length: usize) -> Option<Vec<Range<usize>>> {
     let count = length.isqrt().max(BATCHES_MIN);

@@ -1,20 +1,22 @@
 //! How much trials differ, judged from few of them.
 //!
-//! Two or three repeats say little about their own variance: Student's t with one or two degrees of freedom gives
-//! intervals that are useless. But a run has many treatments, each repeated, and their relative variances are alike.
-//! Pooling all of them, as the classical analysis of a factorial experiment does, would be wrong where some treatments
-//! really are noisier than others. [`moderate`] lets the data decide, by Smyth's empirical Bayes: each group's variance is
-//! drawn towards the pooled one with a weight (the prior degrees of freedom) that is itself estimated from how much the
-//! groups' variances differ beyond chance.
+//! Two or three repeats say little about their own variance: Student's t with one or two degrees of freedom
+//! gives intervals that are useless. But a run has many treatments, each repeated, and their relative
+//! variances are alike. Pooling all of them, as the classical analysis of a factorial experiment does, would
+//! be wrong where some treatments really are noisier than others. [`moderate`] lets the data decide, by
+//! Smyth's empirical Bayes: each group's variance is drawn towards the pooled one with a weight (the prior
+//! degrees of freedom) that is itself estimated from how much the groups' variances differ beyond chance.
 //!
-//! Two things are more cautious than in the source, because a run has a dozen groups and not thousands of genes: the prior
-//! variance is the pooled one (the arithmetic mean, which noisy groups dominate; a wild one counts no more than
-//! [`OUTLYING`] typical ones) in place of the fitted one, and its weight is bounded ([`PRIOR_SHARE_MAX`]). For ladders of 8 comparisons with 2, 3 and 5 repeats, five noise models and the truth "no difference", 95 %
-//! intervals hold it in 95 to 98 %, and Holm's test calls at most 1.2 % of the comparisons different (see the tests).
+//! Two things are more cautious than in the source, because a run has a dozen groups and not thousands of
+//! genes: the prior variance is the pooled one (the arithmetic mean, which noisy groups dominate; a wild one
+//! counts no more than [`OUTLYING`] typical ones) in place of the fitted one, and its weight is bounded
+//! ([`PRIOR_SHARE_MAX`]). For ladders of 8 comparisons with 2, 3 and 5 repeats, five noise models and the
+//! truth "no difference", 95 % intervals hold it in 95 to 98 %, and Holm's test calls at most 1.2 % of the
+//! comparisons different (see the tests).
 //!
-//! Source: G. K. Smyth, *Linear models and empirical Bayes methods for assessing differential expression in microarray
-//! experiments*, Statistical Applications in Genetics and Molecular Biology 3(1), 2004, sections 4 and 6.2 (`squeezeVar` and
-//! `fitFDist` in limma).
+//! Source: G. K. Smyth, *Linear models and empirical Bayes methods for assessing differential expression in
+//! microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3(1), 2004, sections 4
+//! and 6.2 (`squeezeVar` and `fitFDist` in limma).
 
 use crate::Estimate;
 use statrs::{
@@ -51,8 +53,8 @@ impl Spread {
         Estimate::between(centre, centre - width, centre + width, level, count)
     }
 
-    /// The same for the mean of logarithms: the interval of a ratio or of a positive quantity, whose logarithm is
-    /// `centre`.
+    /// The same for the mean of logarithms: the interval of a ratio or of a positive quantity, whose
+    /// logarithm is `centre`.
     #[must_use]
     pub fn interval_of_exp(&self, centre: f64, count: u32, level: f64) -> Estimate {
         let estimate = self.interval(centre, count, level);
@@ -62,7 +64,8 @@ impl Spread {
         }
     }
 
-    /// Probability of a mean of `count` observations at least this far from 0, if the truth were 0 (two-sided).
+    /// Probability of a mean of `count` observations at least this far from 0, if the truth were 0
+    /// (two-sided).
     #[must_use]
     pub fn p_value(&self, centre: f64, count: u32) -> f64 {
         let error = self.error(count);
@@ -72,8 +75,8 @@ impl Spread {
         2.0 * student(self.freedom).sf((centre / error).abs())
     }
 
-    /// The difference from 0 that a test of `count` observations at `level` (1 minus the risk of a false alarm) finds
-    /// with this power.
+    /// The difference from 0 that a test of `count` observations at `level` (1 minus the risk of a false
+    /// alarm) finds with this power.
     #[must_use]
     pub fn detectable(&self, count: u32, level: f64, power: f64) -> f64 {
         let student = student(self.freedom);
@@ -87,8 +90,8 @@ impl Spread {
     }
 }
 
-/// The spread of each group, moderated by all of them; groups without a second value take what the others say. All are
-/// `None` where no group has two values.
+/// The spread of each group, moderated by all of them; groups without a second value take what the others
+/// say. All are `None` where no group has two values.
 #[must_use]
 pub fn moderate(groups: &[Vec<f64>]) -> Vec<Option<Spread>> {
     let own: Vec<Option<Spread>> = groups.iter().map(|group| Spread::of(group)).collect();
@@ -127,8 +130,8 @@ fn prior(known: &[Spread]) -> Option<Spread> {
     })
 }
 
-/// Typical variance (the mean of logarithms, free of bias), and prior degrees of freedom by the moments of log variances
-/// (Smyth, 6.2), `None` where the variances differ no more than by chance.
+/// Typical variance (the mean of logarithms, free of bias), and prior degrees of freedom by the moments of
+/// log variances (Smyth, 6.2), `None` where the variances differ no more than by chance.
 fn fit(known: &[Spread], variance_min: f64) -> (f64, Option<f64>) {
     let count = known.len() as f64;
     let shifted: Vec<f64> = known
@@ -145,15 +148,15 @@ fn fit(known: &[Spread], variance_min: f64) -> (f64, Option<f64>) {
     (centre.exp(), (beyond > 0.0).then(|| 2.0 * trigamma_inverse(beyond)))
 }
 
-/// A group's variance counts in the pooled one as at most so many typical ones: a rung that broke down must not widen the
-/// intervals of all others.
+/// A group's variance counts in the pooled one as at most so many typical ones: a rung that broke down must
+/// not widen the intervals of all others.
 const OUTLYING: f64 = 10.0;
 
 /// Most that the prior counts for, as a share of the degrees of freedom of all groups.
 const PRIOR_SHARE_MAX: f64 = 0.4;
 
-/// A group's variance counts as no smaller than this share of the pooled one in the estimate of the prior: a group whose
-/// values happen to be equal must not drag the mean of logarithms to minus infinity.
+/// A group's variance counts as no smaller than this share of the pooled one in the estimate of the prior: a
+/// group whose values happen to be equal must not drag the mean of logarithms to minus infinity.
 const VARIANCE_FLOOR: f64 = 1e-4;
 
 /// Student's t that a share `probability` lies below.
@@ -165,8 +168,8 @@ fn student(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are above 0")
 }
 
-/// Second derivative of the logarithm of the gamma function, for `x` above 0: recurrence up to 10, then the asymptotic
-/// series (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// Second derivative of the logarithm of the gamma function, for `x` above 0: recurrence up to 10, then the
+/// asymptotic series (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -179,7 +182,8 @@ fn trigamma(mut x: f64) -> f64 {
     sum + inverse + square / 2.0 + inverse * series
 }
 
-/// Where [`trigamma`] has the value `y` (above 0): Newton's method on its reciprocal, which is nearly straight.
+/// Where [`trigamma`] has the value `y` (above 0): Newton's method on its reciprocal, which is nearly
+/// straight.
 fn trigamma_inverse(y: f64) -> f64 {
     let mut x = 0.5 + 1.0 / y;
     for _ in 0..60 {
@@ -202,8 +206,8 @@ mod tests {
         assert!((ours / theirs - 1.0).abs() < 1e-6, "{ours} is not {theirs}");
     }
 
-    /// `x = [101.2, 98.7, 103.1, 99.5, 100.4]; scipy.stats.t.interval(0.95, 4, numpy.mean(x), scipy.stats.sem(x))` and
-    /// `scipy.stats.ttest_1samp([0.1, 0.3, 0.2, 0.05], 0).pvalue`
+    /// `x = [101.2, 98.7, 103.1, 99.5, 100.4]; scipy.stats.t.interval(0.95, 4, numpy.mean(x),
+    /// scipy.stats.sem(x))` and `scipy.stats.ttest_1samp([0.1, 0.3, 0.2, 0.05], 0).pvalue`
     #[test]
     fn one_group_agrees_with_scipy() {
         let spread = Spread::of(&[101.2, 98.7, 103.1, 99.5, 100.4]).unwrap();
@@ -215,8 +219,8 @@ mod tests {
         assert_eq!(Spread::of(&[1.0]), None);
     }
 
-    /// Smyth's formulas in SciPy: `e = log(v) - digamma(d/2) + log(d/2)`, `beyond = var(e, ddof=1) - mean(polygamma(1, d/2))`,
-    /// `d0 = 2 * brentq(lambda q: polygamma(1, q) - beyond, 1e-3, 1e3)`,
+    /// Smyth's formulas in SciPy: `e = log(v) - digamma(d/2) + log(d/2)`, `beyond = var(e, ddof=1) -
+    /// mean(polygamma(1, d/2))`, `d0 = 2 * brentq(lambda q: polygamma(1, q) - beyond, 1e-3, 1e3)`,
     /// `pooled = sum(d * minimum(v, 10 * exp(mean(e)))) / sum(d)`,
     /// `(d0 * pooled + d * v) / (d0 + d)` for variances `v` and degrees of freedom `d` of the groups below.
     #[test]

@@ -1,10 +1,11 @@
 //! From when on a series is steady: how much of its beginning is warm-up, and whether the rest still drifts.
 //!
-//! Sources: K. P. White, *An effective truncation heuristic for bias reduction in simulation output*, Simulation 69, 1997, and
-//! K. Hoad, S. Robinson, R. Davies, *Automated selection of the number of replications / AutoSimOA*, Winter Simulation
-//! Conference 2008 (MSER-5: drop what makes the standard error of the rest smallest; where that is half of it or more, the
-//! series is not steady). The trend is that of batches' means, which hardly depend on each other ([`crate::batches`]), so
-//! that autocorrelation is not taken for drift.
+//! Sources: K. P. White, *An effective truncation heuristic for bias reduction in simulation output*,
+//! Simulation 69, 1997, and K. Hoad, S. Robinson, R. Davies, *Automated selection of the number of
+//! replications / AutoSimOA*, Winter Simulation Conference 2008 (MSER-5: drop what makes the standard error
+//! of the rest smallest; where that is half of it or more, the series is not steady). The trend is that of
+//! batches' means, which hardly depend on each other ([`crate::batches`]), so that autocorrelation is not
+//! taken for drift.
 
 use crate::{Estimate, Spread, batches};
 use std::ops::Range;
@@ -15,8 +16,8 @@ const MSER_BATCH: usize = 5;
 const MSER_BATCHES_MIN: usize = 10;
 /// Fewest values that can be called steady.
 const LENGTH_MIN: usize = 10;
-/// How far a beginning's mean lies from the rest's to be told from chance, in standard errors of independent values. Many, for
-/// MSER has chosen the beginning, and seconds are not independent.
+/// How far a beginning's mean lies from the rest's to be told from chance, in standard errors of independent
+/// values. Many, for MSER has chosen the beginning, and seconds are not independent.
 const APART: f64 = 6.0;
 /// Level of the trend's interval.
 const LEVEL: f64 = 0.95;
@@ -30,8 +31,8 @@ pub struct Trend {
     pub p_value: f64,
 }
 
-/// The straight line through the means of a series' batches; `None` where it is too short (fewer than eight values) or its
-/// mean is not above 0.
+/// The straight line through the means of a series' batches; `None` where it is too short (fewer than eight
+/// values) or its mean is not above 0.
 #[must_use]
 pub fn trend(series: &[f64]) -> Option<Trend> {
     let mean = mean(series);
@@ -56,8 +57,9 @@ pub fn trend(series: &[f64]) -> Option<Trend> {
     })
 }
 
-/// Index from which on a series is steady: MSER drops less than half of it, and the rest, ten values or more, changes
-/// along its trend by no more than `tolerance` (0.05: 5 %). `None`: it is not steady, or too short to tell.
+/// Index from which on a series is steady: MSER drops less than half of it, and the rest, ten values or more,
+/// changes along its trend by no more than `tolerance` (0.05: 5 %). `None`: it is not steady, or too short to
+/// tell.
 #[must_use]
 pub fn steady_from(series: &[f64], tolerance: f64) -> Option<usize> {
     let from = truncation(series)?;
@@ -66,9 +68,9 @@ pub fn steady_from(series: &[f64], tolerance: f64) -> Option<usize> {
     (trend(rest)?.change.value.abs() <= tolerance).then_some(from)
 }
 
-/// The beginning that spoils a series of which the rest is steady: how many values, and the change from their mean to that of
-/// the rest, as a share. `None` where there is none, or leaving it in would move the mean by no more than a fifth of
-/// `tolerance`.
+/// The beginning that spoils a series of which the rest is steady: how many values, and the change from their
+/// mean to that of the rest, as a share. `None` where there is none, or leaving it in would move the mean by
+/// no more than a fifth of `tolerance`.
 #[must_use]
 pub fn transient(series: &[f64], tolerance: f64) -> Option<(usize, f64)> {
     let from = steady_from(series, tolerance).filter(|from| *from > 0)?;
@@ -103,8 +105,9 @@ fn mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// scipy 1.17.1: `linregress(t, m)` with the means `m` of 4 batches of 5 and their middles `t = [2, 7, 12, 17]`; the change
-    /// is `slope * 20 / mean(x)`, half its interval `t.ppf(.975, 2) * stderr * 20 / mean(x)`.
+    /// scipy 1.17.1: `linregress(t, m)` with the means `m` of 4 batches of 5 and their middles `t = [2, 7,
+    /// 12, 17]`; the change is `slope * 20 / mean(x)`, half its interval `t.ppf(.975, 2) * stderr * 20 /
+    /// mean(x)`.
     #[test]
     fn a_trend_is_scipys_regression_of_the_batches() {
         let rising = [

@@ -153,7 +153,8 @@ fn few_repeats_keep_their_promise_long() {
     check_rates(40_000);
 }
 
-/// Share of intervals by batches that hold the truth, for the mean of series with this correlation of neighbours.
+/// Share of intervals by batches that hold the truth, for the mean of series with this correlation of
+/// neighbours.
 fn coverage_of_batches(correlation: f64, length: usize, studies: usize) -> f64 {
     let mut random = Random::new(3);
     let cuts = batches(length).expect("long enough");
@@ -213,8 +214,8 @@ fn a_quantile_of_all_with_the_spread_of_its_sections_covers_the_truth() {
     assert!((0.92..=0.98).contains(&coverage), "{coverage}");
 }
 
-/// Shares of histories without a change in which one is called, and of those with a step of `step` deviations in the middle in
-/// which it is found within three places.
+/// Shares of histories without a change in which one is called, and of those with a step of `step` deviations
+/// in the middle in which it is found within three places.
 fn rates_of_changes(histories: u64, length: usize, step: f64) -> (f64, f64) {
     let mut random = Random::new(31);
     let (mut false_alarms, mut found) = (0, 0);
@@ -287,7 +288,8 @@ fn drift_is_told_from_autocorrelation() {
 #[test]
 fn a_warm_up_ends_when_the_rest_is_level() {
     let mut random = Random::new(43);
-    // from 40 % of its level up, with this time constant; the warm-up ends at the first second that may be the last
+    // from 40 % of its level up, with this time constant; the warm-up ends at the first second that may be
+    // the last
     for time_constant in [0.1_f64, 3.0, 8.0, 20.0] {
         let (mut lasted, mut off, mut ended) = (0.0, 0.0_f64, 0);
         for _ in 0..200 {

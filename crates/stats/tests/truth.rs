@@ -1,6 +1,7 @@
-//! Whether comparisons keep what they promise, from seconds to verdicts, by simulation: two servers that are the same are called
-//! different no more often than stated, intervals hold the truth as often as stated, and a difference of twice the one that is
-//! stated as detectable is found. The rates are printed (`--nocapture`); docs/statistics.md has those of the long tests.
+//! Whether comparisons keep what they promise, from seconds to verdicts, by simulation: two servers that are
+//! the same are called different no more often than stated, intervals hold the truth as often as stated, and
+//! a difference of twice the one that is stated as detectable is found. The rates are printed
+//! (`--nocapture`); docs/statistics.md has those of the long tests.
 
 #![expect(clippy::print_stdout, reason = "the rates, for who looks at the test's output")]
 
@@ -79,7 +80,8 @@ impl Random {
     }
 }
 
-/// One run: for each rung the logarithms of both servers' throughput, block by block. The second one is `ratio` times as fast.
+/// One run: for each rung the logarithms of both servers' throughput, block by block. The second one is
+/// `ratio` times as fast.
 fn run(noise: Noise, repeats: usize, ratio: f64, random: &mut Random) -> Vec<Vec<[f64; 2]>> {
     let mut drift = 0.0;
     let once = [random.normal(), random.normal()].map(|start| 0.01 * start);
@@ -132,8 +134,8 @@ fn differs(judged: &Judged) -> bool {
     matches!(judged.call, Call::Higher | Call::Lower)
 }
 
-/// Share of comparisons of a server with itself that are called different, of runs in which any is, and of intervals that hold
-/// the truth.
+/// Share of comparisons of a server with itself that are called different, of runs in which any is, and of
+/// intervals that hold the truth.
 fn rates(noise: Noise, repeats: usize, runs: u64, rule: Rule) -> [f64; 3] {
     let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(97 + repeats as u64));
     let (mut different, mut any, mut held) = (0, 0, 0);
@@ -154,8 +156,8 @@ fn check_rates(runs: u64) {
         let [bare, any, coverage] = rates(noise, repeats, runs, BARE);
         let [different, ..] = rates(noise, repeats, runs, RULE);
         println!(
-            "{noise:?}, {repeats} repeats: coverage {coverage:.3}; the same called different {bare:.4} (in {any:.3} of the runs), \
-             with 3 % that do not matter {different:.4}"
+            "{noise:?}, {repeats} repeats: coverage {coverage:.3}; the same called different {bare:.4} (in \
+             {any:.3} of the runs), with 3 % that do not matter {different:.4}"
         );
         assert!((0.92..=0.98).contains(&coverage), "{noise:?}, {repeats}: coverage {coverage}");
         assert!(bare <= 0.05 && different <= bare, "{noise:?}, {repeats}: {bare} {different} different");

@@ -1,9 +1,10 @@
-//! What the authentication plug-ins answer. The only module that knows `mysql_common`, which does the cryptography.
+//! What the authentication plug-ins answer. The only module that knows `mysql_common`, which does the
+//! cryptography.
 //!
-//! Nothing here waits or sends: [`crate::client::Handshake`] asks what to answer. A password goes readable only through
-//! TLS or a Unix socket. On plain TCP the full exchange of caching_sha2_password and sha256_password encrypts it with
-//! the RSA key that the server sends; that keeps readers out but not somebody who can replace the key on the way, as
-//! MySQL's manual says of `--get-server-public-key`.
+//! Nothing here waits or sends: [`crate::client::Handshake`] asks what to answer. A password goes readable
+//! only through TLS or a Unix socket. On plain TCP the full exchange of caching_sha2_password and
+//! sha256_password encrypts it with the RSA key that the server sends; that keeps readers out but not
+//! somebody who can replace the key on the way, as MySQL's manual says of `--get-server-public-key`.
 
 use crate::{
     error::{Error, malformed},

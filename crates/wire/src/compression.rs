@@ -1,5 +1,6 @@
-//! The protocol's zlib compression: a stream of packets, cut anywhere, inside compressed packets, which have 3 bytes of
-//! length, 1 byte of sequence number, 3 bytes of length before compression (0: it is not compressed), and the data.
+//! The protocol's zlib compression: a stream of packets, cut anywhere, inside compressed packets, which have
+//! 3 bytes of length, 1 byte of sequence number, 3 bytes of length before compression (0: it is not
+//! compressed), and the data.
 
 use crate::{
     error::{Error, malformed},
@@ -13,8 +14,8 @@ const WHAT: &str = "a compressed packet";
 const HEADER: usize = 7;
 /// Less than this is not worth it; the limit of MySQL's own client.
 const COMPRESSED_MIN: usize = 50;
-/// A packet that is longer, before or after compression, is unpacked as it comes. Also the capacity that is kept between
-/// packets.
+/// A packet that is longer, before or after compression, is unpacked as it comes. Also the capacity that is
+/// kept between packets.
 const WHOLE_MAX: usize = 64 << 10;
 
 thread_local! {
@@ -23,8 +24,8 @@ thread_local! {
     static DECOMPRESS: RefCell<Decompress> = RefCell::new(Decompress::new(true));
 }
 
-/// Both directions of a compressed connection. What it holds of a packet is bounded by [`WHOLE_MAX`], however long that
-/// is.
+/// Both directions of a compressed connection. What it holds of a packet is bounded by [`WHOLE_MAX`], however
+/// long that is.
 #[derive(Debug, Default)]
 pub(crate) struct Compression {
     sequence: u8,
@@ -119,7 +120,8 @@ impl Compression {
         Ok(true)
     }
 
-    /// Begins the next packet: moves a short one over, and looks at the header of a long one. Whether there is more to do.
+    /// Begins the next packet: moves a short one over, and looks at the header of a long one. Whether there
+    /// is more to do.
     fn take_packet(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Error> {
         self.fill(input, at, HEADER);
         let Some(&[a, b, c, sequence, d, e, f]) = self.packed.first_chunk::<HEADER>() else {
@@ -166,8 +168,9 @@ impl Compression {
 }
 
 impl Long {
-    /// Takes bytes of the packet and appends what comes out of them. Returns how many it took, and whether there may be
-    /// more to do. What came out before a fault is read first, so that it does not matter how the packet was torn.
+    /// Takes bytes of the packet and appends what comes out of them. Returns how many it took, and whether
+    /// there may be more to do. What came out before a fault is read first, so that it does not matter
+    /// how the packet was torn.
     fn unpack(&mut self, input: &[u8], plain: &mut Vec<u8>) -> Result<(usize, bool), Error> {
         if self.failed {
             return Err(malformed(WHAT));

@@ -2,7 +2,8 @@
 
 /// Capability flags: what both sides can do. Bits 32 and above are MariaDB's own.
 pub mod capability {
-    /// The client is a MySQL one; MariaDB 10.2+ leaves the bit out of its greeting to say that it has extended flags.
+    /// The client is a MySQL one; MariaDB 10.2+ leaves the bit out of its greeting to say that it has
+    /// extended flags.
     pub const LONG_PASSWORD: u64 = 1;
     /// Affected rows are those found, not those changed.
     pub const FOUND_ROWS: u64 = 1 << 1;

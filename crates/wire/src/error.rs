@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// An error of the protocol. After any of these the connection is of no use; errors of a statement are no such error
-/// but part of its reply.
+/// An error of the protocol. After any of these the connection is of no use; errors of a statement are no
+/// such error but part of its reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -44,17 +44,20 @@ pub enum Error {
     ProtocolVersion(u8),
     /// TLS was asked for and the server has none.
     #[error(
-        "the server does not offer TLS: give it a certificate, or allow connections without TLS (mode `preferred` or `disabled`)"
+        "the server does not offer TLS: give it a certificate, or allow connections without TLS (mode \
+         `preferred` or `disabled`)"
     )]
     TlsNotOffered,
     /// The server wants an authentication plug-in that does not exist here.
     #[error(
-        "the account uses the authentication plug-in `{0}`, which is not supported: use mysql_native_password, caching_sha2_password, sha256_password or client_ed25519"
+        "the account uses the authentication plug-in `{0}`, which is not supported: use \
+         mysql_native_password, caching_sha2_password, sha256_password or client_ed25519"
     )]
     Plugin(String),
     /// The server wants the password in a form that anybody on the way could read.
     #[error(
-        "the account uses the authentication plug-in `{0}`, which would send the password readable over this connection: use TLS or a Unix socket"
+        "the account uses the authentication plug-in `{0}`, which would send the password readable over \
+         this connection: use TLS or a Unix socket"
     )]
     InsecurePassword(&'static str),
     /// The server's RSA key cannot be used.
@@ -102,7 +105,8 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// Short form of [`Error::Malformed`]. To be made only where it is needed: dropping one costs time on the way of every reply.
+/// Short form of [`Error::Malformed`]. To be made only where it is needed: dropping one costs time on the way
+/// of every reply.
 #[cold]
 pub(crate) fn malformed(what: &'static str) -> Error {
     Error::Malformed { what }

@@ -1,6 +1,6 @@
-//! What the fuzzers in `fuzz/` call. Each function attacks one side with bytes that a hostile peer might send, and
-//! asserts what must hold for any of them: no panic, no more consumed than given, and the same outcome however the
-//! stream is torn.
+//! What the fuzzers in `fuzz/` call. Each function attacks one side with bytes that a hostile peer might
+//! send, and asserts what must hold for any of them: no panic, no more consumed than given, and the same
+//! outcome however the stream is torn.
 
 use crate::{
     ColumnKind, Error, Value,
@@ -36,7 +36,8 @@ pub fn server_reads(data: &[u8]) {
     }
 }
 
-/// Gives `bytes` to `take` in pieces of `step` bytes, keeping what it leaves. Ends at an error or when `take` says so.
+/// Gives `bytes` to `take` in pieces of `step` bytes, keeping what it leaves. Ends at an error or when `take`
+/// says so.
 fn feed<T>(
     bytes: &[u8],
     step: usize,

@@ -1,7 +1,7 @@
 //! Packets and the pieces they are made of: headers, length-encoded integers, strings.
 //!
-//! A packet is 3 bytes of length, 1 byte of sequence number, and the payload. A payload of 16 MiB - 1 bytes or more goes
-//! in several packets, of which the last is shorter than that, empty if need be.
+//! A packet is 3 bytes of length, 1 byte of sequence number, and the payload. A payload of 16 MiB - 1 bytes
+//! or more goes in several packets, of which the last is shorter than that, empty if need be.
 
 use crate::error::{Error, malformed};
 
@@ -26,8 +26,8 @@ pub fn begin(out: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Fills in the header at `start` for everything after it, in several packets where one is not enough. Returns the next
-/// sequence number.
+/// Fills in the header at `start` for everything after it, in several packets where one is not enough.
+/// Returns the next sequence number.
 #[inline]
 pub fn end(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let length = out.len() - start - HEADER;

@@ -1,5 +1,5 @@
-//! What the server's side encodes the client's side reads, however the stream is torn; what the client's side encodes
-//! the server's side reads.
+//! What the server's side encodes the client's side reads, however the stream is torn; what the client's side
+//! encodes the server's side reads.
 
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! A server without a database: it speaks the protocol and answers at once. What an engine reaches against it is the
-//! engine's own limit. In tests it plays whatever a real server cannot be made to do: fail, stall, vanish, talk nonsense.
+//! A server without a database: it speaks the protocol and answers at once. What an engine reaches against it
+//! is the engine's own limit. In tests it plays whatever a real server cannot be made to do: fail, stall,
+//! vanish, talk nonsense.
 //!
-//! What it says of its own accord is a [`Scenario`]; what happens to it from outside (a stall, an absence) is told to the
-//! running [`NullServer`].
+//! What it says of its own accord is a [`Scenario`]; what happens to it from outside (a stall, an absence) is
+//! told to the running [`NullServer`].
 
 mod play;
 mod serve;
@@ -72,7 +73,8 @@ impl Remote {
 }
 
 impl NullServer {
-    /// Answers every SELECT (and SHOW) with one row and everything else with OK, on this port of 127.0.0.1; 0: a free one.
+    /// Answers every SELECT (and SHOW) with one row and everything else with OK, on this port of 127.0.0.1;
+    /// 0: a free one.
     ///
     /// # Errors
     /// If the port cannot be had or the thread not started.
@@ -139,7 +141,8 @@ impl NullServer {
         self.remote.tell(Command::Cut);
     }
 
-    /// Whether connections are taken off the listener's queue, where the kernel lets them wait. They are at first.
+    /// Whether connections are taken off the listener's queue, where the kernel lets them wait. They are at
+    /// first.
     pub fn accept(&self, on: bool) {
         self.remote.tell(Command::Accept(on));
     }

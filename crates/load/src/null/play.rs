@@ -1,4 +1,5 @@
-//! What a null server plays: how it greets, what it answers, and how the bytes of an answer come about. Knows no socket.
+//! What a null server plays: how it greets, what it answers, and how the bytes of an answer come about. Knows
+//! no socket.
 
 use std::time::Duration;
 use wire::{
@@ -28,7 +29,8 @@ pub enum Answer {
     },
     /// An empty result with one column.
     NoRow,
-    /// So many rows with one column. They are made as the client takes them: a reply may be larger than memory.
+    /// So many rows with one column. They are made as the client takes them: a reply may be larger than
+    /// memory.
     Rows {
         /// How many.
         rows: u64,
@@ -80,7 +82,8 @@ pub enum Welcome {
     NoLogin,
 }
 
-/// What is asked for a statement that is executed: its text where it came as text, its id where it was prepared.
+/// What is asked for a statement that is executed: its text where it came as text, its id where it was
+/// prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked<'a> {
     /// A text query.
@@ -97,8 +100,8 @@ pub type Script = dyn FnMut(u64, Asked<'_>) -> Answer + Send;
 
 /// Everything that a server does of its own accord.
 pub trait Scenario: Send {
-    /// How the `connection`-th connection (from 0) is met. The engine opens one more than its streams have, first of all,
-    /// to see whether anybody is there.
+    /// How the `connection`-th connection (from 0) is met. The engine opens one more than its streams have,
+    /// first of all, to see whether anybody is there.
     fn welcome(&mut self, connection: u64) -> Welcome {
         let _ = connection;
         Welcome::Greeting

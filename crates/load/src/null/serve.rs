@@ -29,7 +29,8 @@ const FLOOD_BYTES: usize = 256 * 1024;
 const RETURN_RETRY: Duration = Duration::from_millis(5);
 const LISTENER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
-/// Statement ids tell what the statement yields and how many parameters it has: lowest bit, and the bits above it.
+/// Statement ids tell what the statement yields and how many parameters it has: lowest bit, and the bits
+/// above it.
 const YIELDS_ROWS: u32 = 1;
 
 /// Everything that the thread owns.

@@ -1,19 +1,21 @@
-//! A network with a stated latency between a client and a server on one machine: a relay that hands every piece of what one
-//! side sends to the other side a fixed time later.
+//! A network with a stated latency between a client and a server on one machine: a relay that hands every
+//! piece of what one side sends to the other side a fixed time later.
 //!
-//! It is to be run in a process of its own, so that what it uses is neither the engine's nor the server's. It knows TCP and
-//! time, and nothing of what the bytes mean. What netem does in the kernel it does in user space, which needs no rights; the
-//! idea of a constant delay line is the same.
+//! It is to be run in a process of its own, so that what it uses is neither the engine's nor the server's. It
+//! knows TCP and time, and nothing of what the bytes mean. What netem does in the kernel it does in user
+//! space, which needs no rights; the idea of a constant delay line is the same.
 //!
-//! * The time that counts is when the kernel noted that a piece arrived, not when a thread came to read it. All wait equally
-//!   long, so the order of their times is the order of sending: one queue for each thread is all the bookkeeping, with any
-//!   number of connections.
-//! * A network does not wait for a processor. So the threads ask for precedence, wake up a little earlier than they must and
-//!   do not sleep the last microseconds; what sending itself usually takes is part of the delay.
-//! * What a side that does not read leaves behind is bounded ([`window`]): then the other side is not read either, as with TCP
-//!   itself. The end of a stream and a reset travel as slowly as bytes do.
-//! * A connection here is accepted by the kernel at once. So that opening one costs what it costs over the network, the relay
-//!   connects to the server three one-way times later, when over a network the handshake would be done there.
+//! * The time that counts is when the kernel noted that a piece arrived, not when a thread came to read it.
+//!   All wait equally long, so the order of their times is the order of sending: one queue for each thread is
+//!   all the bookkeeping, with any number of connections.
+//! * A network does not wait for a processor. So the threads ask for precedence, wake up a little earlier
+//!   than they must and do not sleep the last microseconds; what sending itself usually takes is part of the
+//!   delay.
+//! * What a side that does not read leaves behind is bounded ([`window`]): then the other side is not read
+//!   either, as with TCP itself. The end of a stream and a reset travel as slowly as bytes do.
+//! * A connection here is accepted by the kernel at once. So that opening one costs what it costs over the
+//!   network, the relay connects to the server three one-way times later, when over a network the handshake
+//!   would be done there.
 
 mod pair;
 mod worker;
@@ -124,8 +126,8 @@ impl Inbox {
 }
 
 impl Relay {
-    /// Listens on a free port of this machine and hands on to `to` and back, each piece `one_way` after it came. `threads`
-    /// is how many share the connections; [`threads_for`] knows a good number.
+    /// Listens on a free port of this machine and hands on to `to` and back, each piece `one_way` after it
+    /// came. `threads` is how many share the connections; [`threads_for`] knows a good number.
     ///
     /// # Errors
     /// If there is no free port, or a thread cannot be started; `one_way` above [`ONE_WAY_MAX`].
@@ -198,9 +200,10 @@ impl Drop for Relay {
     }
 }
 
-/// Keeps idle processors of this machine from sleeping deeply as long as what it returns is held: waking up takes tens of
-/// microseconds, in virtual machines hundreds, which would be added to every delay. `None`: it may not, or the
-/// kernel offers no choice. It is what tuned's profile for latency does; see the kernel's `pm_qos_interface.rst`.
+/// Keeps idle processors of this machine from sleeping deeply as long as what it returns is held: waking up
+/// takes tens of microseconds, in virtual machines hundreds, which would be added to every delay. `None`: it
+/// may not, or the kernel offers no choice. It is what tuned's profile for latency does; see the kernel's
+/// `pm_qos_interface.rst`.
 #[must_use]
 pub fn keep_awake() -> Option<File> {
     const IDLE: &str = "/sys/devices/system/cpu";
@@ -217,15 +220,15 @@ pub fn keep_awake() -> Option<File> {
     Some(file)
 }
 
-/// Threads for a machine with so many processors: a thread hands on tens of thousands of pieces in a second each way, and
-/// most processors are the server's and the engine's.
+/// Threads for a machine with so many processors: a thread hands on tens of thousands of pieces in a second
+/// each way, and most processors are the server's and the engine's.
 #[must_use]
 pub fn threads_for(processors: usize) -> usize {
     processors.div_ceil(4).clamp(1, 8)
 }
 
-/// Bytes that may be on their way in one direction of a connection: what 10 Gbit/s hold, within bounds, as with the windows
-/// of TCP.
+/// Bytes that may be on their way in one direction of a connection: what 10 Gbit/s hold, within bounds, as
+/// with the windows of TCP.
 #[must_use]
 pub fn window(one_way: Duration) -> usize {
     const BYTES_PER_SECOND: f64 = 1.25e9;

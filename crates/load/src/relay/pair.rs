@@ -170,7 +170,8 @@ impl End {
         }
     }
 
-    /// Reads what there is, and how long ago it came if the kernel knows; `None`: nothing now, 0 bytes: the stream has ended.
+    /// Reads what there is, and how long ago it came if the kernel knows; `None`: nothing now, 0 bytes: the
+    /// stream has ended.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<(usize, Option<Duration>)>, Broken> {
         let Some(socket) = &self.socket else { return Ok(None) };
         match crate::io::read_with_age(socket.as_fd(), buffer) {
@@ -183,7 +184,8 @@ impl End {
         }
     }
 
-    /// Takes bytes that are to be handed on here at this time, or no bytes if the stream ends; when it really will be.
+    /// Takes bytes that are to be handed on here at this time, or no bytes if the stream ends; when it really
+    /// will be.
     pub(super) fn hold(&mut self, bytes: &[u8], at: Instant) -> Instant {
         self.waiting.extend(bytes);
         let at = self.last_due.map_or(at, |last| last.max(at));

@@ -89,8 +89,8 @@ enum What {
 struct Usual(Duration);
 
 impl Usual {
-    /// What takes longer was interrupted, and says nothing of what is usual; nor would so long a time be spent waiting
-    /// without sleeping.
+    /// What takes longer was interrupted, and says nothing of what is usual; nor would so long a time be
+    /// spent waiting without sleeping.
     const LONGEST: Duration = Duration::from_micros(60);
     const WEIGHT: u32 = 16;
 
@@ -141,7 +141,8 @@ impl Worker {
 
     pub(super) fn run(&mut self) -> io::Result<()> {
         be_a_prompt_thread();
-        // by default the kernel may wake a thread 50 us late, to save power; where it refuses, that is how late it is
+        // by default the kernel may wake a thread 50 us late, to save power; where it refuses, that is how
+        // late it is
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         self.used = thread_usage();
@@ -337,7 +338,8 @@ impl Worker {
                 return self.broke(index, side, now);
             };
             if let Some((count, age)) = read {
-                // what had come before epoll was asked the last time but one was read then: a clock that is set does no harm
+                // what had come before epoll was asked the last time but one was read then: a clock that is
+                // set does no harm
                 let came =
                     age.and_then(|age| Instant::now().checked_sub(age)).unwrap_or(now).max(self.looked[0]);
                 let at = pair.end(side.other()).hold(&self.buffer[..count], came + self.one_way);

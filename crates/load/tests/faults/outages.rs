@@ -1,5 +1,6 @@
-//! What happens to a load when the server or the network goes away: at the begin it is said, later it is an outage of
-//! measured length; connections come back by themselves with bounded back-off, and the engine stops at its time.
+//! What happens to a load when the server or the network goes away: at the begin it is said, later it is an
+//! outage of measured length; connections come back by themselves with bounded back-off, and the engine stops
+//! at its time.
 
 use crate::ledger::{LOST, SLACK, completed, load_of, only_code, with_code};
 use crate::relay::Relay;
@@ -25,7 +26,8 @@ const REFUSED: u16 = 2003;
 /// CR_MALFORMED_PACKET.
 const MALFORMED: u16 = 2027;
 
-/// How much before [`crate::support::run_while`] says so a time may be reached: the load's clock begins a little later.
+/// How much before [`crate::support::run_while`] says so a time may be reached: the load's clock begins a
+/// little later.
 const EARLY: Duration = ms(50);
 
 /// The engine tries to open its connections against such a server: the load must not begin, and say so soon.
@@ -99,7 +101,8 @@ fn comes_back_after(welcome: Welcome, codes: &[u16]) {
     assert_outage(stream, ms(300), ms(1000), 8);
 }
 
-/// There was one outage, it began and ended about then, and all connections came back after it without storming.
+/// There was one outage, it began and ended about then, and all connections came back after it without
+/// storming.
 fn assert_outage(stream: &StreamOutcome, from: Duration, until: Duration, connections: u64) {
     let [outage] = &stream.outages[..] else { panic!("one outage: {:?}", stream.outages) };
     let Outage { from: began, until: ended, recovered } = *outage;
@@ -113,7 +116,8 @@ fn assert_outage(stream: &StreamOutcome, from: Duration, until: Duration, connec
     );
     assert!(stream.reconnecting.opened >= connections.min(1), "{}", stream.reconnecting.opened);
     assert_eq!(stream.connections_opened, stream.opening.opened + stream.reconnecting.opened);
-    // from the first pause of 20 ms, doubled up to a second: about 6 attempts in the first second, then one or two in each
+    // from the first pause of 20 ms, doubled up to a second: about 6 attempts in the first second, then one
+    // or two in each
     let seconds = (ended - began).as_secs_f64();
     let attempts = connections as f64 * (10.0 + 2.0 * seconds);
     assert!((stream.reconnecting.failed as f64) < attempts, "{} failed", stream.reconnecting.failed);

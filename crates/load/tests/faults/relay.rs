@@ -1,4 +1,5 @@
-//! A network between client and server that can be cut: forwards bytes, holds them back, loses them, or resets.
+//! A network between client and server that can be cut: forwards bytes, holds them back, loses them, or
+//! resets.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -53,13 +54,14 @@ impl Relay {
         self.address
     }
 
-    /// Nothing comes through, and nobody is told. What is sent meanwhile comes through after [`Relay::heal`], as TCP
-    /// sends it again.
+    /// Nothing comes through, and nobody is told. What is sent meanwhile comes through after [`Relay::heal`],
+    /// as TCP sends it again.
     pub(crate) fn hold(&self) {
         self.shared.state.store(HOLDS, Ordering::SeqCst);
     }
 
-    /// As [`Relay::hold`], and the connections of now stay dead for ever, as when a firewall has forgotten them.
+    /// As [`Relay::hold`], and the connections of now stay dead for ever, as when a firewall has forgotten
+    /// them.
     pub(crate) fn lose(&self) {
         self.shared.era.fetch_add(1, Ordering::SeqCst);
         self.hold();

@@ -124,8 +124,8 @@ fn half_a_reply_and_then_silence_is_in_flight_where_any_time_is_allowed() {
     assert_eq!(finished, 4, "the others go on: {:?}", stream.transactions_by_connection);
 }
 
-/// Eight connections that get one reply of 100 MB each at the same time, beside others that get plain ones: how much memory
-/// that takes at most.
+/// Eight connections that get one reply of 100 MB each at the same time, beside others that get plain ones:
+/// how much memory that takes at most.
 fn memory_for_replies_of(rows: u64, bytes: u64) -> u64 {
     const LARGE: u64 = 8;
     let server = server(

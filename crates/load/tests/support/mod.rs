@@ -49,8 +49,8 @@ pub(crate) fn spec(address: SocketAddr, stream: Stream, interval: Duration) -> S
     Spec { seed: 1, ..Spec::new(target, vec![stream], Duration::ZERO, interval) }
 }
 
-/// A load, and what happens while it runs: `play` gets a function that waits until so many milliseconds after the start.
-/// Whatever happens, the load must end, and in time.
+/// A load, and what happens while it runs: `play` gets a function that waits until so many milliseconds after
+/// the start. Whatever happens, the load must end, and in time.
 pub(crate) fn run_while(spec: &Spec, play: impl FnOnce(&dyn Fn(u64)) + Send) -> Outcome {
     let begun = Instant::now();
     let (started, signal) = mpsc::channel::<Instant>();
@@ -87,7 +87,8 @@ pub(crate) fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl F
     });
 }
 
-/// A server that meets connections and answers statements as two functions say; both get the connection's number.
+/// A server that meets connections and answers statements as two functions say; both get the connection's
+/// number.
 pub(crate) fn server(
     welcome: impl FnMut(u64) -> Welcome + Send + 'static,
     answer: impl FnMut(u64, u64, Asked<'_>) -> Answer + Send + 'static,

@@ -1,6 +1,6 @@
-//! Whether what the engine says is true: against a scripted server whose every delay is known, the outcome must have the
-//! figures that theory gives. Bounds are those that cannot be otherwise, widened to the side to which a busy machine
-//! can push.
+//! Whether what the engine says is true: against a scripted server whose every delay is known, the outcome
+//! must have the figures that theory gives. Bounds are those that cannot be otherwise, widened to the side to
+//! which a busy machine can push.
 
 mod counting;
 mod members;
@@ -79,8 +79,9 @@ fn offered(spec: &Spec) -> Vec<Vec<u64>> {
     offered
 }
 
-/// A server that answers at once stalls for a second while 1000 requests come in each second. A machine that was so busy
-/// that many more than those were late is asked again: that adds late replies, but takes none away.
+/// A server that answers at once stalls for a second while 1000 requests come in each second. A machine that
+/// was so busy that many more than those were late is asked again: that adds late replies, but takes none
+/// away.
 fn stalled(connections: u32) -> Outcome {
     const ATTEMPTS: u32 = 4;
     for attempt in 1.. {
@@ -113,7 +114,8 @@ fn stalled_once(connections: u32) -> Outcome {
 
 fn assert_late(response: &Histogram) {
     // A request that came `u` after the stall began waited for the rest of it: uniform from 0 to 1 s.
-    // A busy machine makes some others wait for some milliseconds, which is why only longer times have an upper bound.
+    // A busy machine makes some others wait for some milliseconds, which is why only longer times have an
+    // upper bound.
     for (limit, extra) in [(5, 3000), (100, 300), (300, 250), (500, 250), (900, 250)] {
         let late = at_least(response, ms(limit));
         let least = 1000 - limit - 10;
@@ -258,7 +260,8 @@ fn a_poisson_process_offers_counts_with_the_variance_of_one_and_each_stream_its_
     assert_eq!(counts.len(), STREAMS * 3);
     let mean = counts.iter().sum::<f64>() / counts.len() as f64;
     let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (counts.len() - 1) as f64;
-    // of 150 counts with mean 100: the mean has a standard error of 0.8, the ratio one of 0.12; the seed is fixed
+    // of 150 counts with mean 100: the mean has a standard error of 0.8, the ratio one of 0.12; the seed is
+    // fixed
     assert!((mean - 100.0).abs() < 4.0, "{mean}");
     assert!((variance / mean - 1.0).abs() < 0.5, "{}", variance / mean);
 }

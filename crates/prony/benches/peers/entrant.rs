@@ -48,13 +48,15 @@ pub(crate) struct Job {
     pub(crate) workload: &'static str,
     pub(crate) seconds: u32,
     pub(crate) rows: u64,
-    /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a time.
+    /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a
+    /// time.
     pub(crate) expected_per_second: f64,
 }
 
 impl Job {
-    /// For so many connections. Transactions of several statements take seconds where thousands of connections wait for
-    /// the same server: sysbench, which counts from its start to the end of its last one, must have several behind it.
+    /// For so many connections. Transactions of several statements take seconds where thousands of
+    /// connections wait for the same server: sysbench, which counts from its start to the end of its last
+    /// one, must have several behind it.
     pub(crate) fn at(&self, connections: u32) -> Self {
         const CONNECTIONS: u32 = 512;
         let longer = if self.workload == READ_WRITE { (connections / CONNECTIONS).clamp(1, 8) } else { 1 };
@@ -71,7 +73,8 @@ impl Job {
 /// What a participant reached in one round.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Figures {
-    /// Statements of all kinds that ended well. Not transactions: with thousands of connections one takes longer than a run.
+    /// Statements of all kinds that ended well. Not transactions: with thousands of connections one takes
+    /// longer than a run.
     pub(crate) queries_per_second: f64,
     pub(crate) cpu_us_per_query: f64,
     pub(crate) memory_mb: f64,
@@ -315,7 +318,8 @@ fn slap_figures(text: &str) -> Option<Said> {
     Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None, schedule_ms: None })
 }
 
-/// `READ   - Takes(s): 3.0, Count: 150000, OPS: 50000.1, Avg(us): ...`; the last such line is about the whole run.
+/// `READ   - Takes(s): 3.0, Count: 150000, OPS: 50000.1, Avg(us): ...`; the last such line is about the whole
+/// run.
 fn go_ycsb_figures(text: &str) -> Option<Said> {
     let line = text.lines().rfind(|line| line.starts_with("READ "))?;
     let number = |label: &str| line.split_once(label)?.1.trim().split(',').next()?.parse::<f64>().ok();

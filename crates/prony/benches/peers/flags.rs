@@ -28,7 +28,8 @@ pub(crate) struct Flags {
     /// Connections at MariaDB of mysqlslap and go-ycsb
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,64,1024")]
     pub(crate) others_connections: Vec<u32>,
-    /// Rows of the table at MariaDB; with few rows, thousands of connections that write wait for each other's row locks
+    /// Rows of the table at MariaDB; with few rows, thousands of connections that write wait for each
+    /// other's row locks
     #[arg(long, value_name = "N", default_value_t = 500_000)]
     pub(crate) rows: u64,
     /// Version of MariaDB

@@ -1,5 +1,6 @@
-//! A heat: several programs under the same load, in interleaved rounds, and the ratios between two of them. A ratio is made
-//! within each round, so that what changes on the machine from round to round does not get into it.
+//! A heat: several programs under the same load, in interleaved rounds, and the ratios between two of them. A
+//! ratio is made within each round, so that what changes on the machine from round to round does not get into
+//! it.
 
 use crate::entrant::{Entrant, Figures, Job};
 use serde::Serialize;

@@ -1,6 +1,6 @@
-//! The load engine against other programs: on the null server, against the limit of the machine (`raw`), and on a real
-//! MariaDB. Interleaved rounds, medians, ratios with their spread, and whether they are what Prony promises. `make bench`
-//! runs it; `make bench FLAGS="--output BENCHMARKS.md"` renews the committed page.
+//! The load engine against other programs: on the null server, against the limit of the machine (`raw`), and
+//! on a real MariaDB. Interleaved rounds, medians, ratios with their spread, and whether they are what Prony
+//! promises. `make bench` runs it; `make bench FLAGS="--output BENCHMARKS.md"` renews the committed page.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its result")]
 
 mod entrant;
@@ -32,8 +32,8 @@ const POLICY_RATES: [u32; 2] = [500, 5000];
 const WORKERS: [usize; 4] = [1, 2, 3, 4];
 /// Connections while workers are compared.
 const WORKERS_CONNECTIONS: u32 = 64;
-/// Warm-up of Prony at MariaDB, s, so that each connection has prepared its statements as sysbench does before it begins:
-/// at least this, and one more for so many connections.
+/// Warm-up of Prony at MariaDB, s, so that each connection has prepared its statements as sysbench does
+/// before it begins: at least this, and one more for so many connections.
 const WARM_UP_S: u32 = 1;
 const CONNECTIONS_A_WARM_UP_SECOND: u32 = 1000;
 
@@ -104,8 +104,8 @@ impl<'a> Bench<'a> {
             }
         }
         let how = format!(
-            "{} rounds of {} s. To reproduce: `make bench FLAGS=\"--output BENCHMARKS.md\"` on a machine that does \
-             nothing else (`--help` lists the flags, `--quick` takes 3 minutes).",
+            "{} rounds of {} s. To reproduce: `make bench FLAGS=\"--output BENCHMARKS.md\"` on a machine \
+             that does nothing else (`--help` lists the flags, `--quick` takes 3 minutes).",
             flags.rounds, flags.seconds
         );
         let mut page = Page::new(how, versions, flags.output.clone(), flags.json.clone());
@@ -159,9 +159,9 @@ impl<'a> Bench<'a> {
         let section = Section {
             title: "Null server, point select, prepared".to_owned(),
             remarks: vec![
-                "A server in another process that answers at once: what is measured is the client. `raw` is the limit: the \
-                 same sockets, threads and scheduling as Prony's engine, but always the same request, and of the reply only \
-                 bytes are counted."
+                "A server in another process that answers at once: what is measured is the client. `raw` is \
+                 the limit: the same sockets, threads and scheduling as Prony's engine, but always the same \
+                 request, and of the reply only bytes are counted."
                     .to_owned(),
             ],
             heats: Vec::new(),
@@ -208,8 +208,8 @@ impl<'a> Bench<'a> {
         let section = Section {
             title: "Null server, cost of a query by number of Prony's workers".to_owned(),
             remarks: vec![
-                "64 connections. Workers share nothing, so the CPU time of a query should stay the same. Throughput can only grow where there \
-                 are processors for more workers and for the server."
+                "64 connections. Workers share nothing, so the CPU time of a query should stay the same. \
+                 Throughput can only grow where there are processors for more workers and for the server."
                     .to_owned(),
             ],
             heats: Vec::new(),
@@ -250,8 +250,8 @@ impl<'a> Bench<'a> {
             let section = Section {
                 title: format!("{}, point select, scheduling of Prony's workers: {kind}", server.name),
                 remarks: vec![format!(
-                    "{POLICY_CONNECTIONS} connections. By default workers run under SCHED_BATCH in closed loops and under \
-                     SCHED_OTHER where starts have times to keep."
+                    "{POLICY_CONNECTIONS} connections. By default workers run under SCHED_BATCH in closed \
+                     loops and under SCHED_OTHER where starts have times to keep."
                 )],
                 heats: Vec::new(),
                 comparisons: Vec::new(),
@@ -270,8 +270,8 @@ impl<'a> Bench<'a> {
         let section = Section {
             title: format!("{}, {workload}, prepared", server.name),
             remarks: vec![format!(
-                "One table of {} rows, uniform. sysbench has prepared its statements before it begins to measure, so \
-                 Prony gets a warm-up; its CPU time is that of the measurement interval.",
+                "One table of {} rows, uniform. sysbench has prepared its statements before it begins to \
+                 measure, so Prony gets a warm-up; its CPU time is that of the measurement interval.",
                 whole_rows(self.flags.rows)
             )],
             heats: Vec::new(),
@@ -292,9 +292,9 @@ impl<'a> Bench<'a> {
         let section = Section {
             title: format!("{}, mysqlslap", server.name),
             remarks: vec![
-                "mysqlslap cannot prepare and cannot draw: here both send the same text for always the same row. Not \
-                 comparable: mysqlslap runs a number of queries in place of a time, the time to connect counts, and it \
-                 measures no latency of single queries."
+                "mysqlslap cannot prepare and cannot draw: here both send the same text for always the same \
+                 row. Not comparable: mysqlslap runs a number of queries in place of a time, the time to \
+                 connect counts, and it measures no latency of single queries."
                     .to_owned(),
             ],
             heats: Vec::new(),
@@ -319,9 +319,9 @@ impl<'a> Bench<'a> {
         let section = Section {
             title: format!("{}, go-ycsb", server.name),
             remarks: vec![
-                "YCSB's workload C (only reads, uniform) with one field as long as sysbench's column: prepared point \
-                 selects like sysbench's. Not comparable: go-ycsb's own table has a text of about 24 characters as its \
-                 key in place of an integer."
+                "YCSB's workload C (only reads, uniform) with one field as long as sysbench's column: \
+                 prepared point selects like sysbench's. Not comparable: go-ycsb's own table has a text of \
+                 about 24 characters as its key in place of an integer."
                     .to_owned(),
             ],
             heats: Vec::new(),

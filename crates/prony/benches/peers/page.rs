@@ -1,5 +1,5 @@
-//! The whole result: as Markdown for people, as JSON for programs. Written anew after each heat, so that an interrupted
-//! run loses only what was under way.
+//! The whole result: as Markdown for people, as JSON for programs. Written anew after each heat, so that an
+//! interrupted run loses only what was under way.
 
 use crate::{
     section::{Section, shown},
@@ -115,10 +115,11 @@ impl Page {
 }
 
 const INTRODUCTION: &str = "\
-Made by `make bench`. Absolute figures are this machine's, and client and server share it; only ratios say something \
-elsewhere. All programs of a comparison run in turn, round after round; a ratio is made within a round. Given is the \
-median, and in brackets the least and the greatest round. CPU time is user and system time of a process's whole life, \
-connecting included, seen from outside; memory is its peak.";
+Made by `make bench`. Absolute figures are this machine's, and client and server share it; only ratios say \
+                            something elsewhere. All programs of a comparison run in turn, round after \
+                            round; a ratio is made within a round. Given is the median, and in brackets the \
+                            least and the greatest round. CPU time is user and system time of a process's \
+                            whole life, connecting included, seen from outside; memory is its peak.";
 
 /// Load average above which something else is running.
 const QUIET: f32 = 0.7;

@@ -1,5 +1,5 @@
-//! Runs one program to its end and says what it cost: CPU time and memory as the kernel accounts them, seen from outside,
-//! so that no program is trusted about itself.
+//! Runs one program to its end and says what it cost: CPU time and memory as the kernel accounts them, seen
+//! from outside, so that no program is trusted about itself.
 
 use procfs::process::Process;
 use std::{
@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often the kernel is asked. Peak memory is a high-water mark, so that only what grows in the last moment is lost.
+/// How often the kernel is asked. Peak memory is a high-water mark, so that only what grows in the last
+/// moment is lost.
 const PEEK: Duration = Duration::from_millis(20);
 
 /// What a program said and cost.

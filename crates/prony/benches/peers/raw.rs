@@ -1,6 +1,7 @@
-//! The limit: the same sockets, as many epoll threads as the engine has, the same scheduling; but the request is always
-//! the same bytes (an execution of the point select, after a real login), and of the reply only the bytes are counted. No
-//! values, no clock, no histogram. A process of its own: the bench starts itself again under a hidden argument.
+//! The limit: the same sockets, as many epoll threads as the engine has, the same scheduling; but the request
+//! is always the same bytes (an execution of the point select, after a real login), and of the reply only the
+//! bytes are counted. No values, no clock, no histogram. A process of its own: the bench starts itself again
+//! under a hidden argument.
 
 use rustix::{
     event::{Timespec, epoll},
@@ -126,7 +127,8 @@ impl Line {
         let (_, prepared) = exchange(&mut socket, &mut session, &out)?;
         let mut statement = Statement::new(prepared.ok_or(io::ErrorKind::InvalidData)?);
         let mut reply_bytes = 0;
-        // the first execution tells the parameter's type, and its reply the columns: the second is like all that follow
+        // the first execution tells the parameter's type, and its reply the columns: the second is like all
+        // that follow
         for _ in 0..2 {
             out.clear();
             session.execute(&mut statement, &[Value::Int(1)], &mut out).map_err(io::Error::other)?;

@@ -1,4 +1,5 @@
-//! The servers that are loaded: the null server in a process of its own, and a MariaDB that Prony fetches and starts.
+//! The servers that are loaded: the null server in a process of its own, and a MariaDB that Prony fetches and
+//! starts.
 
 use load::spec::Address;
 use prony::{
@@ -61,7 +62,8 @@ impl MariaDb {
         let room = u64::from(connections) + 100;
         let settings = [
             ("max_connections", room.to_string()),
-            // one open table for each connection, some to spare; the default would close and open them all the time
+            // one open table for each connection, some to spare; the default would close and open them all
+            // the time
             ("table_open_cache", (room + 400).to_string()),
             // read-write prepares 11 statements on each connection
             ("max_prepared_stmt_count", "1000000".to_owned()),

@@ -1,5 +1,6 @@
-//! What the points of a study are drawn along: a rate, a number of connections, another number that varies, or names; and
-//! what is held against each other there: servers, or, where there is only one, levels of a factor that is no number.
+//! What the points of a study are drawn along: a rate, a number of connections, another number that varies,
+//! or names; and what is held against each other there: servers, or, where there is only one, levels of a
+//! factor that is no number.
 
 use super::Point;
 use crate::plan::{Factor, Plan};
@@ -31,8 +32,8 @@ pub enum AxisKind {
 }
 
 impl Axis {
-    /// The axis of a study: a rate if one varies, else connections, else any other number, else all that is no number but
-    /// the workload and what tells servers apart.
+    /// The axis of a study: a rate if one varies, else connections, else any other number, else all that is
+    /// no number but the workload and what tells servers apart.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let mut axis = Self::along(plan);

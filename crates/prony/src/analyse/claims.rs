@@ -1,10 +1,11 @@
 //! What a run says of the claims of its study: supported, refuted or open.
 //!
-//! A claim was written before its run, so it is judged by itself, at a level of 95 %. Where it is about several points it is
-//! supported only if the 95 % interval of each lies on its side (no correction is needed where all must hold: R. L. Berger,
-//! *Multiparameter hypothesis testing and acceptance sampling*, Technometrics 24, 1982), and refuted if that of any lies on the
-//! other side after Bonferroni's correction for their number. Everything else is open: that an interval reaches over the
-//! limit is no evidence for either. Nothing is supported or refuted by points whose every trial is invalid.
+//! A claim was written before its run, so it is judged by itself, at a level of 95 %. Where it is about
+//! several points it is supported only if the 95 % interval of each lies on its side (no correction is needed
+//! where all must hold: R. L. Berger, *Multiparameter hypothesis testing and acceptance sampling*,
+//! Technometrics 24, 1982), and refuted if that of any lies on the other side after Bonferroni's correction
+//! for their number. Everything else is open: that an interval reaches over the limit is no evidence for
+//! either. Nothing is supported or refuted by points whose every trial is invalid.
 
 use super::{
     LEVEL, Measurement, Metric, Point, STREAM,
@@ -65,8 +66,8 @@ pub enum Open {
 /// One thing that a claim is about.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// Levels of its point, as far as they differ in the study; those that are held against others or run along an axis not
-    /// included.
+    /// Levels of its point, as far as they differ in the study; those that are held against others or run
+    /// along an axis not included.
     pub levels: BTreeMap<String, String>,
     /// The one, where two are held against each other.
     pub one: Option<String>,
@@ -345,8 +346,9 @@ fn errors(point: &Point, bound: Bound, plan: &Plan) -> Number {
     }
 }
 
-/// Each point that is claimed something of, with the one that differs from it in the levels of `over` alone. How such pairs
-/// differ from block to block is judged from all of the study that are alike, for a claim may be about one pair only.
+/// Each point that is claimed something of, with the one that differs from it in the levels of `over` alone.
+/// How such pairs differ from block to block is judged from all of the study that are alike, for a claim may
+/// be about one pair only.
 fn pairs(claim: &Claim, known: &Known<'_>, over: &Levels, bounds: &[Bound]) -> Vec<Number> {
     let points = &known.points;
     let mut alike = claim.of.clone();
@@ -391,7 +393,8 @@ fn side(point: &Point, over: &Levels) -> String {
     if levels.is_empty() { point.server.clone() } else { levels.join(", ") }
 }
 
-/// Growth along a factor, one slope for each set of points that differ in it alone: by least squares in each block.
+/// Growth along a factor, one slope for each set of points that differ in it alone: by least squares in each
+/// block.
 fn slopes(claim: &Claim, known: &Known<'_>, along: &str, bound: Bound) -> Vec<Number> {
     let points = &known.points;
     let along = along.to_owned();

@@ -1,5 +1,5 @@
-//! Servers held against the study's first one, where everything else is equal; with one server, levels held against the
-//! first ones.
+//! Servers held against the study's first one, where everything else is equal; with one server, levels held
+//! against the first ones.
 
 use super::{Axis, Comparison, Measurement, Metric, STREAM, Verdict, measurement::METRICS, point::Measured};
 use crate::store::RunRecord;

@@ -195,7 +195,8 @@ fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]
     })
 }
 
-/// Where a server's throughput bends, or that it does not. What follows a schedule gives what was offered, no peak.
+/// Where a server's throughput bends, or that it does not. What follows a schedule gives what was offered, no
+/// peak.
 fn peak(
     axis: &Axis,
     relevant: f64,
@@ -224,7 +225,8 @@ fn peak(
     })
 }
 
-/// Whether the throughput of two rungs of one server differs; as Welch's test, with the fewer degrees of freedom of the two.
+/// Whether the throughput of two rungs of one server differs; as Welch's test, with the fewer degrees of
+/// freedom of the two.
 fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     let error = |measured: &Measured| {
         let spread = measured.spreads.get(&Metric::Throughput)?;

@@ -1,5 +1,5 @@
-//! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their settings. By the
-//! stored values themselves, name by name, so that nothing that is stored goes unseen.
+//! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their
+//! settings. By the stored values themselves, name by name, so that nothing that is stored goes unseen.
 
 use crate::{plan::ServerSource, store::RunRecord};
 use schemars::JsonSchema;
@@ -94,7 +94,8 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
     servers.map(|(number, server)| (server.name.clone(), facts(number))).collect()
 }
 
-/// The directory that a server of Prony's had for this run alone; `None`: it is somebody else's server, or does not say.
+/// The directory that a server of Prony's had for this run alone; `None`: it is somebody else's server, or
+/// does not say.
 fn own_directory(record: &RunRecord, server: usize, variables: &BTreeMap<String, String>) -> Option<String> {
     if matches!(record.plan.servers[server].source, ServerSource::Url(_)) {
         return None;

@@ -1,6 +1,6 @@
-//! Figures of a trial that are not read from its work: the rate that was found for it, how far members were behind, what a
-//! transaction cost. A claim can be about them, and the rate has a table of its own. They are read where they are asked for,
-//! since they need the readings of all trials.
+//! Figures of a trial that are not read from its work: the rate that was found for it, how far members were
+//! behind, what a transaction cost. A claim can be about them, and the rate has a table of its own. They are
+//! read where they are asked for, since they need the readings of all trials.
 
 use super::{Measurement, following};
 use crate::{

@@ -4,7 +4,8 @@ use crate::run::{Following, Member, Waits};
 use load::Histogram;
 use std::time::Duration;
 
-/// All of them together: histograms are merged, of the times to drain the longest is kept, and none where one is missing.
+/// All of them together: histograms are merged, of the times to drain the longest is kept, and none where one
+/// is missing.
 pub(super) fn together<'a>(of_trials: impl Iterator<Item = &'a Following>) -> Option<Following> {
     let mut sum: Option<(Following, u32, u64)> = None;
     for one in of_trials {

@@ -1,7 +1,8 @@
 //! Runs of one study over time: one series for each point and metric, and where it changed.
 //!
-//! Changes are looked for in logarithms: what differs between nights and versions differs by a share. Each series is judged by
-//! itself ([`stats::change_points`], E-divisive); a run of which nothing is known at a point is left out of its series.
+//! Changes are looked for in logarithms: what differs between nights and versions differs by a share. Each
+//! series is judged by itself ([`stats::change_points`], E-divisive); a run of which nothing is known at a
+//! point is left out of its series.
 
 use super::{Findings, RunDifference, analyse, differences, is_known};
 use crate::store::RunRecord;
@@ -166,7 +167,8 @@ impl History {
         }
     }
 
-    /// Looks for changes in all series, and puts these in an order that people expect: servers as they came, levels by size.
+    /// Looks for changes in all series, and puts these in an order that people expect: servers as they came,
+    /// levels by size.
     pub fn find_changes(&mut self) {
         let mut servers: Vec<String> = Vec::new();
         for series in &mut self.series {

@@ -1,5 +1,5 @@
-//! The numbers of a run and what they say held against each other: any metric of any point, with its interval. What a
-//! report, a claim and a decision about more repeats all rest on.
+//! The numbers of a run and what they say held against each other: any metric of any point, with its
+//! interval. What a report, a claim and a decision about more repeats all rest on.
 
 use super::{
     LEVEL, POWER, Point,
@@ -29,8 +29,8 @@ impl Measurement {
         Self { measured: point::measure(record), rule }
     }
 
-    /// One for each stream of each treatment that has at least one trial, in the plan's order. Their indices are those that
-    /// the other functions take.
+    /// One for each stream of each treatment that has at least one trial, in the plan's order. Their indices
+    /// are those that the other functions take.
     pub fn points(&self) -> impl ExactSizeIterator<Item = &Point> {
         self.measured.iter().map(|measured| &measured.point)
     }
@@ -71,16 +71,17 @@ impl Measurement {
         stats::moderate(&groups).swap_remove(place)
     }
 
-    /// Repeats (starts of the server, where it has several) after which the interval of a metric at this point probably is no wider to either side than `precision` (0.02:
-    /// 2 %); `None`: not known, or too many to be worth it.
+    /// Repeats (starts of the server, where it has several) after which the interval of a metric at this
+    /// point probably is no wider to either side than `precision` (0.02: 2 %); `None`: not known, or too
+    /// many to be worth it.
     #[must_use]
     pub fn repeats_for(&self, point: usize, metric: Metric, precision: f64) -> Option<u32> {
         let units = u32::try_from(self.measured[point].works.len()).unwrap_or(u32::MAX);
         stats::repeats_for(&self.spread(point, metric)?, units, precision, LEVEL)
     }
 
-    /// Pairs of points held against each other, first by second, in one family of comparisons: within blocks, where they ran side
-    /// by side. `None` where there is nothing to read.
+    /// Pairs of points held against each other, first by second, in one family of comparisons: within blocks,
+    /// where they ran side by side. `None` where there is nothing to read.
     #[must_use]
     pub fn ratios(&self, pairs: &[(usize, usize)], metric: Metric) -> Vec<Option<Judged>> {
         let read: Vec<Option<(f64, Vec<f64>)>> =
@@ -104,7 +105,8 @@ impl Measurement {
         self.ratios(&[(one, other)], metric).pop().flatten()
     }
 
-    /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read of every trial.
+    /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read of
+    /// every trial.
     #[must_use]
     pub fn read(&self, point: usize, metric: Metric) -> Option<(f64, BTreeMap<u32, f64>)> {
         let measured = &self.measured[point];

@@ -1,5 +1,5 @@
-//! What can be read of some work: a rate, a mean, any percentile. Read from sums and merged histograms alone, so that work of
-//! several trials is read as that of one.
+//! What can be read of some work: a rate, a mean, any percentile. Read from sums and merged histograms alone,
+//! so that work of several trials is read as that of one.
 
 use load::sample::Tally;
 use std::{str::FromStr, time::Duration};
@@ -55,7 +55,8 @@ impl Metric {
         f64::from(parts) / 100_000.0
     }
 
-    /// Reads it from tallies over a time; `None` where there is nothing to read, or it is 0 and has no logarithm.
+    /// Reads it from tallies over a time; `None` where there is nothing to read, or it is 0 and has no
+    /// logarithm.
     pub(super) fn read(self, work: &Work) -> Option<f64> {
         let seconds = work.time.as_secs_f64();
         let value = match self {
@@ -96,7 +97,8 @@ impl FromStr for Metric {
 /// There is no metric of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no metric '{0}'; there are throughput, statements, mean, active and percentiles such as p95 and p99.9"
+    "there is no metric '{0}'; there are throughput, statements, mean, active and percentiles such as p95 \
+     and p99.9"
 )]
 pub struct UnknownMetric(String);
 
@@ -110,8 +112,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// All together; `None`: there is none. What is alone stays as it is: a histogram that counts takes a thousand times the memory
-    /// of one that rests.
+    /// All together; `None`: there is none. What is alone stays as it is: a histogram that counts takes a
+    /// thousand times the memory of one that rests.
     pub(super) fn all(mut works: impl Iterator<Item = Self>) -> Option<Self> {
         let mut all = works.next()?;
         for work in works {

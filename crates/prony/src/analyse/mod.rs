@@ -1,14 +1,16 @@
-//! From records to findings: estimates with intervals for each treatment, comparisons between servers, and what follows
-//! from them. Holds no text for people: a finding is a value that `report` puts into words, in any language.
+//! From records to findings: estimates with intervals for each treatment, comparisons between servers, and
+//! what follows from them. Holds no text for people: a finding is a value that `report` puts into words, in
+//! any language.
 //!
-//! The unit of observation is the trial, for seconds of one trial depend on each other. A metric is judged on its
-//! logarithm: what differs between trials differs by a share. Every value is read from all trials together (sum of
-//! transactions over sum of time; quantile of the merged histogram), its interval from how much the trials' own values
-//! differ (*sectioning*: Asmussen and Glynn, Stochastic Simulation, 2007, III.5). With the two or three repeats that there is time
-//! for, that difference is itself badly known, so it is moderated by all treatments of the run ([`stats::moderate`]).
-//! Servers are compared within blocks, where they ran side by side, and a difference is called one only if it survives
-//! Holm's correction for all comparisons of its stream and metric. With a single trial the interval covers what varied within it, and no
-//! difference is called.
+//! The unit of observation is the trial, for seconds of one trial depend on each other. A metric is judged on
+//! its logarithm: what differs between trials differs by a share. Every value is read from all trials
+//! together (sum of transactions over sum of time; quantile of the merged histogram), its interval from how
+//! much the trials' own values differ (*sectioning*: Asmussen and Glynn, Stochastic Simulation, 2007, III.5).
+//! With the two or three repeats that there is time for, that difference is itself badly known, so it is
+//! moderated by all treatments of the run ([`stats::moderate`]). Servers are compared within blocks, where
+//! they ran side by side, and a difference is called one only if it survives Holm's correction for all
+//! comparisons of its stream and metric. With a single trial the interval covers what varied within it, and
+//! no difference is called.
 
 mod axis;
 mod claims;
@@ -118,8 +120,8 @@ pub struct Point {
     pub throughput: Estimate,
     /// Statements per second.
     pub statements_per_second: Estimate,
-    /// Response time of a transaction, ms, by name: `mean`, `p50`, `p95`, `p99`, and `p99.9` where ten transactions or
-    /// more lie above it. From merged histograms; empty where no transaction ended well.
+    /// Response time of a transaction, ms, by name: `mean`, `p50`, `p95`, `p99`, and `p99.9` where ten
+    /// transactions or more lie above it. From merged histograms; empty where no transaction ended well.
     pub latency_ms: BTreeMap<String, Estimate>,
     /// Largest response time seen, ms.
     pub latency_max_ms: f64,
@@ -127,15 +129,18 @@ pub struct Point {
     pub histogram: load::Histogram,
     /// Transactions per second of each trial used, in order of execution.
     pub throughput_by_trial: Vec<f64>,
-    /// Service time of a transaction, ms, by the same names, where it is not the response time: from merged histograms.
+    /// Service time of a transaction, ms, by the same names, where it is not the response time: from merged
+    /// histograms.
     pub service_ms: BTreeMap<String, f64>,
     /// What became of the starts that were due, all trials together; `None`: the arrival has no schedule.
     pub schedule: Option<Schedule>,
     /// How long it was active in the intervals of all trials, s.
     pub active_s: f64,
-    /// What was offered as a share of what the server can do, 0 and more; `None`: no schedule, or no rung was too much.
+    /// What was offered as a share of what the server can do, 0 and more; `None`: no schedule, or no rung
+    /// was too much.
     pub utilisation: Option<f64>,
-    /// Trials that could not keep up with their schedule: their response times tell how long the load lasted.
+    /// Trials that could not keep up with their schedule: their response times tell how long the load
+    /// lasted.
     pub overloaded: u32,
     /// What became of its limit; `None`: it has none.
     pub limit: Option<Limited>,
@@ -147,7 +152,8 @@ pub struct Point {
     pub reconnecting: Connects,
     /// Times without success, with the number of the trial.
     pub outages: Vec<(u32, load::sample::Outage)>,
-    /// How equally its connections were served, in the trial where it was worst; `None`: unknown, or only one connection.
+    /// How equally its connections were served, in the trial where it was worst; `None`: unknown, or only
+    /// one connection.
     pub fairness: Option<Fairness>,
     /// Connections that finished nothing, in the trial where they were most.
     pub starved: u64,
@@ -191,10 +197,11 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Probability of a difference as great if there were none, corrected for the number of comparisons.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs: by the run's own
-    /// variance, and no smaller than what matters; `None`: unknown.
+    /// The smallest difference, as a share, that would have been called one in nine of ten such runs: by the
+    /// run's own variance, and no smaller than what matters; `None`: unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be; `None`: no number that is reasonable.
+    /// Where it is undecided: repeats of all after which it probably would not be; `None`: no number that is
+    /// reasonable.
     pub repeats_needed: Option<u32>,
 }
 
@@ -230,8 +237,8 @@ pub enum Finding {
         metric: String,
         /// First and last rung of the stretch where it is better, on [`Findings::axis`].
         stretch: (f64, f64),
-        /// The better one by the other at the rung where the difference is greatest: above 1 for throughput, below 1 for
-        /// a response time.
+        /// The better one by the other at the rung where the difference is greatest: above 1 for throughput,
+        /// below 1 for a response time.
         ratio: Estimate,
         /// That rung.
         at: f64,
@@ -244,12 +251,12 @@ pub enum Finding {
         servers: (String, String),
         /// The metric.
         metric: String,
-        /// The difference, as a share (0.1: 10 %), that would have been found at any rung in nine of ten such runs; 1
-        /// where nothing can be said.
+        /// The difference, as a share (0.1: 10 %), that would have been found at any rung in nine of ten
+        /// such runs; 1 where nothing can be said.
         resolution: f64,
     },
-    /// Throughput of a server is highest at this rung, and significantly lower at the highest one; or, where both are the
-    /// same rung, significantly lower at the one before it: it still grows.
+    /// Throughput of a server is highest at this rung, and significantly lower at the highest one; or, where
+    /// both are the same rung, significantly lower at the one before it: it still grows.
     Peak {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,

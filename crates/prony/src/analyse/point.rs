@@ -24,8 +24,8 @@ use std::{collections::BTreeMap, time::Duration};
 pub(super) struct Measured {
     /// The point.
     pub(super) point: Point,
-    /// What the trials that count did, by unit: the block, or, where servers are started several times, the start. Units are what
-    /// is independent of each other.
+    /// What the trials that count did, by unit: the block, or, where servers are started several times, the
+    /// start. Units are what is independent of each other.
     pub(super) works: Vec<(u32, Work)>,
     /// The unit of each trial that counts, by [`crate::plan::Trial::number`].
     pub(super) units: BTreeMap<u32, u32>,
@@ -115,8 +115,8 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
     measured
 }
 
-/// Another tool's figures, where there is no distribution to read them from. They have no interval, and those of two trials cannot be
-/// made one.
+/// Another tool's figures, where there is no distribution to read them from. They have no interval, and those
+/// of two trials cannot be made one.
 fn take_what_was_told(measured: &mut Measured, sorted: &Sorted<'_>) {
     let [used] = &sorted.used[..] else { return };
     for (name, &value) in &used.trial.told {
@@ -217,7 +217,8 @@ fn unit(record: &RunRecord, block: u32) -> u32 {
     if record.plan.repetition.restarts > 1 { record.plan.start_of(block) } else { block }
 }
 
-/// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every trial.
+/// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every
+/// trial.
 pub(super) fn read(metric: Metric, works: &[(u32, Work)], all: &Work) -> Option<(f64, BTreeMap<u32, f64>)> {
     let value = metric.read(all)?;
     let of_block = |(block, work): &(u32, Work)| Some((*block, metric.read(work)?.ln()));

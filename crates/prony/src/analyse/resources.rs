@@ -1,8 +1,8 @@
-//! What a treatment took of machine and servers: what a transaction costs, where processors spent their time, what held it
-//! back, and which waits grew with the load.
+//! What a treatment took of machine and servers: what a transaction costs, where processors spent their time,
+//! what held it back, and which waits grew with the load.
 //!
-//! Only what was sampled within the measurement intervals counts. A limit is named where a figure shows it; where none does,
-//! none is named.
+//! Only what was sampled within the measurement intervals counts. A limit is named where a figure shows it;
+//! where none does, none is named.
 
 use super::{Axis, AxisKind};
 use crate::{
@@ -15,8 +15,8 @@ use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
-/// Share of the machine's processors above which they are the limit: queues for them are then ten times as long as at rest
-/// (1 / (1 - 0.9)).
+/// Share of the machine's processors above which they are the limit: queues for them are then ten times as
+/// long as at rest (1 / (1 - 0.9)).
 const PROCESSORS_BUSY: f64 = 0.9;
 /// The same for a disk, which does several things at once, so that being busy alone says less.
 const DISK_BUSY: f64 = 0.8;
@@ -73,8 +73,8 @@ pub struct Resources {
     pub transactions_per_second: f64,
     /// What one of them costs.
     pub cost: Cost,
-    /// Time of the processors of the servers' machine by kind, `user`, `system`, `iowait`, `steal`, `idle`, in processors;
-    /// empty where it is not known.
+    /// Time of the processors of the servers' machine by kind, `user`, `system`, `iowait`, `steal`, `idle`,
+    /// in processors; empty where it is not known.
     pub processors: BTreeMap<String, f64>,
     /// Means over the intervals by path.
     pub means: BTreeMap<String, f64>,
@@ -189,8 +189,8 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
     })
 }
 
-/// Which readings are of the measurement interval. Where it is shorter than they are, or the machine was so busy that they came
-/// late, those that lie in it for the most part: better than nothing.
+/// Which readings are of the measurement interval. Where it is shorter than they are, or the machine was so
+/// busy that they came late, those that lie in it for the most part: better than nothing.
 #[must_use]
 pub fn in_interval(readings: &Series, record: &RunRecord, outcome: &Outcome) -> Vec<usize> {
     let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
@@ -215,8 +215,8 @@ impl View<'_> {
         of_servers(self.means, what)
     }
 
-    /// Beginnings of the paths of the machines that servers run on: those that exporters told of, and this one if the
-    /// process of one is here.
+    /// Beginnings of the paths of the machines that servers run on: those that exporters told of, and this
+    /// one if the process of one is here.
     fn machines(&self) -> Vec<String> {
         let mut machines: Vec<String> = self
             .means

@@ -1,8 +1,8 @@
 //! One run held against another, point by point: what is the same treatment in both.
 //!
-//! Two runs share no blocks: they ran at different times, so that nothing cancels between them, and each side brings its own
-//! variance (Welch). What differs from one start of a server to the next is in neither; the difference that matters
-//! ([`crate::plan::Plan::relevant`], the larger of the two) is the allowance for it.
+//! Two runs share no blocks: they ran at different times, so that nothing cancels between them, and each side
+//! brings its own variance (Welch). What differs from one start of a server to the next is in neither; the
+//! difference that matters ([`crate::plan::Plan::relevant`], the larger of the two) is the allowance for it.
 
 use super::{Measurement, Metric, Point, Verdict, measurement::METRICS};
 use crate::store::RunRecord;
@@ -28,9 +28,11 @@ pub struct RunComparison {
     pub ratio: Estimate,
     /// What it means for the second.
     pub verdict: Verdict,
-    /// Probability of a difference as great if there were none, corrected for the number of comparisons of the metric.
+    /// Probability of a difference as great if there were none, corrected for the number of comparisons of
+    /// the metric.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such pairs of runs.
+    /// The smallest difference, as a share, that would have been called one in nine of ten such pairs of
+    /// runs.
     pub detectable: Option<f64>,
     /// Where it is undecided: repeats in each run after which it probably would not be.
     pub repeats_needed: Option<u32>,

@@ -1,6 +1,6 @@
-//! How each server's throughput grows with connections: the universal scalability law fitted to the trials of a ladder, with
-//! what it says of where more connections stop helping. Only from points whose throughput is the server's own: closed loops
-//! without limit, and no doubt that says otherwise.
+//! How each server's throughput grows with connections: the universal scalability law fitted to the trials of
+//! a ladder, with what it says of where more connections stop helping. Only from points whose throughput is
+//! the server's own: closed loops without limit, and no doubt that says otherwise.
 
 use super::{
     Axis, AxisKind, LEVEL,
@@ -102,7 +102,8 @@ pub(super) fn unscaled(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<U
     ladders(axis, measured).filter_map(one).collect()
 }
 
-/// The points of each server along the connections; of several streams those of the one whose connections grow.
+/// The points of each server along the connections; of several streams those of the one whose connections
+/// grow.
 fn ladders<'a>(
     axis: &'a Axis,
     measured: &'a [Measured],
@@ -171,8 +172,8 @@ fn excluded(one: &Measured) -> Option<String> {
     one.point.doubts.iter().find(excludes).map(|doubt| doubt.id().to_owned())
 }
 
-/// Share of what a server can do that is offered to it at each rung of a rate, from 0; only where some rung was too much for
-/// it, for only then is it known what it can do: the most that it completed.
+/// Share of what a server can do that is offered to it at each rung of a rate, from 0; only where some rung
+/// was too much for it, for only then is it known what it can do: the most that it completed.
 pub(super) fn utilise(axis: &Axis, measured: &mut [Measured]) {
     if axis.kind != AxisKind::Rate {
         return;

@@ -1,6 +1,7 @@
-//! Which trials count. An invalid one (a doubt says that its figures are not what they seem) counts only where its
-//! combination has no valid one, and then its point is marked; that a server was offered more than it can take does not
-//! make its trial invalid in this sense, for every repeat of it would be. Whatever does not count is named with its reason.
+//! Which trials count. An invalid one (a doubt says that its figures are not what they seem) counts only
+//! where its combination has no valid one, and then its point is marked; that a server was offered more than
+//! it can take does not make its trial invalid in this sense, for every repeat of it would be. Whatever does
+//! not count is named with its reason.
 
 use crate::{
     run::{Doubt, Level, TrialOutcome, What},

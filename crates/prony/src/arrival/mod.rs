@@ -1,5 +1,5 @@
-//! How arrivals, think times and connection modes are written, the same on the command line and in a study. Text to the
-//! engine's values and back; it knows neither who asks nor what is done with them.
+//! How arrivals, think times and connection modes are written, the same on the command line and in a study.
+//! Text to the engine's values and back; it knows neither who asks nor what is done with them.
 //!
 //! | a rate | starts in a second |
 //! |---|---|
@@ -35,7 +35,8 @@ pub enum Error {
     Think(String),
     /// Not a connection mode.
     #[error(
-        "`{0}` does not say when to connect anew: write never, transaction, statement, or a number of transactions"
+        "`{0}` does not say when to connect anew: write never, transaction, statement, or a number of \
+         transactions"
     )]
     ConnectionMode(String),
     /// Two parts that exclude each other.
@@ -49,8 +50,8 @@ pub enum Error {
     NoPace,
 }
 
-/// What was said about arrivals, each part by itself; [`Parts::arrival`] puts them together. The names of the fields are
-/// those of the flags and of the study's keys.
+/// What was said about arrivals, each part by itself; [`Parts::arrival`] puts them together. The names of the
+/// fields are those of the flags and of the study's keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parts {
     /// Open loop at this rate.
@@ -109,8 +110,8 @@ pub fn duration(text: &str) -> Result<Duration, Error> {
 /// A rate in one of the forms above.
 ///
 /// # Errors
-/// Where the text has none of these forms, a rate is negative or never above 0, a time is 0, an amplitude is larger than
-/// the mean or a burst longer than its period.
+/// Where the text has none of these forms, a rate is negative or never above 0, a time is 0, an amplitude is
+/// larger than the mean or a burst longer than its period.
 pub fn rate(text: &str) -> Result<Rate, Error> {
     let wrong = |reason| Error::Rate { text: text.to_owned(), reason };
     let rate = parse_rate(text).ok_or_else(|| wrong(FORMS))?;
@@ -138,8 +139,8 @@ pub fn rate(text: &str) -> Result<Rate, Error> {
 }
 
 /// What is said where a rate has no known form.
-const FORMS: &str = "write 1000, or 1000:10s,2000:10s (steps), 100..5000 over 60s (ramp), 1000 +- 500 every 60s (sine), \
-                     100 burst 5000 for 2s every 10s";
+const FORMS: &str = "write 1000, or 1000:10s,2000:10s (steps), 100..5000 over 60s (ramp), 1000 +- 500 every \
+                     60s (sine), 100 burst 5000 for 2s every 10s";
 
 fn parse_rate(text: &str) -> Option<Rate> {
     if let Some((from, rest)) = text.split_once("..") {
@@ -224,8 +225,8 @@ pub fn think(text: &str) -> Result<Think, Error> {
     duration(time).map(kind).map_err(|_| Error::Think(text.to_owned()))
 }
 
-/// When a new connection takes the place of the old one: `never`, after each `transaction` or `statement`, or after a
-/// number of transactions (0: never).
+/// When a new connection takes the place of the old one: `never`, after each `transaction` or `statement`, or
+/// after a number of transactions (0: never).
 ///
 /// # Errors
 /// Where the text is something else.

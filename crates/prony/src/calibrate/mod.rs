@@ -1,5 +1,6 @@
-//! How far this machine's load engine is from its limits: it is measured against the null server, which answers at once,
-//! in a process of its own, so that what it uses is not the engine's. It knows no study and no real server.
+//! How far this machine's load engine is from its limits: it is measured against the null server, which
+//! answers at once, in a process of its own, so that what it uses is not the engine's. It knows no study and
+//! no real server.
 
 mod server;
 
@@ -74,7 +75,8 @@ pub struct Calibration {
     pub throughput: Vec<Throughput>,
     /// Numbers of connections that were left out for want of open files.
     pub left_out: Vec<u32>,
-    /// Statements in a second that the engine could do with all processors to itself: up to here it is not the limit.
+    /// Statements in a second that the engine could do with all processors to itself: up to here it is not
+    /// the limit.
     pub statements_per_second_max: f64,
     /// Processors that the engine needs for 100,000 statements in a second.
     pub processors_for_100k: f64,
@@ -132,8 +134,8 @@ impl Delay {
     }
 }
 
-/// Measures for `each` at every point. `open_files` bounds the connections; `tell` hears what is being measured and how
-/// much time is left.
+/// Measures for `each` at every point. `open_files` bounds the connections; `tell` hears what is being
+/// measured and how much time is left.
 ///
 /// # Errors
 /// Where the engine cannot be measured, or `stop` was pulled.
@@ -182,8 +184,9 @@ pub fn calibrate(
     })
 }
 
-/// What a statement costs where the engine is busy, us of CPU: the most of the rungs with several connections for each
-/// worker. With fewer a worker goes to sleep before each reply and pays for its waking; at its limit it never sleeps.
+/// What a statement costs where the engine is busy, us of CPU: the most of the rungs with several connections
+/// for each worker. With fewer a worker goes to sleep before each reply and pays for its waking; at its limit
+/// it never sleeps.
 fn dearest(throughput: &[Throughput], cpus: u32) -> f64 {
     let is_busy = |point: &&Throughput| point.connections >= BUSY_CONNECTIONS * cpus;
     let cost = |point: &Throughput| point.cpu_us_per_statement;

@@ -1,4 +1,5 @@
-//! The null server as a process of its own: this program with the hidden command `null-server`, which cannot outlive it.
+//! The null server as a process of its own: this program with the hidden command `null-server`, which cannot
+//! outlive it.
 
 use crate::provision::trampoline::{self, Bond};
 use std::{

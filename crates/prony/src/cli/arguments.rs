@@ -13,8 +13,8 @@ use clap::{
 };
 use std::path::{Path, PathBuf};
 
-/// Puts database servers on a dynamometer: says what to compare in one file, brings the servers up, offers the load,
-/// and reports what can be said with which certainty.
+/// Puts database servers on a dynamometer: says what to compare in one file, brings the servers up, offers
+/// the load, and reports what can be said with which certainty.
 #[derive(Debug, Parser)]
 #[command(
     name = "prony",
@@ -22,10 +22,9 @@ use std::path::{Path, PathBuf};
     max_term_width = 110,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Begin with:  prony run quickstart\n\n\
-        Exit codes:  0 done · 1 it began and failed · 2 it could not begin (arguments, study, server, limits) · \
-        3 a claim is refuted, 4 a claim is open (both with --check) · \
-        130 interrupted"
+    after_help = "Begin with:  prony run quickstart\n\nExit codes:  0 done · 1 it began and failed · 2 it \
+                  could not begin (arguments, study, server, limits) · 3 a claim is refuted, 4 a claim is \
+                  open (both with --check) · 130 interrupted"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -153,10 +152,8 @@ pub(super) enum ServerCommand {
         json: bool,
     },
     /// List loaded data that are kept for later runs, or remove some
-    #[command(
-        after_help = "Runs keep data that take long to load (`reuse` in [measure]), up to 20 GiB, those used last; PRONY_DATA_LIMIT=50G \
-        sets another limit, 0 keeps none."
-    )]
+    #[command(after_help = "Runs keep data that take long to load (`reuse` in [measure]), up to 20 GiB, \
+                            those used last; PRONY_DATA_LIMIT=50G sets another limit, 0 keeps none.")]
     Data {
         /// Remove these
         #[arg(long, value_name = "NAME", num_args = 1..)]
@@ -171,10 +168,10 @@ pub(super) enum ServerCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony server start mysql-5.7\n  \
-    prony server start mariadb-11.4 --port 3307 --set thread_handling=pool-of-threads --data ~/data/mariadb-11.4\n\n\
-    It listens on 127.0.0.1 alone, and only Prony's own account gets in; its password is in the option file that is printed.")]
+#[command(after_help = "Examples:\n  prony server start mysql-5.7\n  prony server start mariadb-11.4 \
+                        --port 3307 --set thread_handling=pool-of-threads --data ~/data/mariadb-11.4\n\nIt \
+                        listens on 127.0.0.1 alone, and only Prony's own account gets in; its password is \
+                        in the option file that is printed.")]
 pub(super) struct StartOptions {
     /// A name from `prony server list`, or product and version: mysql-5.7 is the newest 5.7
     #[arg(value_name = "NAME")]
@@ -188,7 +185,8 @@ pub(super) struct StartOptions {
     /// A setting, a word of `prony list settings` or as its option file has it; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
-    /// Keep its data in this directory, and use it again if it is there [default: data goes when the server is stopped]
+    /// Keep its data in this directory, and use it again if it is there [default: data goes when the server
+    /// is stopped]
     #[arg(long, value_name = "DIR")]
     pub(super) data: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -211,8 +209,8 @@ pub(super) struct StudyOptions {
 
 #[derive(Debug, Args)]
 pub(super) struct StoreOptions {
-    /// Where results are kept: an SQLite file (FILE.sqlite), or a directory that gets prony.sqlite and the reports
-    /// [default: prony.sqlite in the user's data directory]
+    /// Where results are kept: an SQLite file (FILE.sqlite), or a directory that gets prony.sqlite and the
+    /// reports [default: prony.sqlite in the user's data directory]
     #[arg(long, value_name = "PATH", env = "PRONY_STORE")]
     pub(super) output: Option<PathBuf>,
 }
@@ -228,11 +226,9 @@ impl StoreOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony run quickstart\n  \
-    prony run pool.toml --scale quick\n  \
-    prony run pool.toml --set measure.repeats=5 --report pool.html\n  \
-    prony run pool.toml --resume")]
+#[command(after_help = "Examples:\n  prony run quickstart\n  prony run pool.toml --scale quick\n  prony \
+                        run pool.toml --set measure.repeats=5 --report pool.html\n  prony run pool.toml \
+                        --resume")]
 pub(super) struct RunOptions {
     #[command(flatten)]
     pub(super) study: StudyOptions,
@@ -241,10 +237,12 @@ pub(super) struct RunOptions {
     /// Go on with this study's last run, doing only the trials that are missing
     #[arg(long)]
     pub(super) resume: bool,
-    /// Profile each server where its throughput is highest, with perf, and draw a flame graph (`--set telemetry.profile=true`)
+    /// Profile each server where its throughput is highest, with perf, and draw a flame graph (`--set
+    /// telemetry.profile=true`)
     #[arg(long)]
     pub(super) profile: bool,
-    /// With --resume: go on although the study's settings, a server or the machine changed; the run keeps what was different
+    /// With --resume: go on although the study's settings, a server or the machine changed; the run keeps
+    /// what was different
     #[arg(long, requires = "resume")]
     pub(super) anyway: bool,
     /// Language of the report: en or zh
@@ -272,10 +270,9 @@ pub(super) struct PlanOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  prony calibrate\n  prony calibrate --seconds 5 --json > calibration.json\n\n\
-    It loads a server that answers at once, in a process of its own on this machine. Nothing else should run meanwhile."
-)]
+#[command(after_help = "Examples:\n  prony calibrate\n  prony calibrate --seconds 5 --json > \
+                        calibration.json\n\nIt loads a server that answers at once, in a process of its \
+                        own on this machine. Nothing else should run meanwhile.")]
 pub(super) struct CalibrateOptions {
     /// How long each of the eight measurements takes, seconds
     #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = seconds)]
@@ -286,10 +283,10 @@ pub(super) struct CalibrateOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony prepare oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4 --rows 50000\n  \
-    prony prepare oltp_read_only --rows 10000000 --threads 8\n\n\
-    Safe to repeat: complete tables are recognised and kept. A table of that name that Prony did not make is never touched.")]
+#[command(after_help = "Examples:\n  prony prepare oltp_read_write --url mysql://user@127.0.0.1:3306/test \
+                        --tables 4 --rows 50000\n  prony prepare oltp_read_only --rows 10000000 --threads \
+                        8\n\nSafe to repeat: complete tables are recognised and kept. A table of that name \
+                        that Prony did not make is never touched.")]
 pub(super) struct PrepareOptions {
     /// A built-in workload (`prony list workloads`)
     #[arg(value_name = "WORKLOAD")]
@@ -313,10 +310,9 @@ pub(super) struct PrepareOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony cleanup --url mysql://user@127.0.0.1:3306/test\n  \
-    prony cleanup oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4\n\n\
-    Only tables that Prony made are dropped; it knows them by a mark in their comment.")]
+#[command(after_help = "Examples:\n  prony cleanup --url mysql://user@127.0.0.1:3306/test\n  prony cleanup \
+                        oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4\n\nOnly tables \
+                        that Prony made are dropped; it knows them by a mark in their comment.")]
 pub(super) struct CleanupOptions {
     /// The workload that they were made for; all workloads share the tables sbtest1, sbtest2, ...
     #[arg(value_name = "WORKLOAD")]
@@ -329,10 +325,8 @@ pub(super) struct CleanupOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony report\n  \
-    prony report 12 --format html --write pool.html\n  \
-    prony report --format csv > points.csv")]
+#[command(after_help = "Examples:\n  prony report\n  prony report 12 --format html --write pool.html\n  \
+                        prony report --format csv > points.csv")]
 pub(super) struct ReportOptions {
     /// A number (`prony list runs`), `last`, a label or the name of a study [default: the latest run]
     #[arg(value_name = "RUN")]
@@ -354,11 +348,9 @@ pub(super) struct ReportOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony compare 11 12\n  \
-    prony compare 11 12 --format markdown --write change.md\n  \
-    prony compare 11 12 --check\n\n\
-    Exit codes:  0 compared · 1 with --check: something is worse · 2 no such run, or nothing in common")]
+#[command(after_help = "Examples:\n  prony compare 11 12\n  prony compare 11 12 --format markdown --write \
+                        change.md\n  prony compare 11 12 --check\n\nExit codes:  0 compared · 1 with \
+                        --check: something is worse · 2 no such run, or nothing in common")]
 pub(super) struct CompareOptions {
     /// The run that is held against: a number (`prony list runs`), `last`, a label or the name of a study
     #[arg(value_name = "BASE")]

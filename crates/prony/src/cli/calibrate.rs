@@ -95,8 +95,9 @@ fn text(calibration: &Calibration) -> Result<String, std::fmt::Error> {
     )?;
     writeln!(
         out,
-        "Up to about {} statements/s this machine's client is not the limit, if the server is on another machine. A server on the \
-         same machine has to share: 100,000 statements/s take {:.2} of the {} processors away from it.",
+        "Up to about {} statements/s this machine's client is not the limit, if the server is on another \
+         machine. A server on the same machine has to share: 100,000 statements/s take {:.2} of the {} \
+         processors away from it.",
         number::count(calibration.statements_per_second_max as u64 / 1000 * 1000),
         calibration.processors_for_100k,
         calibration.cpus

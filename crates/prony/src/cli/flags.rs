@@ -26,7 +26,8 @@ impl FromStr for DurationFlag {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct ServerFlags {
-    /// mysql://USER@HOST:PORT/DATABASE, with ?socket=PATH, ?ssl-mode=required, ?ssl-ca=FILE or ?compress=1 behind it
+    /// mysql://USER@HOST:PORT/DATABASE, with ?socket=PATH, ?ssl-mode=required, ?ssl-ca=FILE or ?compress=1
+    /// behind it
     #[arg(long, value_name = "URL", env = "PRONY_URL", hide_env_values = true)]
     url: Option<String>,
     /// Read user, password and address from this option file [default: ~/.my.cnf]

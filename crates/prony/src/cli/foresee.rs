@@ -1,5 +1,5 @@
-//! What is known of a plan's servers before one of them is started: which version each will be, what it will be told, what it cannot
-//! have, and where the servers will differ without the study's asking for it.
+//! What is known of a plan's servers before one of them is started: which version each will be, what it will
+//! be told, what it cannot have, and where the servers will differ without the study's asking for it.
 
 use super::{
     arguments::StudyOptions,
@@ -99,7 +99,8 @@ impl<'a> Foreseen<'a> {
         let different = self.differences();
         if self.plan.fairness == Fairness::Strict && !different.is_empty() {
             return Err(Failure::cannot_begin(format!(
-                "the study says fairness = \"strict\", and its servers will differ in what it does not vary:{}",
+                "the study says fairness = \"strict\", and its servers will differ in what it does not \
+                 vary:{}",
                 self.lines(&different)
             )));
         }
@@ -154,7 +155,8 @@ impl<'a> Foreseen<'a> {
         if text.is_empty() { text } else { format!("\nThis machine is too small for it\n{text}") }
     }
 
-    /// Version of each server, and the settings that it calls something else; what all are told alike stands there once.
+    /// Version of each server, and the settings that it calls something else; what all are told alike stands
+    /// there once.
     fn told(&self) -> String {
         let all: Vec<Option<BTreeMap<String, String>>> =
             (0..self.plan.servers.len()).map(|server| self.renamed(server)).collect();

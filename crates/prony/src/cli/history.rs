@@ -14,10 +14,9 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format html --write history.html\n\n\
-    Changes are found by E-divisive, each series by itself; fewer than ten runs have none. Runs at other scales are not mixed in."
-)]
+#[command(after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format \
+                        html --write history.html\n\nChanges are found by E-divisive, each series by \
+                        itself; fewer than ten runs have none. Runs at other scales are not mixed in.")]
 pub(super) struct HistoryOptions {
     /// Name of the study, as `prony list runs` shows it
     #[arg(value_name = "STUDY")]

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the work to end cleanly, the second ends it at once (servers then die with
-//! Prony, and the next run removes what they leave).
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the work to end cleanly, the second ends it at once (servers
+//! then die with Prony, and the next run removes what they leave).
 
 use super::{failure::INTERRUPTED, report::aside};
 use load::Stop;

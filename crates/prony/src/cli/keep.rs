@@ -21,10 +21,9 @@ use std::{
 const RUN: &str = "RUN";
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  prony label last nightly\n  prony label 12 v2.1 release\n  prony label nightly --remove nightly\n\n\
-    A run can then be named by its label: prony report nightly. Of several with the same label, the last one is meant."
-)]
+#[command(after_help = "Examples:\n  prony label last nightly\n  prony label 12 v2.1 release\n  prony \
+                        label nightly --remove nightly\n\nA run can then be named by its label: prony \
+                        report nightly. Of several with the same label, the last one is meant.")]
 pub(super) struct LabelOptions {
     /// A number, `last`, a label or the name of a study
     #[arg(value_name = RUN)]
@@ -66,11 +65,11 @@ pub(super) struct DeleteOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n  prony export last --format parquet --write data\n\n\
-    The file has a format version, checksums and no passwords. `prony import` takes it into another store.\n\
-    Parquet files (trials, seconds, statements, readings, histograms) are for pandas, DuckDB and the like."
-)]
+#[command(after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n  \
+                        prony export last --format parquet --write data\n\nThe file has a format version, \
+                        checksums and no passwords. `prony import` takes it into another store.\nParquet \
+                        files (trials, seconds, statements, readings, histograms) are for pandas, DuckDB \
+                        and the like.")]
 pub(super) struct ExportOptions {
     /// A number, `last`, a label or the name of a study
     #[arg(value_name = RUN)]
@@ -78,7 +77,8 @@ pub(super) struct ExportOptions {
     /// What to make: one file with everything, or Parquet files
     #[arg(long, value_enum, default_value_t = ExportFormat::Prony)]
     format: ExportFormat,
-    /// The file, for Parquet the directory; nothing is overwritten [default: prony-STUDY-RUN.prony, or prony-STUDY-RUN.parquet]
+    /// The file, for Parquet the directory; nothing is overwritten [default: prony-STUDY-RUN.prony, or
+    /// prony-STUDY-RUN.parquet]
     #[arg(long, value_name = "PATH")]
     write: Option<PathBuf>,
     #[command(flatten)]
@@ -87,14 +87,16 @@ pub(super) struct ExportOptions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony import nightly.prony\n  prony import /mnt/other/prony.sqlite\n  \
-    prony import sysbench old.txt --server old --workload oltp_read_write\n  prony import mysqlslap slap.csv --study slap\n\n\
-    A run that is in this store already is not taken a second time. What another tool's output does not say stays unknown.")]
+                        prony import sysbench old.txt --server old --workload oltp_read_write\n  prony \
+                        import mysqlslap slap.csv --study slap\n\nA run that is in this store already is \
+                        not taken a second time. What another tool's output does not say stays unknown.")]
 pub(super) struct ImportOptions {
-    /// Files that `prony export` wrote, or other stores: all runs of them are taken. With `sysbench` or `mysqlslap` before them:
-    /// their output, all files as one run; `-`: stdin
+    /// Files that `prony export` wrote, or other stores: all runs of them are taken. With `sysbench` or
+    /// `mysqlslap` before them: their output, all files as one run; `-`: stdin
     #[arg(value_name = "[sysbench|mysqlslap] FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Of another tool's output: name of the server [default: the file's name]; may be repeated, once for each file
+    /// Of another tool's output: name of the server [default: the file's name]; may be repeated, once for
+    /// each file
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
     /// Of another tool's output: what was run
@@ -106,7 +108,8 @@ pub(super) struct ImportOptions {
     /// Of another tool's output: name of the run's study [default: the tool's name]
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// Of another tool's output: when it was measured, for its place in a history: 2026-11-21, or 2026-11-21T18:00Z [default: now]
+    /// Of another tool's output: when it was measured, for its place in a history: 2026-11-21, or
+    /// 2026-11-21T18:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
     measured: Option<jiff::Timestamp>,
     #[command(flatten)]
@@ -265,8 +268,8 @@ fn taken(store: &mut Store, file: &Path) -> Result<Transfer, Failure> {
     }
     store.take(file).map_err(|error| match error {
         store::Error::Foreign { .. } => Failure::cannot_begin(format!(
-            "{0} is neither a run that `prony export` wrote nor a store, or its beginning is damaged; another tool's output is read by \
-             `prony import sysbench {0}` and `prony import mysqlslap {0}`",
+            "{0} is neither a run that `prony export` wrote nor a store, or its beginning is damaged; \
+             another tool's output is read by `prony import sysbench {0}` and `prony import mysqlslap {0}`",
             file.display()
         )),
         other => failed(other),

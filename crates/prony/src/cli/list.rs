@@ -38,8 +38,8 @@ pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
     match options.what {
         Listed::Workloads if !options.json => print(&workload_options()),
         Listed::Settings if !options.json => print(
-            "\nEach server gets them in its own terms, which `prony plan STUDY` shows, or they are refused with the reason. Any other\n\
-             name in [settings] passes through to the server as it is.\n",
+            "\nEach server gets them in its own terms, which `prony plan STUDY` shows, or they are refused \
+             with the reason. Any other\nname in [settings] passes through to the server as it is.\n",
         ),
         _ => Ok(()),
     }
@@ -64,8 +64,8 @@ pub(super) fn show((header, rows, machine): Listing, json: bool) -> Result<(), F
     print(&lines)
 }
 
-/// Breaks long cells so that a table is no wider than the terminal. Short cells and words stay whole; where that leaves no room, the
-/// terminal breaks the lines.
+/// Breaks long cells so that a table is no wider than the terminal. Short cells and words stay whole; where
+/// that leaves no room, the terminal breaks the lines.
 fn arrange(table: &mut Table, width: u16) {
     /// Up to this width a column is never broken.
     const SHORT: u16 = 24;

@@ -1,5 +1,5 @@
-//! The command line: reads arguments, wires the stages together, prints, and says how it ended. The only module that
-//! prints; known by none.
+//! The command line: reads arguments, wires the stages together, prints, and says how it ended. The only
+//! module that prints; known by none.
 //!
 //! Data goes to stdout, progress and remarks to stderr.
 

@@ -65,8 +65,8 @@ pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
 fn differing(checksum: Option<&dataset::Checksum>) -> Result<(), Failure> {
     match checksum {
         Some(checksum) if !checksum.is_right() => Err(Failure::failed(format!(
-            "the contents of {} are not what was loaded: a workload has changed them, or data was lost. `prony cleanup`, then \
-             `prony prepare`, makes them anew",
+            "the contents of {} are not what was loaded: a workload has changed them, or data was lost. \
+             `prony cleanup`, then `prony prepare`, makes them anew",
             checksum.different.join(", ")
         ))),
         _ => Ok(()),

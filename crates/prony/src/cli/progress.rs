@@ -1,5 +1,5 @@
-//! Progress on the terminal: a bar with the time left, one line for each finished trial. Nothing is drawn where stderr is not
-//! a terminal; lines about finished trials are printed there too, for logs.
+//! Progress on the terminal: a bar with the time left, one line for each finished trial. Nothing is drawn
+//! where stderr is not a terminal; lines about finished trials are printed there too, for logs.
 
 use super::report::aside;
 use crate::{

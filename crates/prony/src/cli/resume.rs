@@ -1,5 +1,5 @@
-//! `prony run --resume`: which run is gone on with, and what is not as it was when it began. Trials of one run are held against each
-//! other, so what changed between them must be known, and wanted.
+//! `prony run --resume`: which run is gone on with, and what is not as it was when it began. Trials of one
+//! run are held against each other, so what changed between them must be known, and wanted.
 
 use super::failure::{Failure, chain};
 use crate::{
@@ -51,7 +51,8 @@ pub(super) fn earlier(
     if !same_trials(&record.plan, &plan) {
         let shown = shown(&differences);
         return Err(Failure::cannot_begin(format!(
-            "{of} had other trials than the study has now, so that none of them can be gone on with:\n{shown}\nrun it without --resume"
+            "{of} had other trials than the study has now, so that none of them can be gone on \
+             with:\n{shown}\nrun it without --resume"
         )));
     }
     let RunRecord { id, trials, servers, plan: planned, machine: before, .. } = record;
@@ -89,7 +90,8 @@ impl Earlier {
 
 fn refusal(of: &str, differences: &[String]) -> String {
     format!(
-        "{of} cannot be gone on with as if nothing had changed:\n{}\nrun it without --resume, or add --anyway: the run then keeps what was different",
+        "{of} cannot be gone on with as if nothing had changed:\n{}\nrun it without --resume, or add \
+         --anyway: the run then keeps what was different",
         shown(differences)
     )
 }
@@ -108,7 +110,8 @@ fn same_trials(one: &Plan, other: &Plan) -> bool {
     one.trials == other.trials && levels(one) == levels(other)
 }
 
-/// What differs between two plans: by the study's keys where its text says it, else (overrides, another scale) by the plan's.
+/// What differs between two plans: by the study's keys where its text says it, else (overrides, another
+/// scale) by the plan's.
 fn plan_differences(was: &Plan, is: &Plan) -> Vec<String> {
     let without_text = |plan: &Plan| Plan { study_text: String::new(), ..plan.clone() };
     if without_text(was) == without_text(is) {

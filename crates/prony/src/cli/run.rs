@@ -92,7 +92,8 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
 fn broken_off(error: &run::Error, begun: bool, id: i64) -> Failure {
     let kept = if begun {
         format!(
-            "\nthe trials that had finished are kept as run {id}; `prony report {id}` shows them, --resume goes on"
+            "\nthe trials that had finished are kept as run {id}; `prony report {id}` shows them, --resume \
+             goes on"
         )
     } else {
         String::new()

@@ -96,7 +96,8 @@ pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
         match &paid.result {
             Ok(changes) if changes.is_empty() => {
                 aside(format_args!(
-                    "{server}: a run that was killed had changed settings; they have other values by now and stay"
+                    "{server}: a run that was killed had changed settings; they have other values by now \
+                     and stay"
                 ));
             }
             Ok(changes) => {
@@ -106,7 +107,8 @@ pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
                 ));
             }
             Err(error) => aside(format_args!(
-                "{server}: a killed run has changed its settings, and they cannot be put back yet: {}; `prony server restore` tries again",
+                "{server}: a killed run has changed its settings, and they cannot be put back yet: {}; \
+                 `prony server restore` tries again",
                 chain(error)
             )),
         }
@@ -136,7 +138,8 @@ fn start(options: &StartOptions) -> Result<(), Failure> {
     print(&words(&standing))
 }
 
-/// The server that `name` means, and the name that an instance of it goes by: an entry of the catalogue, or an installed one.
+/// The server that `name` means, and the name that an instance of it goes by: an entry of the catalogue, or
+/// an installed one.
 fn software(
     provisioner: &Provisioner,
     name: &str,
@@ -208,8 +211,8 @@ fn words(standing: &Standing) -> String {
     let client = standing.client_file();
     let client = client.display();
     format!(
-        "{}: {} {}, {state}\n  port     127.0.0.1:{}\n  socket   {}\n  data     {} ({fate})\n  \
-         connect  mysql --defaults-file={client}\n           prony load oltp_read_only --defaults-file {client}\n  \
+        "{}: {} {}, {state}\n  port     127.0.0.1:{}\n  socket   {}\n  data     {} ({fate})\n  connect  \
+         mysql --defaults-file={client}\n           prony load oltp_read_only --defaults-file {client}\n  \
          stop     prony server stop {}\n",
         standing.name,
         standing.product,

@@ -1,7 +1,7 @@
 //! Checks contents: the server's checksum of all rows against that of the rows as they are to be.
 //!
-//! The sum of CRC-32 of `id,k,c,pad` over all rows of a table does not depend on their order, the engine or the product: a
-//! data set of the same seed has the same everywhere, until a workload changes it.
+//! The sum of CRC-32 of `id,k,c,pad` over all rows of a table does not depend on their order, the engine or
+//! the product: a data set of the same seed has the same everywhere, until a workload changes it.
 
 use super::{
     Error,

@@ -1,5 +1,5 @@
-//! A database that Prony made, known again by a table in it whose comment says so: the mark comes and goes with the database, so
-//! that one which somebody dropped and made anew can never be taken for Prony's.
+//! A database that Prony made, known again by a table in it whose comment says so: the mark comes and goes
+//! with the database, so that one which somebody dropped and made anew can never be taken for Prony's.
 
 use super::{Error, session::Session, table};
 use serde::Serialize;
@@ -30,7 +30,8 @@ pub enum Database {
     Dropped,
 }
 
-/// Marks the session's database, which Prony has made this moment. One that is not marked, since Prony was killed just then, stays.
+/// Marks the session's database, which Prony has made this moment. One that is not marked, since Prony was
+/// killed just then, stays.
 pub(super) fn mark(session: &mut Session) -> Result<(), Error> {
     let comment = "prony 1 database: made by Prony, which drops it when nothing else is in it";
     let create = format!("CREATE TABLE {MARK} (nothing TINYINT NOT NULL PRIMARY KEY) COMMENT = '{comment}'");

@@ -25,8 +25,8 @@ pub enum Error {
     },
     /// A table of that name exists and Prony did not make it.
     #[error(
-        "{server}: the table `{table}` in `{database}` was not made by Prony, and is not touched; \
-         drop it yourself if nobody needs it, or name another database"
+        "{server}: the table `{table}` in `{database}` was not made by Prony, and is not touched; drop it \
+         yourself if nobody needs it, or name another database"
     )]
     Foreign {
         /// Address.
@@ -81,10 +81,12 @@ pub enum Error {
 fn advice(error: &client::Error) -> &'static str {
     match error.code() {
         Some(1021 | 1114 | 3) => {
-            "; the server's disk, or the size that it allows a table, is full: make room or ask for fewer rows"
+            "; the server's disk, or the size that it allows a table, is full: make room or ask for fewer \
+             rows"
         }
         Some(1044 | 1142 | 1227) => {
-            "; the account needs the privileges CREATE, DROP, ALTER, INDEX, INSERT, SELECT and DELETE on the database"
+            "; the account needs the privileges CREATE, DROP, ALTER, INDEX, INSERT, SELECT and DELETE on the \
+             database"
         }
         Some(1153) => "; raise the server's max_allowed_packet to 1M or more",
         Some(1286) => "; SHOW ENGINES lists what the server has",

@@ -1,11 +1,12 @@
 //! The way rows go into a table, in order of speed:
 //!
-//! 1. MariaDB from 10.2 on: one prepared INSERT executed for 2,000 rows at once, in binary. Nothing is parsed. It costs
-//!    the server about 0.6 of what LOAD DATA does (which looks at every character twice) and 0.4 of sysbench's INSERTs.
+//! 1. MariaDB from 10.2 on: one prepared INSERT executed for 2,000 rows at once, in binary. Nothing is
+//!    parsed. It costs the server about 0.6 of what LOAD DATA does (which looks at every character twice) and
+//!    0.4 of sysbench's INSERTs.
 //! 2. Elsewhere: one prepared INSERT of 1,000 rows, executed again and again.
 //!
-//! Neither needs LOCAL INFILE, which is off by default in MySQL from 8.0 on, and both are written to the binary log as
-//! any other INSERT, so that replicas get the data too.
+//! Neither needs LOCAL INFILE, which is off by default in MySQL from 8.0 on, and both are written to the
+//! binary log as any other INSERT, so that replicas get the data too.
 
 use super::{
     Error, Method,

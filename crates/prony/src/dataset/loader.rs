@@ -23,7 +23,8 @@ use std::{
 
 /// Between two calls of the progress callback, and how late an interruption is noticed at most.
 const TICK: Duration = Duration::from_millis(100);
-/// Attempts at a unit whose transaction the server rolled back (deadlock, lock wait of one that is being undone).
+/// Attempts at a unit whose transaction the server rolled back (deadlock, lock wait of one that is being
+/// undone).
 const ATTEMPTS: u32 = 5;
 
 /// What all connections share.
@@ -132,8 +133,8 @@ impl Shared<'_> {
         }
     }
 
-    /// Ends the statements that connections wait for: building an index can take long. One that has ended meanwhile is
-    /// no loss, and a server that refuses leaves us waiting for its reply.
+    /// Ends the statements that connections wait for: building an index can take long. One that has ended
+    /// meanwhile is no loss, and a server that refuses leaves us waiting for its reply.
     fn kill(&self, control: &mut Session) {
         for number in self.numbers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = control.run("KILL QUERY", number, &format!("KILL QUERY {number}"));
@@ -152,10 +153,10 @@ impl<'a> Worker<'a> {
     fn open(shared: &'a Shared<'a>, number: u32) -> Result<Self, Error> {
         let mut session = Session::open(shared.target)?;
         session.say_loading(number)?;
-        // Digits need no conversion, which would cost a fifth of the load; and an engine that the server lacks is an
-        // error, not another engine.
-        let settings = "SET NAMES binary; \
-                        SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')";
+        // Digits need no conversion, which would cost a fifth of the load; and an engine that the server
+        // lacks is an error, not another engine.
+        let settings =
+            "SET NAMES binary; SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')";
         session.run("SET", "session variables", settings)?;
         let answer = session.run("SELECT", "CONNECTION_ID()", "SELECT CONNECTION_ID()")?;
         if let Some(number) = answer.first_value() {
@@ -323,8 +324,8 @@ fn number(index: usize) -> u32 {
 
 /// Name and comment of every table of the schema that is called as a data set's.
 pub(super) fn tables(session: &mut Session) -> Result<Vec<(String, String)>, Error> {
-    let list = "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES \
-                WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'sbtest%'";
+    let list = "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = \
+                DATABASE() AND TABLE_NAME LIKE 'sbtest%'";
     let answer = session.run("SELECT", "information_schema.TABLES", list)?;
     let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
     let rows = answer.rows().iter().map(|row| (text(row, 0), text(row, 1)));

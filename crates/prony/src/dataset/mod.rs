@@ -1,8 +1,9 @@
 //! Makes the tables that workloads run on, knows them again, and removes them.
 //!
-//! Schema and contents are those of sysbench 1.0.20. Unlike there, contents depend on the seed alone (row `n` of table
-//! `t` is the same however many connections load it), a broken-off load goes on where it was, tables that are there
-//! already are recognised and only counted, and nothing that Prony did not make is ever touched.
+//! Schema and contents are those of sysbench 1.0.20. Unlike there, contents depend on the seed alone (row `n`
+//! of table `t` is the same however many connections load it), a broken-off load goes on where it was, tables
+//! that are there already are recognised and only counted, and nothing that Prony did not make is ever
+//! touched.
 //!
 //! It works through [`load::client`] only, and does not know which study or command asked.
 
@@ -85,9 +86,10 @@ pub struct Cleaned {
 
 /// Makes the data set in the target's schema, which is made too if it is missing and the account may.
 ///
-/// Tables of the same data set that are complete are counted and kept; half-loaded ones are completed; tables that Prony
-/// made for another data set are made anew. At most `connections` (1 or more) work at once. `progress` is called about
-/// ten times a second, on the caller's thread. When `stop` becomes true the call ends with [`Error::Interrupted`].
+/// Tables of the same data set that are complete are counted and kept; half-loaded ones are completed; tables
+/// that Prony made for another data set are made anew. At most `connections` (1 or more) work at once.
+/// `progress` is called about ten times a second, on the caller's thread. When `stop` becomes true the call
+/// ends with [`Error::Interrupted`].
 ///
 /// # Errors
 /// See [`Error`]. A table that Prony did not make is an error, found before anything is changed.
@@ -124,7 +126,8 @@ pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
     Ok(cleaned)
 }
 
-/// Drops the target's database if Prony made it and, but for its mark, nothing is in it: to be called after [`cleanup`].
+/// Drops the target's database if Prony made it and, but for its mark, nothing is in it: to be called after
+/// [`cleanup`].
 ///
 /// # Errors
 /// No connection, no privilege, or another Prony at work.
@@ -134,7 +137,8 @@ pub fn drop_database(target: &Target) -> Result<Database, Error> {
     database::drop_if_own(&mut session)
 }
 
-/// Sees, without changing anything, whether the plan's tables can be made: none is there already that Prony did not make.
+/// Sees, without changing anything, whether the plan's tables can be made: none is there already that Prony
+/// did not make.
 ///
 /// # Errors
 /// [`Error::Foreign`]; no connection.
@@ -143,8 +147,8 @@ pub fn refuse_foreign(target: &Target, plan: &DataPlan) -> Result<(), Error> {
     loader::survey(&mut session, target, plan).map(drop)
 }
 
-/// About how much disk a data set takes, bytes: what InnoDB was seen to need (225 for a row, 16 for its entry in the
-/// index on `k`) and a tenth more.
+/// About how much disk a data set takes, bytes: what InnoDB was seen to need (225 for a row, 16 for its entry
+/// in the index on `k`) and a tenth more.
 #[must_use]
 pub fn size_bytes(plan: &DataPlan) -> u64 {
     const ROW: u64 = 225;

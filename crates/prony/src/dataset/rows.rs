@@ -1,9 +1,10 @@
-//! The contents: row `n` of table `t` is a pure function of the seed, `t` and `n`, whoever makes it and in what order.
+//! The contents: row `n` of table `t` is a pure function of the seed, `t` and `n`, whoever makes it and in
+//! what order.
 //!
-//! As in sysbench 1.0.20, `c` is 10 and `pad` 5 groups of 11 random digits, joined by `-`, and `k` is drawn from 1 to
-//! the number of rows. A row is made in about 0.1 microseconds: one 64-bit random number for each group, by SplitMix64
-//! (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) from a state that the
-//! row's number gives, and digits two at a time from a table.
+//! As in sysbench 1.0.20, `c` is 10 and `pad` 5 groups of 11 random digits, joined by `-`, and `k` is drawn
+//! from 1 to the number of rows. A row is made in about 0.1 microseconds: one 64-bit random number for each
+//! group, by SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014) from a state that the row's number gives, and digits two at a time from a table.
 
 use crate::plan::DataPlan;
 use load::random::{Random, Sampler, mix};
@@ -85,7 +86,8 @@ static PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// A number from 0 to 10^11 - 1 out of 64 random bits (multiply-shift; the bias is below 10^-8), as 11 digits.
+/// A number from 0 to 10^11 - 1 out of 64 random bits (multiply-shift; the bias is below 10^-8), as 11
+/// digits.
 fn write_group(bits: u64, out: &mut [u8; GROUP]) {
     let value = ((u128::from(bits) * u128::from(GROUP_VALUES)) >> 64) as u64;
     let (high, low) = ((value / 100_000_000) as u32, (value % 100_000_000) as u32);

@@ -20,7 +20,8 @@ const DATABASE_EXISTS: u16 = 1007;
 
 /// Most connections that load one data set: each holds a lock of its own, and more would not load faster.
 pub(super) const LOADERS_MAX: u32 = 64;
-/// How long connections of a load that broke off may take to end: what they have inserted must be rolled back.
+/// How long connections of a load that broke off may take to end: what they have inserted must be rolled
+/// back.
 const LOADERS_END: Duration = Duration::from_secs(300);
 /// Between two looks at them.
 const LOOK: Duration = Duration::from_millis(50);
@@ -91,20 +92,22 @@ impl Session {
 
     /// Keeps other Pronys out of the schema as long as the session lives.
     pub(super) fn lock(&mut self) -> Result<(), Error> {
-        // A connection that has just ended may hold the lock for a moment longer, and that of a killed Prony until the
-        // server has noticed.
+        // A connection that has just ended may hold the lock for a moment longer, and that of a killed Prony
+        // until the server has noticed.
         let get = format!("SELECT GET_LOCK({}, 5)", lock_name("data"));
         if self.ask_lock("SELECT GET_LOCK", &get)? { Ok(()) } else { Err(self.busy()) }
     }
 
-    /// Lets later loads know that this connection, number `loader` of its load, may still have something to insert. It may
-    /// even when its Prony is gone: the server executes what it had received, in its own time.
+    /// Lets later loads know that this connection, number `loader` of its load, may still have something to
+    /// insert. It may even when its Prony is gone: the server executes what it had received, in its own
+    /// time.
     pub(super) fn say_loading(&mut self, loader: u32) -> Result<(), Error> {
         let get = format!("SELECT GET_LOCK({}, 5)", lock_name(&format!("load {loader}")));
         if self.ask_lock("SELECT GET_LOCK", &get)? { Ok(()) } else { Err(self.busy()) }
     }
 
-    /// Waits until no connection of an earlier load is left, so that what is in the tables now is all that will be.
+    /// Waits until no connection of an earlier load is left, so that what is in the tables now is all that
+    /// will be.
     pub(super) fn wait_for_loaders(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let free: Vec<String> = (0..LOADERS_MAX)
             .map(|loader| format!("IS_FREE_LOCK({})", lock_name(&format!("load {loader}"))))

@@ -34,8 +34,8 @@ pub fn size(target: &Target, plan: &DataPlan) -> Result<Size, Error> {
         let name = table::name(number);
         session.run("ANALYZE TABLE", &name, &format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}"))?;
     }
-    let select = "SELECT TABLE_NAME, ENGINE, ROW_FORMAT, CREATE_OPTIONS, DATA_LENGTH, INDEX_LENGTH \
-                  FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'sbtest%'";
+    let select = "SELECT TABLE_NAME, ENGINE, ROW_FORMAT, CREATE_OPTIONS, DATA_LENGTH, INDEX_LENGTH FROM \
+                  information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'sbtest%'";
     let answer = session.run("SELECT", "information_schema.TABLES", select)?;
     let mut size = Size::default();
     let mut forms = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! The tables of a data set: their statements, and the comment by which Prony knows its own again.
 //!
-//! The mark is the table's comment: it comes and goes with the table itself, so that a table which somebody dropped and
-//! made anew can never be taken for Prony's.
+//! The mark is the table's comment: it comes and goes with the table itself, so that a table which somebody
+//! dropped and made anew can never be taken for Prony's.
 
 use crate::plan::DataPlan;
 use load::spec::Distribution;
@@ -61,7 +61,8 @@ pub(super) fn kinship(comment: &str, plan: &DataPlan) -> Kinship {
     }
 }
 
-/// `prony 1 complete sysbench rows=10000 seed=42 ...`: everything that the table's contents and form depend on.
+/// `prony 1 complete sysbench rows=10000 seed=42 ...`: everything that the table's contents and form depend
+/// on.
 pub(super) fn comment(plan: &DataPlan, state: State) -> String {
     let state = match state {
         State::Loading => "loading",
@@ -79,8 +80,8 @@ pub(super) fn comment(plan: &DataPlan, state: State) -> String {
     let DataPlan { rows, seed, generator, auto_inc, secondary, create_secondary, engine, .. } = plan;
     let engine = engine.as_deref().unwrap_or("default").to_ascii_lowercase();
     format!(
-        "{MARK} {FORMAT} {state} {generator} rows={rows} seed={seed} k={k} engine={engine} auto_inc={auto_inc} \
-         secondary={secondary} create_secondary={create_secondary}"
+        "{MARK} {FORMAT} {state} {generator} rows={rows} seed={seed} k={k} engine={engine} \
+         auto_inc={auto_inc} secondary={secondary} create_secondary={create_secondary}"
     )
 }
 
@@ -95,8 +96,8 @@ pub(super) fn create(plan: &DataPlan, number: u32) -> String {
     };
     let engine = plan.engine.as_ref().map_or_else(String::new, |engine| format!(" ENGINE = {engine}"));
     format!(
-        "CREATE TABLE {}(id INTEGER NOT NULL{count}, k INTEGER DEFAULT '0' NOT NULL, {text}{key} (id)){engine} \
-         COMMENT = '{}'",
+        "CREATE TABLE {}(id INTEGER NOT NULL{count}, k INTEGER DEFAULT '0' NOT NULL, {text}{key} \
+         (id)){engine} COMMENT = '{}'",
         name(number),
         comment(plan, State::Loading)
     )

@@ -1,5 +1,5 @@
-//! Reads a data set once from end to end, so that it is in memory as far as it fits: tables through their clustered index or
-//! in the order of their rows, then each secondary index by itself.
+//! Reads a data set once from end to end, so that it is in memory as far as it fits: tables through their
+//! clustered index or in the order of their rows, then each secondary index by itself.
 
 use super::{Error, Progress, session::Session, table, validate};
 use crate::plan::DataPlan;
@@ -12,8 +12,8 @@ use std::{
 /// Values of the key that one query reads: what an interruption waits for.
 const RANGE: u64 = 250_000;
 
-/// Reads all tables over one connection: two do not read faster from one disk, and the order of pages in memory is then the
-/// same for every server. `progress` has rows as they are read, index entries included.
+/// Reads all tables over one connection: two do not read faster from one disk, and the order of pages in
+/// memory is then the same for every server. `progress` has rows as they are read, index entries included.
 ///
 /// # Errors
 /// No connection, a table is missing, or `stop` became true.
@@ -50,14 +50,16 @@ pub fn warm(
             scans.clear();
         }
         for (index, column, and) in scans {
-            // Values of `k` lie between 1 and the number of rows, as those of `id` do; workloads may have moved some.
+            // Values of `k` lie between 1 and the number of rows, as those of `id` do; workloads may have
+            // moved some.
             for first in (0..=rows).step_by(RANGE as usize) {
                 if stop.load(Relaxed) {
                     return Err(Error::Interrupted);
                 }
                 let last = first + RANGE - 1;
                 let select = format!(
-                    "SELECT COUNT(*) FROM {name} FORCE INDEX ({index}) WHERE {column} BETWEEN {first} AND {last}{and}"
+                    "SELECT COUNT(*) FROM {name} FORCE INDEX ({index}) WHERE {column} BETWEEN {first} AND \
+                     {last}{and}"
                 );
                 session.run("SELECT", &name, &select)?;
                 told.rows = (told.rows + RANGE.min(rows)).min(told.rows_total);

@@ -1,8 +1,9 @@
 //! Who loads what: the tables and their missing units, shared by all connections.
 //!
-//! A unit is a run of ids in one table, loaded in one transaction: it is there as a whole or not at all, which makes
-//! loading resumable. A connection stays with its table while that has units; then it opens a table that nobody has
-//! begun, and only then helps with another's: so tables fill side by side, and a single big one is shared by all.
+//! A unit is a run of ids in one table, loaded in one transaction: it is there as a whole or not at all,
+//! which makes loading resumable. A connection stays with its table while that has units; then it opens a
+//! table that nobody has begun, and only then helps with another's: so tables fill side by side, and a single
+//! big one is shared by all.
 
 use std::{
     collections::VecDeque,
@@ -58,7 +59,8 @@ impl Work {
         Self { tables: Mutex::new(Tables { stages, given_up: false }), changed: Condvar::new() }
     }
 
-    /// The next task of a connection that last worked on table `current`. Waits while others may still find some.
+    /// The next task of a connection that last worked on table `current`. Waits while others may still find
+    /// some.
     pub(super) fn next(&self, current: Option<usize>) -> Task {
         let mut tables = self.lock();
         loop {

@@ -42,21 +42,24 @@ pub(super) fn file_system(files: &Files, observed: &Observed) -> Option<Finding>
     let remedy = "set XDG_STATE_HOME to a directory on a local disk with ext4 or xfs";
     let kind = kind.as_str();
     Some(if IN_MEMORY.contains(&kind) {
-        let effect = "data lies in memory: writes cost nothing and commits wait for nothing; results say nothing of a server on a disk";
+        let effect = "data lies in memory: writes cost nothing and commits wait for nothing; results say \
+                      nothing of a server on a disk";
         Finding::warning(ID, read, effect, remedy)
     } else if OF_NETWORK.contains(&kind) || kind.starts_with("fuse") {
         let effect =
             "every write crosses a network or another process; some of them confirm what is not yet durable";
         Finding::warning(ID, read, effect, remedy)
     } else if COPYING.contains(&kind) {
-        let effect = "pages are written to new places instead of over the old ones: random writes behave otherwise than on ext4 or xfs";
+        let effect = "pages are written to new places instead of over the old ones: random writes behave \
+                      otherwise than on ext4 or xfs";
         Finding::note(ID, read, effect, remedy)
     } else {
         Finding::fine(ID, read)
     })
 }
 
-/// The file system that `directory` lies on, from `/proc/self/mountinfo`: `ID PARENT DEV ROOT POINT OPTIONS ... - KIND SOURCE ...`.
+/// The file system that `directory` lies on, from `/proc/self/mountinfo`: `ID PARENT DEV ROOT POINT OPTIONS
+/// ... - KIND SOURCE ...`.
 fn kind_of(mountinfo: &str, directory: &Path) -> Option<String> {
     let mounts = mountinfo.lines().filter_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -84,14 +87,15 @@ pub(super) fn sync_speed(observed: &Observed) -> Option<Finding> {
             ID,
             read,
             "every durable commit waits for one: loads that write measure this disk, whatever the server",
-            "use a disk with a protected write cache; where only relative speed matters, set innodb_flush_log_at_trx_commit = 2 and \
-             sync_binlog = 0 for all servers alike",
+            "use a disk with a protected write cache; where only relative speed matters, set \
+             innodb_flush_log_at_trx_commit = 2 and sync_binlog = 0 for all servers alike",
         )
     } else if rate > TOO_FAST {
         Finding::note(
             ID,
             read,
-            "so fast that the confirmation is hardly that of a medium: commits look cheaper than on a disk that keeps its promise",
+            "so fast that the confirmation is hardly that of a medium: commits look cheaper than on a disk \
+             that keeps its promise",
             "do not carry figures of durable writes over to other machines",
         )
     } else {

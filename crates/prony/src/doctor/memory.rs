@@ -15,8 +15,8 @@ pub(super) fn huge_pages(files: &Files) -> Option<Finding> {
     Some(Finding::warning(
         ID,
         "transparent huge pages: always",
-        "the kernel gathers pages while the server works, which stalls it for milliseconds at times of its own, and memory of \
-         servers with jemalloc or tcmalloc grows far beyond what they use",
+        "the kernel gathers pages while the server works, which stalls it for milliseconds at times of its \
+         own, and memory of servers with jemalloc or tcmalloc grows far beyond what they use",
         format!("echo madvise | sudo tee /{FILE}"),
     ))
 }
@@ -41,8 +41,8 @@ pub(super) fn swap(files: &Files) -> Option<Finding> {
     let swappiness = files.number("proc/sys/vm/swappiness")?;
     let read =
         format!("{} of {} MB of swap space in use, vm.swappiness {swappiness}", used / 1000, total / 1000);
-    let effect = "pages of a buffer pool that was not touched for a while are written to the disk in favour of the page cache, and \
-                  read back in the middle of a trial";
+    let effect = "pages of a buffer pool that was not touched for a while are written to the disk in favour \
+                  of the page cache, and read back in the middle of a trial";
     let remedy = "sudo sysctl -w vm.swappiness=1, or sudo swapoff -a where memory suffices";
     Some(if used >= USED_NOTED_KB && swappiness > READY {
         Finding::warning(ID, read, effect, remedy)
@@ -72,11 +72,11 @@ pub(super) fn nodes(files: &Files) -> Option<Finding> {
     Some(Finding::warning(
         ID,
         format!("{nodes} memory nodes{moved}"),
-        "memory of another node takes longer to reach; which part of a buffer pool lies where differs from start to start, so \
-         repeats scatter",
+        "memory of another node takes longer to reach; which part of a buffer pool lies where differs from \
+         start to start, so repeats scatter",
         format!(
-            "{stop}numactl --interleave=all prony run ... spreads memory evenly; numactl --cpunodebind=0 --membind=0 prony run ... \
-             keeps all on one node"
+            "{stop}numactl --interleave=all prony run ... spreads memory evenly; numactl --cpunodebind=0 \
+             --membind=0 prony run ... keeps all on one node"
         ),
     ))
 }

@@ -1,8 +1,8 @@
 //! Looks for what would spoil a measurement on this machine, and says what to do about it.
 //!
-//! Each finding is made by a pure function from what was read: files of `/proc` and `/sys` below a root that tests replace by
-//! recordings of other machines ([`Files`]), and what only watching and trying can tell ([`Observed`]). Knows nothing of studies,
-//! servers or results; changes nothing on the machine.
+//! Each finding is made by a pure function from what was read: files of `/proc` and `/sys` below a root that
+//! tests replace by recordings of other machines ([`Files`]), and what only watching and trying can tell
+//! ([`Observed`]). Knows nothing of studies, servers or results; changes nothing on the machine.
 
 mod disk;
 mod files;
@@ -91,7 +91,8 @@ fn build(observed: &Observed) -> Finding {
     Finding::warning(
         "build",
         "a debug build of Prony",
-        "the load engine takes several times the processor time that it needs, and takes it away from a server beside it",
+        "the load engine takes several times the processor time that it needs, and takes it away from a \
+         server beside it",
         "use a release build: cargo build --release (or make build), then target/release/prony",
     )
 }

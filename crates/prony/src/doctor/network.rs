@@ -18,10 +18,11 @@ pub(super) fn open_files(files: &Files) -> Option<Finding> {
         return Some(Finding::fine(ID, shown));
     }
     let read = format!("hard limit {hard} (Prony raises its own soft limit to it)");
-    let effect = "each connection is an open file of the client and of the server, each table one more: many connections are refused, \
-                  and a server lowers its max_connections and table cache by itself";
-    let remedy = "sudo sh -c 'echo \"* - nofile 65536\" >> /etc/security/limits.conf' and log in again; in a service LimitNOFILE=65536, \
-                  in a container --ulimit nofile=65536";
+    let effect = "each connection is an open file of the client and of the server, each table one more: \
+                  many connections are refused, and a server lowers its max_connections and table cache by \
+                  itself";
+    let remedy = "sudo sh -c 'echo \"* - nofile 65536\" >> /etc/security/limits.conf' and log in again; in \
+                  a service LimitNOFILE=65536, in a container --ulimit nofile=65536";
     Some(if hard < HURTS {
         Finding::warning(ID, read, effect, remedy)
     } else {
@@ -52,8 +53,8 @@ pub(super) fn ports(files: &Files) -> Option<Finding> {
     );
     let effect =
         "a load that connects anew for each transaction runs out of ports: connecting gets slow, then fails";
-    let remedy = "sudo sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" net.ipv4.tcp_tw_reuse=1; wait a minute before the next \
-                  run; or connect by Unix socket";
+    let remedy = "sudo sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" net.ipv4.tcp_tw_reuse=1; wait \
+                  a minute before the next run; or connect by Unix socket";
     Some(if waiting as f64 > WAITING_HURTS * ports as f64 {
         Finding::warning(ID, read, effect, remedy)
     } else if ports < FEW {
@@ -75,8 +76,8 @@ pub(super) fn backlog(files: &Files) -> Option<Finding> {
     Some(Finding::note(
         ID,
         read,
-        "a server's back_log is cut to it; where more connections come at once, the rest is dropped and tries again after 1 s, which \
-         looks like a slow server",
+        "a server's back_log is cut to it; where more connections come at once, the rest is dropped and \
+         tries again after 1 s, which looks like a slow server",
         "sudo sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=4096, before the server starts",
     ))
 }

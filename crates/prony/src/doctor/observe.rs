@@ -1,4 +1,5 @@
-//! What only watching and trying can tell: other load, stolen time, and how fast the disk confirms what is written.
+//! What only watching and trying can tell: other load, stolen time, and how fast the disk confirms what is
+//! written.
 
 use procfs::process;
 use std::{

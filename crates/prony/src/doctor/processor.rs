@@ -32,8 +32,8 @@ pub(super) fn governor(files: &Files) -> Option<Finding> {
     Some(Finding::warning(
         ID,
         format!("{}{more} on {count} of {total} processors", names.join(", ")),
-        "the clock follows the load: few connections are measured on a slower machine than many, and the first seconds of a \
-         trial on a slower one than the rest",
+        "the clock follows the load: few connections are measured on a slower machine than many, and the \
+         first seconds of a trial on a slower one than the rest",
         "sudo cpupower frequency-set -g performance, or: echo performance | sudo tee \
          /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     ))
@@ -63,8 +63,8 @@ pub(super) fn turbo(files: &Files) -> Option<Finding> {
     Some(Finding::note(
         ID,
         "on",
-        "few busy processors clock higher than many, and a hot machine clocks lower: curves over connections bend for reasons \
-         that are not the server's",
+        "few busy processors clock higher than many, and a hot machine clocks lower: curves over \
+         connections bend for reasons that are not the server's",
         format!("for curves that compare: echo {off} | sudo tee /{file}"),
     ))
 }
@@ -109,7 +109,8 @@ pub(super) fn other_load(observed: &Observed) -> Option<Finding> {
         .collect();
     let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
     let read = format!("other programs take {:.0} % of the processors{names}", share * 100.0);
-    let effect = "they take time from the server in some trials and not in others: throughput falls and tail latency grows by chance";
+    let effect = "they take time from the server in some trials and not in others: throughput falls and \
+                  tail latency grows by chance";
     let remedy = "stop them, or measure when they are done";
     Some(if share > HURTS {
         Finding::warning(ID, read, effect, remedy)
@@ -129,8 +130,10 @@ pub(super) fn steal(observed: &Observed) -> Option<Finding> {
     let now = (after.steal - before.steal) / (after.total - before.total).max(1.0);
     let ever = after.steal / after.total.max(1.0);
     let read = format!("{:.1} % now, {:.1} % since the machine started", now * 100.0, ever * 100.0);
-    let effect = "the hypervisor gave that time to other machines: the server stood still meanwhile, which shows in tail latency first";
-    let remedy = "use a machine with processors of its own (dedicated, not burstable), or more repeats at another time";
+    let effect = "the hypervisor gave that time to other machines: the server stood still meanwhile, which \
+                  shows in tail latency first";
+    let remedy = "use a machine with processors of its own (dedicated, not burstable), or more repeats at \
+                  another time";
     Some(if now > HURTS {
         Finding::warning(ID, read, effect, remedy)
     } else if now > NOTED || ever > NOTED {
@@ -152,9 +155,10 @@ pub(super) fn processors(files: &Files) -> Option<Finding> {
     Some(Finding::note(
         ID,
         if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") },
-        "what the load engine takes, a server on the same machine does not get: absolute figures are lower than the server's own, \
-         comparisons hold",
-        "for absolute figures run the load from another machine: prony load ... --url mysql://user@server/database",
+        "what the load engine takes, a server on the same machine does not get: absolute figures are lower \
+         than the server's own, comparisons hold",
+        "for absolute figures run the load from another machine: prony load ... --url \
+         mysql://user@server/database",
     ))
 }
 
@@ -169,11 +173,11 @@ pub(super) fn limits(files: &Files) -> Option<Finding> {
         return Some(Finding::fine(ID, "no limit of processors or memory (control groups)"));
     }
     let read = format!("at most {} for Prony and the servers that it starts", all.join(" and "));
-    let remedy = "if it is not meant: raise it where it is set (docker run --cpus and --memory, systemd's CPUQuota and MemoryMax, a \
-                  pod's limits)";
+    let remedy = "if it is not meant: raise it where it is set (docker run --cpus and --memory, systemd's \
+                  CPUQuota and MemoryMax, a pod's limits)";
     Some(if cpu.is_some() {
-        let effect = "once its share is used up, everything stands still until the next slice of 100 ms: latency has steps that \
-                      are not the server's";
+        let effect = "once its share is used up, everything stands still until the next slice of 100 ms: \
+                      latency has steps that are not the server's";
         Finding::warning(ID, read, effect, remedy)
     } else {
         let effect =
@@ -200,7 +204,8 @@ pub(super) fn clock_source(files: &Files) -> Option<Finding> {
     Some(Finding::warning(
         ID,
         format!("{current} (available: {available})"),
-        "each reading of the time is a system call of a microsecond or more; client and server read it several times for each statement",
+        "each reading of the time is a system call of a microsecond or more; client and server read it \
+         several times for each statement",
         remedy,
     ))
 }
@@ -227,7 +232,8 @@ pub(super) fn virtualisation(files: &Files) -> Option<Finding> {
     Some(Finding::note(
         ID,
         found.join(", and in it "),
-        "neighbours share caches, memory bandwidth and disks unseen; a virtual disk may confirm writes that are not yet durable",
+        "neighbours share caches, memory bandwidth and disks unseen; a virtual disk may confirm writes that \
+         are not yet durable",
         "compare only what one run measured; repeat at another time before a small difference is believed",
     ))
 }

@@ -61,8 +61,8 @@ enum Values {
 }
 
 impl Table {
-    /// Begins a file with these columns after that of the run, which lets files of several runs be put together, and says in it
-    /// what it is about.
+    /// Begins a file with these columns after that of the run, which lets files of several runs be put
+    /// together, and says in it what it is about.
     pub(super) fn begin(
         path: &Path,
         run: &str,

@@ -1,8 +1,8 @@
-//! A run as Parquet files, for pandas, DuckDB and whatever else reads them: trials, seconds, statements, readings, histograms, one
-//! file each.
+//! A run as Parquet files, for pandas, DuckDB and whatever else reads them: trials, seconds, statements,
+//! readings, histograms, one file each.
 //!
-//! Everything that was measured, and nothing that was concluded from it: that is in a report. Knows the store's records; the layout of
-//! each file is in `tables`, how a file is written in `file`.
+//! Everything that was measured, and nothing that was concluded from it: that is in a report. Knows the
+//! store's records; the layout of each file is in `tables`, how a file is written in `file`.
 
 mod file;
 mod tables;
@@ -48,8 +48,8 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-/// Writes a run into a directory that is not there yet, or is empty, and returns the names of the files. All of them are there
-/// afterwards, or none.
+/// Writes a run into a directory that is not there yet, or is empty, and returns the names of the files. All
+/// of them are there afterwards, or none.
 ///
 /// # Errors
 /// When there is no such run, something is in the directory, or a file cannot be written.

@@ -1,4 +1,5 @@
-//! What stands in which file. Times of transactions are in µs, everything else in seconds since the load of its trial began.
+//! What stands in which file. Times of transactions are in µs, everything else in seconds since the load of
+//! its trial began.
 
 use super::{
     Error, Run,
@@ -279,7 +280,8 @@ fn readings(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Erro
     Ok(())
 }
 
-/// One row for each bucket of each histogram of the measurement: of all transactions, each transaction, and each statement.
+/// One row for each bucket of each histogram of the measurement: of all transactions, each transaction, and
+/// each statement.
 fn histograms(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     for trial in &record.trials {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };

@@ -1,8 +1,9 @@
-//! Whether the servers of a comparison run under the same conditions: compared by meaning, from what they really run with or, before
-//! they have started, from what is known of their versions.
+//! Whether the servers of a comparison run under the same conditions: compared by meaning, from what they
+//! really run with or, before they have started, from what is known of their versions.
 //!
-//! A difference that the study makes itself, by giving servers different settings, is its purpose; every other one spoils the
-//! comparison and is told with the word that removes it. It knows plans and descriptions of servers, not how they are measured.
+//! A difference that the study makes itself, by giving servers different settings, is its purpose; every
+//! other one spoils the comparison and is told with the word that removes it. It knows plans and descriptions
+//! of servers, not how they are measured.
 
 mod aspects;
 
@@ -21,7 +22,8 @@ use std::{
 
 /// Series whose first years are further apart than this are of different ages.
 const YEARS_APART_MAX: u32 = 2;
-/// Sizes of the same data that differ by more than this factor are different; what servers say of sizes are estimates.
+/// Sizes of the same data that differ by more than this factor are different; what servers say of sizes are
+/// estimates.
 const SIZE_FACTOR_MAX: f64 = 1.25;
 
 /// One condition on every server of a plan.
@@ -66,7 +68,8 @@ pub struct Known<'a> {
 }
 
 impl Condition {
-    /// `binlog: on with mysql-8.0; off with mysql-5.7, mariadb (say binlog in [settings] to make it the same)`.
+    /// `binlog: on with mysql-8.0; off with mysql-5.7, mariadb (say binlog in [settings] to make it the
+    /// same)`.
     #[must_use]
     pub fn sentence(&self, names: &[&str]) -> String {
         let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -286,7 +289,8 @@ fn defaults(build: Build<'_>) -> BTreeMap<String, String> {
     fitting.flat_map(|one| one.variables.clone()).collect()
 }
 
-/// The year in which the series of a version was first fit for production: that of the newest known one that is not newer.
+/// The year in which the series of a version was first fit for production: that of the newest known one that
+/// is not newer.
 fn year_of(product: &str, version: &str) -> Option<u32> {
     let years = &table().series.iter().find(|series| series.product == product)?.years;
     let build = Build { product, version };

@@ -1,7 +1,8 @@
-//! What other tools printed becomes a run, so that it can be drawn and held against Prony's own: sysbench 0.4 to 1.1, mysqlslap.
+//! What other tools printed becomes a run, so that it can be drawn and held against Prony's own: sysbench 0.4
+//! to 1.1, mysqlslap.
 //!
-//! Nothing is made up: what a file does not say stays unknown. A percentile that a tool tells has no interval; seconds that it
-//! prints are a series. Knows no files: it gets texts.
+//! Nothing is made up: what a file does not say stays unknown. A percentile that a tool tells has no
+//! interval; seconds that it prints are a series. Knows no files: it gets texts.
 
 mod slap;
 mod sysbench;
@@ -187,7 +188,8 @@ fn results(tool: Tool, name: &str, entries: Vec<Entry>) -> Results {
 
 /// A plan without anything in it. Made from a study, so that whatever a plan has has its default.
 fn empty_plan(tool: Tool, name: &str) -> Plan {
-    const STUDY: &str = "title = \"Results\"\n[server.unknown]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_point_select\"\nconnections = 1\n";
+    const STUDY: &str = "title = \"Results\"\n[server.unknown]\nproduct = \"mariadb\"\n[[stream]]\nworkload \
+                         = \"oltp_point_select\"\nconnections = 1\n";
     let study = study::parse(name, name, STUDY, &Adjustments::default());
     let study = study.unwrap_or_else(|mistakes| unreachable!("a constant study: {mistakes}"));
     let mut plan = Plan::from_study(&study);

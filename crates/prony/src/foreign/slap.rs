@@ -1,4 +1,5 @@
-//! mysqlslap's and mariadb-slap's report and CSV. They know how long all queries took, and nothing of single ones.
+//! mysqlslap's and mariadb-slap's report and CSV. They know how long all queries took, and nothing of single
+//! ones.
 
 use super::{Entry, Error, number};
 
@@ -40,8 +41,8 @@ fn of_block(entry: &mut Entry, line: &str) {
     }
 }
 
-/// `engine,mixed,0.582,0.190,0.974,2,200`: seconds on average, at least, at most; clients; queries of each. What stands in the second
-/// place may hold commas.
+/// `engine,mixed,0.582,0.190,0.974,2,200`: seconds on average, at least, at most; clients; queries of each.
+/// What stands in the second place may hold commas.
 fn of_csv(line: &str) -> Option<Entry> {
     let fields: Vec<&str> = line.trim().rsplitn(6, ',').collect();
     let [each, clients, _, _, average, first] = fields[..] else { return None };

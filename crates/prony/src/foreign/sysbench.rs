@@ -64,7 +64,8 @@ fn entry(lines: &[&str]) -> Result<Entry, Error> {
     Ok(entry)
 }
 
-/// `[ 1s ] thds: 4 tps: 1488.65 ... err/s: 0.00 ...`, or as 0.5 has it: `[   1s] threads: 4, tps: 1488.65, ... errors: 0.00, ...`.
+/// `[ 1s ] thds: 4 tps: 1488.65 ... err/s: 0.00 ...`, or as 0.5 has it: `[   1s] threads: 4, tps: 1488.65,
+/// ... errors: 0.00, ...`.
 fn second(line: &str) -> Option<Second> {
     let (time, figures) = line.strip_prefix('[')?.split_once(']')?;
     let figure =

@@ -1,4 +1,5 @@
-//! Outputs as the tools print them: sysbench 1.0.20 and mariadb-slap as they were, sysbench 0.5 from its format.
+//! Outputs as the tools print them: sysbench 1.0.20 and mariadb-slap as they were, sysbench 0.5 from its
+//! format.
 
 use super::*;
 use crate::run::TrialOutcome;

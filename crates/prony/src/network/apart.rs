@@ -1,8 +1,10 @@
-//! Servers apart: each in a network namespace of its own, joined to the machine and to others by pairs of virtual Ethernet
-//! devices, on which netem delays packets. It needs root, the programs `ip`, `tc` and `unshare`, and a kernel that has netem.
+//! Servers apart: each in a network namespace of its own, joined to the machine and to others by pairs of
+//! virtual Ethernet devices, on which netem delays packets. It needs root, the programs `ip`, `tc` and
+//! `unshare`, and a kernel that has netem.
 //!
-//! A namespace has no name and no mount: a process of Prony's holds it, which cannot outlive Prony, and the server that is in it.
-//! With the last of them it goes, and its devices with it, so that `kill -9` leaves nothing to be swept.
+//! A namespace has no name and no mount: a process of Prony's holds it, which cannot outlive Prony, and the
+//! server that is in it. With the last of them it goes, and its devices with it, so that `kill -9` leaves
+//! nothing to be swept.
 
 use super::WhyRelay;
 use crate::provision::{
@@ -24,8 +26,8 @@ use std::{
     time::Duration,
 };
 
-/// Environment variable with another queueing discipline in the words of `tc`, where `{delay}` stands for the time of one way: for a
-/// network that is narrow or lossy as well, or a kernel without netem.
+/// Environment variable with another queueing discipline in the words of `tc`, where `{delay}` stands for the
+/// time of one way: for a network that is narrow or lossy as well, or a kernel without netem.
 const DISCIPLINE_VARIABLE: &str = "PRONY_TC";
 /// A queue longer than all packets that can be under way, since a packet that finds it full is lost.
 const DISCIPLINE: &str = "netem delay {delay} limit 1000000";
@@ -81,7 +83,8 @@ impl Node {
         let mut node = Self { holder, apart: Apart { namespace, address: Ipv4Addr::LOCALHOST } };
         answer(&mut node.holder)?;
         ip(launcher, Some(&node.apart.namespace), "link set lo up")?;
-        // what servers left unsaid when they ended would otherwise keep the namespace for minutes, telling it to nobody
+        // what servers left unsaid when they ended would otherwise keep the namespace for minutes, telling it
+        // to nobody
         node.within(|| fs::write(ORPHAN_RETRIES, "1"))?;
         node.apart.address = join(launcher, None, &node, Duration::ZERO)?;
         Ok(node)
@@ -132,8 +135,8 @@ fn answer(holder: &mut Child) -> io::Result<()> {
     Err(io::Error::other(words.trim().to_owned()))
 }
 
-/// Puts a network between two namespaces, or the machine (`None`) and one, on which a packet and its answer take `round_trip` longer. Returns the
-/// address at which `from` then reaches `to`.
+/// Puts a network between two namespaces, or the machine (`None`) and one, on which a packet and its answer
+/// take `round_trip` longer. Returns the address at which `from` then reaches `to`.
 ///
 /// # Errors
 /// What the kernel, or one of the programs, says.

@@ -1,9 +1,10 @@
-//! A network with a stated latency between Prony and a server on one machine, and between servers: what was stated, what was
-//! used for it, and what was measured. It knows no study and no database, only addresses.
+//! A network with a stated latency between Prony and a server on one machine, and between servers: what was
+//! stated, what was used for it, and what was measured. It knows no study and no database, only addresses.
 //!
-//! What makes it is netem, where servers can be set apart; elsewhere a relay ([`load::relay`]), which needs neither rights nor a
-//! special kernel. The relay runs as a process of its own, which cannot outlive this one, so that its CPU time can be told apart
-//! and its delay does not depend on what Prony does. Both are measured, by the same statements.
+//! What makes it is netem, where servers can be set apart; elsewhere a relay ([`load::relay`]), which needs
+//! neither rights nor a special kernel. The relay runs as a process of its own, which cannot outlive this
+//! one, so that its CPU time can be told apart and its delay does not depend on what Prony does. Both are
+//! measured, by the same statements.
 
 mod apart;
 mod probe;
@@ -34,7 +35,8 @@ pub struct LinkRecord {
     pub measured_before: Option<Duration>,
     /// The same after the last trial.
     pub measured_after: Option<Duration>,
-    /// How much later than due pieces were handed on, the mean of the worst trial; `None`: it was never used.
+    /// How much later than due pieces were handed on, the mean of the worst trial; `None`: it was never
+    /// used.
     pub late: Option<Duration>,
     /// Share of a processor that the busiest thread of what made it used, in the busiest trial; 0 to 1.
     pub busy_max: f64,

@@ -1,4 +1,5 @@
-//! How long a round trip takes: over the very way that the load takes, with a statement that costs the server next to nothing.
+//! How long a round trip takes: over the very way that the load takes, with a statement that costs the server
+//! next to nothing.
 
 use super::apart::{Node, open_in};
 use load::{
@@ -7,7 +8,8 @@ use load::{
 };
 use std::time::{Duration, Instant};
 
-/// Round trips that are measured each way. The median of so many is off by a few microseconds on a quiet machine.
+/// Round trips that are measured each way. The median of so many is off by a few microseconds on a quiet
+/// machine.
 const ROUND_TRIPS: usize = 60;
 /// Nobody waits longer for them all.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -16,7 +18,8 @@ const WAIT: Duration = Duration::from_secs(30);
 /// No table, no row.
 const STATEMENT: &str = "DO 1";
 
-/// What the way `through` adds to a round trip in comparison with `direct`: the difference of the medians, measured in turns.
+/// What the way `through` adds to a round trip in comparison with `direct`: the difference of the medians,
+/// measured in turns.
 ///
 /// # Errors
 /// Where the server does not answer on either way.

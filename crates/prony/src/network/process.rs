@@ -1,5 +1,5 @@
-//! The relay as a process: this program with the hidden command `relay`, which cannot outlive it. It says its address, and
-//! what it did as often as it is asked; both sides of that short talk are here.
+//! The relay as a process: this program with the hidden command `relay`, which cannot outlive it. It says its
+//! address, and what it did as often as it is asked; both sides of that short talk are here.
 
 use crate::provision::trampoline::{self, Bond};
 use load::relay::{Figures, Relay, threads_for};
@@ -11,7 +11,8 @@ use std::{
     time::Duration,
 };
 
-/// Priority above that of other programs, as a network does not wait for a processor; the kernel gives it to root only.
+/// Priority above that of other programs, as a network does not wait for a processor; the kernel gives it to
+/// root only.
 const NICE: i32 = -10;
 
 /// A running relay; ends when dropped, or with this process.
@@ -25,8 +26,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts `launcher` (the `prony` program) as a relay to `host` and `port` that adds `round_trip` to a round trip, on these
-    /// processors only; none: on all.
+    /// Starts `launcher` (the `prony` program) as a relay to `host` and `port` that adds `round_trip` to a
+    /// round trip, on these processors only; none: on all.
     ///
     /// # Errors
     /// If it does not start, or the host's name leads nowhere.
@@ -101,7 +102,8 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// What the hidden command does: relays to `to` until `questions` end, and answers each line of them with what was done.
+/// What the hidden command does: relays to `to` until `questions` end, and answers each line of them with
+/// what was done.
 ///
 /// # Errors
 /// What ended it.

@@ -16,7 +16,8 @@ pub fn is_measured(plan: &Plan, claim: &Claim) -> bool {
     claim.of.iter().chain(over.into_iter().flatten()).all(is_there)
 }
 
-/// What is asked: `throughput where server is pool and connections is 128, divided by that where server is threads: at least 1`.
+/// What is asked: `throughput where server is pool and connections is 128, divided by that where server is
+/// threads: at least 1`.
 pub(super) fn asked(plan: &Plan, claim: &Claim) -> String {
     if !is_measured(plan, claim) {
         return "not asked at this scale, which has no such combination".to_owned();

@@ -1,4 +1,5 @@
-//! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; the constants say from where.
+//! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; the constants say
+//! from where.
 
 use super::{
     DataPlan, Plan, ServerSource, Trial,

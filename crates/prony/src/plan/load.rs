@@ -1,4 +1,5 @@
-//! The load of a plan in words that one could read aloud: who does what on how many connections, when it starts, when it ends.
+//! The load of a plan in words that one could read aloud: who does what on how many connections, when it
+//! starts, when it ends.
 
 use super::{Client, Goal, Plan, Transport};
 use crate::arrival;
@@ -71,7 +72,8 @@ fn stream_line(plan: &Plan, name: &str) -> String {
     format!("{name}: {}", parts.join("; "))
 }
 
-/// Different texts in their order: `a, b or c`. Where only some say something, what the others say is `otherwise not`.
+/// Different texts in their order: `a, b or c`. Where only some say something, what the others say is
+/// `otherwise not`.
 fn one_of(texts: impl Iterator<Item = String>) -> String {
     let mut different: Vec<String> = Vec::new();
     for text in texts {
@@ -175,8 +177,8 @@ fn start(stream: &Stream) -> String {
 fn search(stream: &Stream, goal: &Goal) -> String {
     let evenly = matches!(stream.arrival, Arrival::Open { gaps: Gaps::Constant, .. });
     format!(
-        "each trial searches the highest rate that keeps {}, with transactions that start {}, whoever is free, and is then measured \
-         at it",
+        "each trial searches the highest rate that keeps {}, with transactions that start {}, whoever is \
+         free, and is then measured at it",
         goal.objective,
         if evenly { "evenly" } else { "at random (Poisson)" }
     )

@@ -27,7 +27,8 @@ use std::{
     time::Duration,
 };
 
-/// Rows of a data set from which on copying files and restarting the server, some two seconds, takes less time than loading.
+/// Rows of a data set from which on copying files and restarting the server, some two seconds, takes less
+/// time than loading.
 const SNAPSHOT_FROM_ROWS: u64 = 500_000;
 
 /// Of a search for a rate: a short load takes this share of a trial's interval, and so long at least.
@@ -170,8 +171,8 @@ impl Plan {
         self.treatments.iter().any(|one| one.client.tls.is_some_and(|mode| mode != TlsMode::Disabled))
     }
 
-    /// Server and data set of every snapshot that the run takes: data that a trial changes, or that make room for others, and
-    /// that another trial is to find as they were loaded.
+    /// Server and data set of every snapshot that the run takes: data that a trial changes, or that make room
+    /// for others, and that another trial is to find as they were loaded.
     #[must_use]
     pub fn snapshots(&self) -> BTreeSet<(usize, usize)> {
         if matches!(self.state.fresh, Fresh::Reload | Fresh::Never) {
@@ -274,7 +275,8 @@ impl Plan {
         }
     }
 
-    /// All trials that there may be, in their order, repeats of invalid ones left out. Those of [`Plan::trials`] come first.
+    /// All trials that there may be, in their order, repeats of invalid ones left out. Those of
+    /// [`Plan::trials`] come first.
     #[must_use]
     pub fn trials_at_most(&self) -> Vec<Trial> {
         if self.repeats_at_most() == self.repeats {

@@ -1,10 +1,11 @@
 //! The order of trials: repeats in blocks, random within each, servers side by side.
 //!
 //! A block has every treatment once (a randomised complete block design: Montgomery, *Design and Analysis of
-//! Experiments*, chapter 4). Treatments that differ in the server alone form a *cell* and run one after another, so that
-//! a machine that warms up or gets a noisy neighbour treats all servers of a comparison alike. Which server goes
-//! first rotates: within a block A B, B A, A B ..., so that a steady drift cancels (Percona 2014 interleaves runs for
-//! the same reason), and a cell that began with A in one block begins with B in the next.
+//! Experiments*, chapter 4). Treatments that differ in the server alone form a *cell* and run one after
+//! another, so that a machine that warms up or gets a noisy neighbour treats all servers of a comparison
+//! alike. Which server goes first rotates: within a block A B, B A, A B ..., so that a steady drift cancels
+//! (Percona 2014 interleaves runs for the same reason), and a cell that began with A in one block begins with
+//! B in the next.
 
 use super::{Treatment, Trial};
 use rand_xoshiro::{
@@ -22,7 +23,8 @@ pub(super) fn trials(treatments: &[Treatment], repeats: u32, seed: u64) -> Vec<T
     for block in 0..repeats {
         for (cell, rotation) in block_order(cells.len(), rotations, block as usize, &mut random) {
             let members = &cells[cell];
-            // Servers of one cell and block get the same load, so that the draw of the seed is no difference of theirs.
+            // Servers of one cell and block get the same load, so that the draw of the seed is no difference
+            // of theirs.
             let seed = derive(seed, u64::from(block), members[0] as u64);
             for place in 0..members.len() {
                 let treatment = members[(place + rotation) % members.len()];
@@ -51,8 +53,8 @@ fn cells(treatments: &[Treatment]) -> Vec<Vec<usize>> {
     cells
 }
 
-/// Cells of a block in their order, each with the rotation of its servers. Cell `c` has rotation `c + block`; the order
-/// is random among cells of one rotation, and rotations take turns.
+/// Cells of a block in their order, each with the rotation of its servers. Cell `c` has rotation `c + block`;
+/// the order is random among cells of one rotation, and rotations take turns.
 fn block_order(
     cells: usize,
     rotations: usize,

@@ -73,9 +73,14 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack, size: impl Fn(u64) -> Strin
     let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     if put_back.restored > 0 {
         lines.push(format!(
-            "data are put back as they were loaded, {}, each with a restart of the server: from {}, {} on disk",
+            "data are put back as they were loaded, {}, each with a restart of the server: from {}, {} on \
+             disk",
             times(put_back.restored),
-            if put_back.snapshots == 1 { "a snapshot".to_owned() } else { format!("{} snapshots", put_back.snapshots) },
+            if put_back.snapshots == 1 {
+                "a snapshot".to_owned()
+            } else {
+                format!("{} snapshots", put_back.snapshots)
+            },
             size(put_back.disk_bytes)
         ));
     }

@@ -14,7 +14,8 @@ fn plan(servers: usize, connections: usize, repeats: u32, seed: u64) -> Plan {
     }
     let ladder: Vec<String> = (1..=connections).map(|rung| rung.to_string()).collect();
     text.push_str(&format!(
-        "[[stream]]\nworkload = \"oltp_point_select\"\n[vary]\n\"stream.connections\" = [{}]\n[measure]\nrepeats = {repeats}\n",
+        "[[stream]]\nworkload = \"oltp_point_select\"\n[vary]\n\"stream.connections\" = \
+         [{}]\n[measure]\nrepeats = {repeats}\n",
         ladder.join(", ")
     ));
     let text = format!("seed = {seed}\n{text}");

@@ -46,8 +46,8 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     if plan.servers.iter().any(|server| !matches!(server.source, ServerSource::Url(_))) {
         writeln!(
             text,
-            "  Those that Prony starts get a data directory, port and socket of their own, which are removed afterwards; what is not \
-             installed here is fetched into the cache."
+            "  Those that Prony starts get a data directory, port and socket of their own, which are \
+             removed afterwards; what is not installed here is fetched into the cache."
         )?;
     }
     writeln!(text, "\nData")?;
@@ -122,8 +122,10 @@ fn repetition(plan: &Plan) -> Vec<String> {
         match (plan.servers.len(), plan.repeats_at_most()) {
             (_, 1) => "Trials run in one block of random order.",
             (1, _) => "Trials run in blocks, each with every combination once, in random order.",
-            _ => "Trials run in blocks, each with every combination once, in random order; the servers of a combination run one \
-                 after another and take turns in going first.",
+            _ => {
+                "Trials run in blocks, each with every combination once, in random order; the servers of a \
+                 combination run one after another and take turns in going first."
+            }
         }
         .to_owned(),
     );
@@ -131,7 +133,8 @@ fn repetition(plan: &Plan) -> Vec<String> {
         let limit =
             budget.map_or_else(String::new, |budget| format!(", as long as {} suffice", minutes(budget)));
         lines.push(format!(
-            "Blocks are added until every interval reaches no further than {} % to either side{limit}; at most {} ({} trials).",
+            "Blocks are added until every interval reaches no further than {} % to either side{limit}; at \
+             most {} ({} trials).",
             precision * 100.0,
             count(plan.repeats_at_most() as usize, "repeat"),
             plan.trials_at_most().len(),
@@ -209,7 +212,8 @@ fn topology_words(topology: Topology) -> Option<String> {
                     let seconds = seconds(timeout);
                     let has = if acknowledgements == 1 { "has" } else { "have" };
                     format!(
-                        "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} of them {has} received it, but no longer than {seconds}"
+                        "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} of them \
+                         {has} received it, but no longer than {seconds}"
                     )
                 }
             };
@@ -236,7 +240,8 @@ fn elsewhere(server: &ServerPlan, url: &str) -> String {
         "no variable of it is changed".to_owned()
     };
     format!(
-        "{}: running at {url}; gets the tables of the data set in the database that is named; they stay until `prony cleanup`. No table that Prony did not make is touched; {configured}",
+        "{}: running at {url}; gets the tables of the data set in the database that is named; they stay \
+         until `prony cleanup`. No table that Prony did not make is touched; {configured}",
         server.name
     )
 }

@@ -2,12 +2,13 @@
 
 use super::software::Software;
 
-/// Over the socket it comes from the first, over TCP from the second, whichever of this machine's own addresses a load
-/// connects from; with names resolved from the first. In a network namespace it comes from the third, which is nobody's address.
+/// Over the socket it comes from the first, over TCP from the second, whichever of this machine's own
+/// addresses a load connects from; with names resolved from the first. In a network namespace it comes from
+/// the third, which is nobody's address.
 const ACCOUNT_HOSTS: [&str; 3] = ["localhost", "127.%", "198.18.%"];
 
-/// SQL for the server's `init_file`, a statement on each line: Prony's account with `password`, its `schema`, and no way in for others.
-/// The binary log stays free of it.
+/// SQL for the server's `init_file`, a statement on each line: Prony's account with `password`, its `schema`,
+/// and no way in for others. The binary log stays free of it.
 pub(super) fn statements(software: &Software, account: &str, schema: &str, password: &str) -> String {
     let mut lines = vec!["SET sql_log_bin=0;".to_owned()];
     // Fresh servers let root, and old ones anybody, in without a password.
@@ -36,7 +37,8 @@ pub(super) fn statements(software: &Software, account: &str, schema: &str, passw
     lines.join("\n") + "\n"
 }
 
-/// MySQL 8.0 has no `GRANT ... IDENTIFIED BY`; 5.5 can do either, but its sql_mode may forbid the one that makes accounts.
+/// MySQL 8.0 has no `GRANT ... IDENTIFIED BY`; 5.5 can do either, but its sql_mode may forbid the one that
+/// makes accounts.
 fn has_create_user(software: &Software) -> bool {
     software.is_mariadb() || software.numbers() >= (5, 7, 0)
 }

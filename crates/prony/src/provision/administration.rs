@@ -1,11 +1,11 @@
-//! A way into a server of Prony's own that its load cannot fill: the port that it keeps for administrators. Telemetry comes
-//! in there.
+//! A way into a server of Prony's own that its load cannot fill: the port that it keeps for administrators.
+//! Telemetry comes in there.
 
 use super::{settings::plain_name, software::Software};
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
-/// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL from the version on
-/// that has one. A study that sets it itself has its way.
+/// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL
+/// from the version on that has one. A study that sets it itself has its way.
 pub(super) fn has_port(software: &Software, settings: &BTreeMap<String, String>) -> bool {
     let value =
         |name: &str| settings.iter().find(|(known, _)| plain_name(known) == name).map(|(_, value)| value);

@@ -9,7 +9,8 @@ use std::{collections::BTreeMap, fs, net::IpAddr, path::Path, time::Duration};
 
 /// How long a server may take to take a login.
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
-/// Words of a command line among which the server's program is: behind a loader, its option and that option's value.
+/// Words of a command line among which the server's program is: behind a loader, its option and that option's
+/// value.
 const PROGRAM_WORDS: usize = 4;
 
 /// A server that runs already and that can be logged in to.
@@ -113,13 +114,15 @@ fn is_local(address: &Address) -> bool {
     }
 }
 
-/// Process of the server at the other end of `connection` to `target`, where it runs on this machine and can be found.
+/// Process of the server at the other end of `connection` to `target`, where it runs on this machine and can
+/// be found.
 #[must_use]
 pub fn process_of(connection: &mut Connection, target: &Target) -> Option<u32> {
     is_local(&target.address).then(|| server_pid(connection)).flatten()
 }
 
-/// From the file in which the server itself wrote it, if that process is a server: in a container the number is another.
+/// From the file in which the server itself wrote it, if that process is a server: in a container the number
+/// is another.
 fn server_pid(connection: &mut Connection) -> Option<u32> {
     let variables = pairs(connection, "SHOW GLOBAL VARIABLES LIKE 'pid_file'").ok()?;
     let pid: u32 = fs::read_to_string(Path::new(variables.get("pid_file")?)).ok()?.trim().parse().ok()?;

@@ -1,5 +1,5 @@
-//! Which servers can be had: data, read from `catalogue.toml`, which is part of the program, and from a file of the same form
-//! with entries of the user's own.
+//! Which servers can be had: data, read from `catalogue.toml`, which is part of the program, and from a file
+//! of the same form with entries of the user's own.
 
 use super::{Error, Places, container, software::version_fits};
 use serde::Deserialize;
@@ -164,8 +164,8 @@ impl Entry {
         self.architecture.as_deref().is_none_or(|architecture| architecture == std::env::consts::ARCH)
     }
 
-    /// Whether it is what a study asks for. `version` may be shorter than the entry's (`10`), or longer (`10.11.19`) where the entry
-    /// says only a beginning.
+    /// Whether it is what a study asks for. `version` may be shorter than the entry's (`10`), or longer
+    /// (`10.11.19`) where the entry says only a beginning.
     #[must_use]
     pub fn fits(&self, product: &str, version: Option<&str>) -> bool {
         let version_fits_either =
@@ -184,7 +184,8 @@ pub fn all(places: &Places) -> Result<Vec<Entry>, Error> {
     Ok(all)
 }
 
-/// Those of `entries` that fit, the one to be taken first at the front: the newest where a version is asked for, else by preference.
+/// Those of `entries` that fit, the one to be taken first at the front: the newest where a version is asked
+/// for, else by preference.
 #[must_use]
 pub fn fitting<'a>(entries: &'a [Entry], product: &str, version: Option<&str>) -> Vec<&'a Entry> {
     let mut fitting: Vec<_> = entries.iter().filter(|entry| entry.fits(product, version)).collect();
@@ -332,7 +333,8 @@ pub fn entries() -> &'static [Entry] {
     &catalogue().server
 }
 
-/// Suites of Debian that have Galera's library, the preferred one first; the package of a series, `3` or `4`; its size, MB.
+/// Suites of Debian that have Galera's library, the preferred one first; the package of a series, `3` or `4`;
+/// its size, MB.
 pub(super) fn galera_package(series: &str) -> (&'static [String], &'static str, u32) {
     let GaleraPackages { suites, download_mb, packages } = &catalogue().galera;
     (suites, packages.get(series).map_or("galera-4", String::as_str), *download_mb)
@@ -410,7 +412,8 @@ mod tests {
         };
         let entry = |name: &str, from: &str| {
             format!(
-                "[[server]]\nname = \"{name}\"\nproduct = \"mysql\"\nversion = \"8.4.2\"\nfrom = {{ {from} }}\n"
+                "[[server]]\nname = \"{name}\"\nproduct = \"mysql\"\nversion = \"8.4.2\"\nfrom = {{ {from} \
+                 }}\n"
             )
         };
         let sum = "0".repeat(64);

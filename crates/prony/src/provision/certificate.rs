@@ -1,5 +1,6 @@
-//! A certificate for servers that have none: with it they can be reached by TLS, which many make possible only for who brings one.
-//! Signed by itself and for this machine alone; what it proves to nobody is not the point of a measurement.
+//! A certificate for servers that have none: with it they can be reached by TLS, which many make possible
+//! only for who brings one. Signed by itself and for this machine alone; what it proves to nobody is not the
+//! point of a measurement.
 
 use super::{Error, Places, Software, files};
 use std::{fs, path::PathBuf};
@@ -21,8 +22,8 @@ pub(super) fn is_wanted(software: &Software) -> bool {
     software.is_mariadb() && is_without && software.image.is_none()
 }
 
-/// The file that holds certificate and key, made where it is missing. One for all servers of a user: data that are kept for later
-/// runs know it by its path.
+/// The file that holds certificate and key, made where it is missing. One for all servers of a user: data
+/// that are kept for later runs know it by its path.
 ///
 /// # Errors
 /// [`Error::File`].

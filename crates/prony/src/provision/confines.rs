@@ -1,9 +1,9 @@
-//! What a server may use of the machine: a control group of its own with the limits that a study asks for, and the
-//! processors that it may run on. What the kernel took is read back; what it did not take is an error, so that no run goes on
-//! without the limit that its report would name.
+//! What a server may use of the machine: a control group of its own with the limits that a study asks for,
+//! and the processors that it may run on. What the kernel took is read back; what it did not take is an
+//! error, so that no run goes on without the limit that its report would name.
 //!
-//! A group is there before its server, which enters it before it becomes the server (see [`super::trampoline`]), and goes after
-//! it. Where Prony is killed the next sweep removes it.
+//! A group is there before its server, which enters it before it becomes the server (see
+//! [`super::trampoline`]), and goes after it. Where Prony is killed the next sweep removes it.
 
 mod container;
 
@@ -73,7 +73,8 @@ struct Group {
 }
 
 impl Confines {
-    /// Says where groups will be made for a server with these limits; `name` is unlike that of any other. Nothing is made.
+    /// Says where groups will be made for a server with these limits; `name` is unlike that of any other.
+    /// Nothing is made.
     ///
     /// # Errors
     /// [`Error::CannotLimit`]: the machine or the user's rights do not allow it.
@@ -443,8 +444,8 @@ fn disk_of(path: &Path) -> Result<String, String> {
     let block = PathBuf::from("/sys/dev/block").join(&number);
     if !block.exists() {
         return Err(format!(
-            "{} lies on a file system without a disk of its own (such as tmpfs, overlayfs, btrfs); set XDG_STATE_HOME to a \
-             directory on ext4 or XFS",
+            "{} lies on a file system without a disk of its own (such as tmpfs, overlayfs, btrfs); set \
+             XDG_STATE_HOME to a directory on ext4 or XFS",
             path.display()
         ));
     }

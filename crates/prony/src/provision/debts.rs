@@ -1,8 +1,10 @@
-//! Settings that a study sets on a server which Prony did not start, and what Prony therefore owes to it: the values that were there.
+//! Settings that a study sets on a server which Prony did not start, and what Prony therefore owes to it: the
+//! values that were there.
 //!
-//! Before a variable is changed, its name, the value before and the value after are written to a file in the state directory and
-//! synced. Whoever finds such a file that no living process holds locked puts the values back: the same run at its end, the next run
-//! after a crash, or `prony server restore`. A variable that has another value by then was changed by somebody else and stays.
+//! Before a variable is changed, its name, the value before and the value after are written to a file in the
+//! state directory and synced. Whoever finds such a file that no living process holds locked puts the values
+//! back: the same run at its end, the next run after a crash, or `prony server restore`. A variable that has
+//! another value by then was changed by somebody else and stays.
 
 use super::{
     Error, Places, describe,
@@ -61,8 +63,8 @@ impl Applied {
     /// Sets `settings` with SET GLOBAL, having written down what was there.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::NotTaken`], [`Error::SetGlobal`]; then everything is as it was before. [`Error::Owed`] where
-    /// another process has settings of its own in force there.
+    /// [`Error::Refused`], [`Error::NotTaken`], [`Error::SetGlobal`]; then everything is as it was before.
+    /// [`Error::Owed`] where another process has settings of its own in force there.
     pub(super) fn apply(
         target: &Target,
         settings: &BTreeMap<String, String>,

@@ -1,4 +1,5 @@
-//! What can go wrong while servers are had, started and stopped: each says what happened, where, and what to do next.
+//! What can go wrong while servers are had, started and stopped: each says what happened, where, and what to
+//! do next.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -17,7 +18,8 @@ pub enum Error {
     #[error("no server program (mariadbd or mysqld) in {directory}: give the directory of an unpacked server", directory = directory.display())]
     NoProgram { directory: PathBuf },
     #[error(
-        "the image {image} has no server program (mariadbd or mysqld in a directory bin, sbin or libexec): name another image"
+        "the image {image} has no server program (mariadbd or mysqld in a directory bin, sbin or libexec): \
+         name another image"
     )]
     NoServerInImage { image: String },
     #[error("{program} is no usable server: {reason}", program = program.display())]
@@ -25,25 +27,30 @@ pub enum Error {
     #[error("{program} needs shared libraries that this machine does not have: {}; install them", libraries.join(", "), program = program.display())]
     LibrariesMissing { program: PathBuf, libraries: Vec<String> },
     #[error(
-        "no server {wanted} is installed or can be fetched on this machine; known are: {known}. Give path = \"/directory/of/an/unpacked/server\" or url = \"mysql://...\" instead"
+        "no server {wanted} is installed or can be fetched on this machine; known are: {known}. Give path = \
+         \"/directory/of/an/unpacked/server\" or url = \"mysql://...\" instead"
     )]
     UnknownServer { wanted: String, known: String },
     #[error(
-        "{server} is built for {architecture} processors alone: choose one of Debian's builds, or one of your own"
+        "{server} is built for {architecture} processors alone: choose one of Debian's builds, or one of \
+         your own"
     )]
     OtherArchitecture { server: String, architecture: String },
     #[error("fetching {server} needs the program {program}, which is not on this machine: {remedy}")]
     ClientMissing { server: String, program: &'static str, remedy: &'static str },
     #[error(
-        "cannot fetch {server}: {command} failed ({reason}); is there a network? Without one, give path = \"/directory/of/an/unpacked/server\"\n{output}"
+        "cannot fetch {server}: {command} failed ({reason}); is there a network? Without one, give path = \
+         \"/directory/of/an/unpacked/server\"\n{output}"
     )]
     FetchFailed { server: String, command: String, reason: String, output: String },
     #[error(
-        "what arrived for {server} is not what is expected: {what}; nothing of it was kept. Try again, and report it if it stays so"
+        "what arrived for {server} is not what is expected: {what}; nothing of it was kept. Try again, and \
+         report it if it stays so"
     )]
     NotVerified { server: String, what: String },
     #[error(
-        "the setting {name} is Prony's own, since it keeps this server apart from others: remove it from the study"
+        "the setting {name} is Prony's own, since it keeps this server apart from others: remove it from \
+         the study"
     )]
     ReservedSetting { name: String },
     #[error("the value of the setting {name} has a line break in it, which an option file cannot hold")]
@@ -54,14 +61,17 @@ pub enum Error {
     )]
     Refused { server: String, refusals: Vec<super::Refusal> },
     #[error(
-        "{server} runs, but not with the settings that were asked for:{}\nask for what it can have, or remove the setting; its log may say why:\n{log}",
+        "{server} runs, but not with the settings that were asked for:{}\nask for what it can have, or \
+         remove the setting; its log may say why:\n{log}",
         lines(differences)
     )]
     NotTaken { server: String, differences: Vec<super::NotTaken>, log: String },
     #[error("not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
     NoSpace { directory: PathBuf, needed_mb: u64, available_mb: u64 },
     #[error(
-        "cannot limit the server's {what}: {reason}. Nothing is measured without the limit. As root it works; as a user: `systemd-run --user --scope -p Delegate=yes prony ...`, or leave the limit out of the study"
+        "cannot limit the server's {what}: {reason}. Nothing is measured without the limit. As root it \
+         works; as a user: `systemd-run --user --scope -p Delegate=yes prony ...`, or leave the limit out \
+         of the study"
     )]
     CannotLimit { what: String, reason: String },
     #[error(
@@ -84,7 +94,8 @@ pub enum Error {
     #[error("{server} cannot make its system tables ({reason}); its last words:\n{log}")]
     Initialise { server: String, reason: String, log: String },
     #[error(
-        "{server} does not know the setting {setting}: correct it in the study{suggestion}. Its last words:\n{log}"
+        "{server} does not know the setting {setting}: correct it in the study{suggestion}. Its last \
+         words:\n{log}"
     )]
     UnknownSetting { server: String, setting: String, suggestion: Box<str>, log: String },
     #[error("{server} ended while it was starting ({status}); its last words:\n{log}")]
@@ -94,17 +105,20 @@ pub enum Error {
     #[error("no free port on 127.0.0.1: {source}")]
     NoPort { source: io::Error },
     #[error(
-        "no server is named: give --url mysql://user@127.0.0.1:3306/database, set PRONY_URL, or put host and user into the group [client] of ~/.my.cnf"
+        "no server is named: give --url mysql://user@127.0.0.1:3306/database, set PRONY_URL, or put host \
+         and user into the group [client] of ~/.my.cnf"
     )]
     NoAddress,
     #[error("{what} is not a server address: {reason}. One looks like mysql://user@127.0.0.1:3306/database")]
     Address { what: String, reason: String },
     #[error(
-        "there is a server named {name} already ({state}): `prony server stop {name}` ends it and removes its data unless that is kept, --name gives the new one another name"
+        "there is a server named {name} already ({state}): `prony server stop {name}` ends it and removes \
+         its data unless that is kept, --name gives the new one another name"
     )]
     StandsAlready { name: String, state: &'static str },
     #[error(
-        "no server named {name} was started with `prony server start`; `prony server status` lists those that were"
+        "no server named {name} was started with `prony server start`; `prony server status` lists those \
+         that were"
     )]
     StandsNot { name: String },
     #[error("`{name}` is no name for a server: letters, digits, `-`, `_` and `.` make one")]
@@ -118,7 +132,8 @@ pub enum Error {
     #[error("cannot log in to {server}: {source}{remedy}")]
     Login { server: String, remedy: String, source: Box<load::client::Error> },
     #[error(
-        "the server {server} runs already and is not reconfigured by Prony: remove its settings from the study, or let Prony start a server of its own"
+        "the server {server} runs already and is not reconfigured by Prony: remove its settings from the \
+         study, or let Prony start a server of its own"
     )]
     SettingsElsewhere { server: String },
     #[error("{server} cannot work together with others as asked: {reason}")]
@@ -137,7 +152,8 @@ pub enum Error {
     #[error("{server}: another Prony has settings of its own in force there: wait until it is done")]
     Owed { server: String },
     #[error(
-        "{server}: SET GLOBAL {variable}: {source}; a variable that cannot be changed while the server runs has no place in the settings of a server that Prony did not start"
+        "{server}: SET GLOBAL {variable}: {source}; a variable that cannot be changed while the server runs \
+         has no place in the settings of a server that Prony did not start"
     )]
     SetGlobal { server: String, variable: String, source: Box<load::client::Error> },
     #[error("{file}, line {line}: {reason}", file = file.display())]

@@ -1,9 +1,9 @@
-//! Where control groups can be made on this machine: which version of them the kernel has for what, and which part of the
-//! tree is this process's own. It only looks.
+//! Where control groups can be made on this machine: which version of them the kernel has for what, and which
+//! part of the tree is this process's own. It only looks.
 //!
-//! Groups are made below Prony's own one, so that limits that hold for Prony hold for its servers as well. With version 2 a
-//! group that has processes of its own cannot share out what it has; then the nearest one above it that this user may write
-//! to is taken.
+//! Groups are made below Prony's own one, so that limits that hold for Prony hold for its servers as well.
+//! With version 2 a group that has processes of its own cannot share out what it has; then the nearest one
+//! above it that this user may write to is taken.
 
 use std::{
     fs,
@@ -113,7 +113,8 @@ impl<'a> Mount<'a> {
         Some(Self { root, point: Path::new(point), kind, options })
     }
 
-    /// Where a group is seen here. In a container what is above the mount cannot be, and its own group is the mount itself.
+    /// Where a group is seen here. In a container what is above the mount cannot be, and its own group is the
+    /// mount itself.
     fn below(&self, group: &str) -> PathBuf {
         let inner = Path::new(group).strip_prefix(self.root).unwrap_or(Path::new(""));
         let inner = inner.strip_prefix("/").unwrap_or(inner);
@@ -140,9 +141,8 @@ mod tests {
 
     #[test]
     fn version_1_has_a_tree_for_each_and_version_2_what_is_left() {
-        let mounts = "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
-                      35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n\
-                      41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n";
+        let mounts = "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n35 31 0:32 / /cg/memory rw - \
+                      cgroup cgroup rw,memory\n41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n";
         let groups = "4:memory:/jobs/7\n2:cpu,cpuacct:/\n0::/\n";
         let found = |controller| parent_in(controller, mounts, groups);
         assert_eq!(found(Controller::Memory), Some(Parent::One("/cg/memory/jobs/7".into())));

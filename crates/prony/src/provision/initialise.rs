@@ -1,7 +1,8 @@
-//! Makes the system tables of a server: once for each program, kept as a template in the cache, copied for each instance.
+//! Makes the system tables of a server: once for each program, kept as a template in the cache, copied for
+//! each instance.
 //!
-//! Each generation does it in its own way; the scripts that come with the servers only wrap these, and need Perl or a
-//! shell of their time.
+//! Each generation does it in its own way; the scripts that come with the servers only wrap these, and need
+//! Perl or a shell of their time.
 
 use super::{
     Error, Places,
@@ -90,7 +91,8 @@ pub(super) fn fill(
         prune(&templates)?;
     }
     copy_directory(&template.join("data"), data)?;
-    // MySQL writes its server's identity when it makes the tables, and a replica of the same identity does not replicate
+    // MySQL writes its server's identity when it makes the tables, and a replica of the same identity does
+    // not replicate
     let identity = data.join("auto.cnf");
     match fs::remove_file(&identity) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file("remove", &identity)(error)),
@@ -220,7 +222,8 @@ impl Method {
 fn bootstrap_input(path: &Path, scripts: &[PathBuf]) -> Result<File, Error> {
     let mut input = create(path)?;
     let mut write = |bytes: &[u8]| input.write_all(bytes).map_err(Error::file("write", path));
-    // MariaDB's scripts read these two: root logs in without a plug-in of its own, and there are no anonymous users.
+    // MariaDB's scripts read these two: root logs in without a plug-in of its own, and there are no anonymous
+    // users.
     write(b"use mysql;\nSET @auth_root_socket=NULL;\nSET @skip_auth_anonymous=1;\n")?;
     for script in scripts {
         write(&fs::read(script).map_err(Error::file("read", script))?)?;
@@ -230,7 +233,8 @@ fn bootstrap_input(path: &Path, scripts: &[PathBuf]) -> Result<File, Error> {
     Ok(input)
 }
 
-/// Waits for the end of `process`; kills it if that takes longer than `limit` (then it returns `None`) or the user wants an end.
+/// Waits for the end of `process`; kills it if that takes longer than `limit` (then it returns `None`) or the
+/// user wants an end.
 fn wait(
     mut process: Process,
     limit: Duration,

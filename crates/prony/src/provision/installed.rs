@@ -1,4 +1,5 @@
-//! Servers that are installed on the machine: their programs are used, their data and services are not touched.
+//! Servers that are installed on the machine: their programs are used, their data and services are not
+//! touched.
 
 use super::{libraries::Libraries, software::Software};
 use std::{
@@ -48,7 +49,8 @@ fn in_directories(directories: impl Iterator<Item = PathBuf>) -> Vec<Software> {
         .collect()
 }
 
-/// Whether it is a program of machine code. A script of that name is a wrapper, which might start a server on the system's data.
+/// Whether it is a program of machine code. A script of that name is a wrapper, which might start a server on
+/// the system's data.
 fn is_program(path: &Path) -> bool {
     const MAGIC: [u8; 4] = *b"\x7fELF";
     let mut beginning = [0; 4];

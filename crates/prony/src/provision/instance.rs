@@ -1,4 +1,5 @@
-//! One server that Prony has started for itself: own data directory, own port and socket, own account. It ends with its owner.
+//! One server that Prony has started for itself: own data directory, own port and socket, own account. It
+//! ends with its owner.
 
 use super::{
     Apart, Error, Part, Places, Snapshot, Translated,
@@ -73,12 +74,13 @@ pub struct Wish<'a> {
 }
 
 impl Instance {
-    /// Makes a data directory in the places' [`Places::instances`], starts the server on it and waits until it answers.
-    /// `launcher` is the `prony` program; see [`super::trampoline`].
+    /// Makes a data directory in the places' [`Places::instances`], starts the server on it and waits until
+    /// it answers. `launcher` is the `prony` program; see [`super::trampoline`].
     ///
     /// # Errors
-    /// A setting that cannot be ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space ([`Error::NoSpace`]), or a
-    /// server that does not come up, with its own last words. Nothing is left behind.
+    /// A setting that cannot be ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space
+    /// ([`Error::NoSpace`]), or a server that does not come up, with its own last words. Nothing is left
+    /// behind.
     pub fn start(
         wish: &Wish<'_>,
         places: &Places,
@@ -251,7 +253,8 @@ impl Instance {
         limit.or_else(|| self.confines.memory_death())
     }
 
-    /// Shuts it down in order, by a signal to this one process, or kills it if that takes too long, and removes its data.
+    /// Shuts it down in order, by a signal to this one process, or kills it if that takes too long, and
+    /// removes its data.
     ///
     /// # Errors
     /// [`Error::File`] if something of its data cannot be removed.
@@ -259,8 +262,8 @@ impl Instance {
         self.stop_and_remove()
     }
 
-    /// Stops it in order and starts it again on the same data, port and socket; blocks until it answers. Its process number is
-    /// another one afterwards.
+    /// Stops it in order and starts it again on the same data, port and socket; blocks until it answers. Its
+    /// process number is another one afterwards.
     ///
     /// # Errors
     /// A server that does not come up again, with its own last words. It is down then.
@@ -326,7 +329,8 @@ impl Instance {
         self.process.kill();
     }
 
-    /// Whether it starts with the pages in its buffer pool that it noted last, if it notes any; otherwise with none.
+    /// Whether it starts with the pages in its buffer pool that it noted last, if it notes any; otherwise
+    /// with none.
     pub(super) fn keep_pages(&mut self, keep: bool) {
         self.keep_pages = keep;
     }
@@ -371,8 +375,8 @@ impl Instance {
     }
 }
 
-/// Makes the control groups that a server's limits need, and has them written down before. One in a container gets them from those
-/// who make that.
+/// Makes the control groups that a server's limits need, and has them written down before. One in a container
+/// gets them from those who make that.
 fn confine(wish: &Wish<'_>, directory: &mut remains::InstanceDirectory) -> Result<Confines, Error> {
     let limits = wish.limits;
     if wish.software.image.is_some() {

@@ -1,9 +1,11 @@
-//! Loaded data directories that are kept for later runs, in the user's cache: loading takes minutes where copying takes seconds.
+//! Loaded data directories that are kept for later runs, in the user's cache: loading takes minutes where
+//! copying takes seconds.
 //!
-//! An entry is found by everything that its files depend on: the server's program, its settings but for those known to leave
-//! no trace in files, and the data set. It is made beside its place and renamed when all of it is on the disk; its files are
-//! never written again, and their sums are compared before each use. Who uses one holds its lock with others; who makes or
-//! removes one holds it alone. So a killed Prony leaves nothing but a directory that the next one sweeps.
+//! An entry is found by everything that its files depend on: the server's program, its settings but for those
+//! known to leave no trace in files, and the data set. It is made beside its place and renamed when all of it
+//! is on the disk; its files are never written again, and their sums are compared before each use. Who uses
+//! one holds its lock with others; who makes or removes one holds it alone. So a killed Prony leaves nothing
+//! but a directory that the next one sweeps.
 
 use super::{
     Error, Places,
@@ -37,8 +39,9 @@ const LIMIT_VARIABLE: &str = "PRONY_DATA_LIMIT";
 /// Room that keeping must leave on the disk for everybody else, bytes.
 const FREE_BYTES_MIN: u64 = 2 << 30;
 
-/// Settings that leave no trace in files; a name that ends in `_` stands for all that begin so. Any other setting is taken to
-/// matter: a data set that is loaded once too often costs time, one that is not what was asked for costs the result.
+/// Settings that leave no trace in files; a name that ends in `_` stands for all that begin so. Any other
+/// setting is taken to matter: a data set that is loaded once too often costs time, one that is not what was
+/// asked for costs the result.
 const TRACELESS: [&str; 34] = [
     "back_log",
     "extra_max_connections",
@@ -175,7 +178,8 @@ fn is_traceless(name: &str) -> bool {
     })
 }
 
-/// The entry of `key`, whole and held against removal; one that has suffered is removed. `None`: there is none.
+/// The entry of `key`, whole and held against removal; one that has suffered is removed. `None`: there is
+/// none.
 pub(super) fn find(places: &Places, key: &Key, work: &mut Work<'_>) -> Result<Option<Found>, Error> {
     let directory = places.data().join(key.name());
     if !directory.is_dir() {
@@ -205,8 +209,9 @@ pub(super) fn find(places: &Places, key: &Key, work: &mut Work<'_>) -> Result<Op
     Ok(Some(Found { snapshot: Snapshot::there(directory.join("data"), Some(lock))?, password }))
 }
 
-/// Makes the entry of `key` from the data directory of a server that has been shut down in order, and holds it. `None`: there is
-/// one already (which another Prony has made meanwhile, with another password), or no room.
+/// Makes the entry of `key` from the data directory of a server that has been shut down in order, and holds
+/// it. `None`: there is one already (which another Prony has made meanwhile, with another password), or no
+/// room.
 pub(super) fn keep(
     places: &Places,
     key: &Key,
@@ -267,8 +272,8 @@ fn make(
     Ok(Some(snapshot))
 }
 
-/// Removes entries that nobody uses, those first that were used longest ago, until `bytes` more are within the limit. False:
-/// they cannot be.
+/// Removes entries that nobody uses, those first that were used longest ago, until `bytes` more are within
+/// the limit. False: they cannot be.
 fn make_room(all: &Path, bytes: u64) -> Result<bool, Error> {
     let limit = limit_bytes()?;
     let mut entries: Vec<(SystemTime, PathBuf, u64)> = entries(all)?

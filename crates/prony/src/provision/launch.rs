@@ -24,7 +24,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A server on an empty data directory answers within seconds; a large buffer pool may take longer to be allocated.
+/// A server on an empty data directory answers within seconds; a large buffer pool may take longer to be
+/// allocated.
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// How often a server that starts is looked at.
 const POLL: Duration = Duration::from_millis(20);
@@ -75,8 +76,8 @@ pub(super) struct Launched {
 }
 
 impl Launch<'_> {
-    /// Starts it. `record` is told process, port and socket at once, before the server answers, so that it is never forgotten; and again
-    /// when more is known.
+    /// Starts it. `record` is told process, port and socket at once, before the server answers, so that it is
+    /// never forgotten; and again when more is known.
     pub(super) fn start(
         &self,
         record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
@@ -136,7 +137,8 @@ impl Launch<'_> {
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let is_contained = self.software.image.is_some();
         if self.apart.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
-            let reason = "docker's daemon starts it, outside of the network namespace; say network = \"relay\" in the study";
+            let reason = "docker's daemon starts it, outside of the network namespace; say network = \
+                          \"relay\" in the study";
             return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
         }
         let flags = if is_contained { self.confines.flags(path)? } else { Vec::new() };
@@ -177,7 +179,8 @@ impl Launch<'_> {
 }
 
 impl Launch<'_> {
-    /// That the server runs with what it was told: many take what they cannot have, and run with something else.
+    /// That the server runs with what it was told: many take what they cannot have, and run with something
+    /// else.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
         let target = target(self.apart, port, self.password);
         let mut connection = super::log_in(&target)?;
@@ -247,7 +250,8 @@ fn wait_ready(
     Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
 }
 
-/// Whether somebody at `address` begins as a server of this protocol does: four bytes of header, then the version, 10.
+/// Whether somebody at `address` begins as a server of this protocol does: four bytes of header, then the
+/// version, 10.
 fn greets(address: SocketAddr) -> io::Result<bool> {
     const LIMIT: Duration = Duration::from_secs(2);
     const PROTOCOL_VERSION: u8 = 10;
@@ -287,7 +291,8 @@ fn socket_path(directory: &Path) -> PathBuf {
     std::env::temp_dir().join(format!("prony-{name}.sock"))
 }
 
-/// A random one, with all kinds of characters that a server's policy may ask for. A replica of MySQL takes no more than 32.
+/// A random one, with all kinds of characters that a server's policy may ask for. A replica of MySQL takes no
+/// more than 32.
 pub(super) fn password() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0_u8; 14];

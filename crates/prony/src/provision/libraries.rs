@@ -1,5 +1,5 @@
-//! Shared libraries that a server's program needs and the system may lack: which are missing, as the loader sees it, and how a
-//! program runs with others than the system's.
+//! Shared libraries that a server's program needs and the system may lack: which are missing, as the loader
+//! sees it, and how a program runs with others than the system's.
 
 use super::Error;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where libraries lie below the root of an unpacked server, below the directory of its program, and below [`ADDED`].
+/// Where libraries lie below the root of an unpacked server, below the directory of its program, and below
+/// [`ADDED`].
 const DIRECTORIES: [&str; 7] = [
     "usr/lib/x86_64-linux-gnu",
     "lib/x86_64-linux-gnu",
@@ -62,11 +63,13 @@ impl Libraries {
         Self { path, loader }
     }
 
-    /// A program and its first arguments that run `program` with these libraries, and the value of `LD_LIBRARY_PATH` for it.
+    /// A program and its first arguments that run `program` with these libraries, and the value of
+    /// `LD_LIBRARY_PATH` for it.
     pub(super) fn start(&self, program: &Path) -> (Vec<OsString>, Option<OsString>) {
         let path = if self.path.is_empty() { None } else { std::env::join_paths(&self.path).ok() };
         let Some(loader) = &self.loader else { return (vec![program.into()], path) };
-        // Not in the environment: it would hold for the programs that the server starts, which have the system's loader.
+        // Not in the environment: it would hold for the programs that the server starts, which have the
+        // system's loader.
         let mut words = vec![loader.into()];
         words.extend(path.into_iter().flat_map(|path| ["--library-path".into(), path]));
         words.push(program.into());
@@ -90,7 +93,8 @@ impl Libraries {
     /// [`Error::Unusable`] if the program cannot be loaded at all.
     pub(super) fn lacks(&self, program: &Path) -> Result<Lacks, Error> {
         let mut command = self.command(program);
-        // The arguments are for a wrapper script or a static program, which would run: it must not touch the system's data.
+        // The arguments are for a wrapper script or a static program, which would run: it must not touch the
+        // system's data.
         command.args(["--no-defaults", "--version"]).env("LD_TRACE_LOADED_OBJECTS", "1");
         let output = command
             .output()
@@ -111,7 +115,8 @@ mod tests {
 
     #[test]
     fn the_loaders_list_names_what_is_missing() {
-        let trace = "\tlibm.so.6 => /lib/libm.so.6 (0x00007f)\n\tliburing.so.2 => not found\n\tlibaio.so.1 => not found\n";
+        let trace = "\tlibm.so.6 => /lib/libm.so.6 (0x00007f)\n\tliburing.so.2 => not found\n\tlibaio.so.1 \
+                     => not found\n";
         let names = ["liburing.so.2", "libaio.so.1"].map(str::to_owned).to_vec();
         assert_eq!(lacks_in(trace, ""), Lacks { names, newer: false });
         let complaint =

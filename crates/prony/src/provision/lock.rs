@@ -68,7 +68,8 @@ impl Lock {
         Ok(())
     }
 
-    /// Whether the file still has its name: somebody may have removed it between our opening and our locking it.
+    /// Whether the file still has its name: somebody may have removed it between our opening and our locking
+    /// it.
     pub(super) fn is_in_place(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match self.path.symlink_metadata() {

@@ -5,7 +5,8 @@ use std::{fs, path::Path};
 /// Lines that are shown of a log.
 const LINES_SHOWN: usize = 12;
 
-/// The last lines of `log`, errors before the rest: a server that gives up writes many notes after the one line that matters.
+/// The last lines of `log`, errors before the rest: a server that gives up writes many notes after the one
+/// line that matters.
 pub(super) fn last_lines(log: &Path) -> String {
     let text = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     shown(&text)

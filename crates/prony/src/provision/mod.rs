@@ -1,8 +1,9 @@
 //! Brings servers up as a plan asks, says what they really are, and takes them down without a trace.
 //!
-//! A server comes from the machine ([`installed()`]), from a directory, or from a registry into the user's cache ([`catalogue`],
-//! [`fetch`]); [`Instance`] runs one on a data directory of its own; [`trampoline`] sees to it that it never outlives Prony, and
-//! [`sweep`] removes what a killed Prony could not. Nothing is installed, and no server that was there before is touched.
+//! A server comes from the machine ([`installed()`]), from a directory, or from a registry into the user's
+//! cache ([`catalogue`], [`fetch`]); [`Instance`] runs one on a data directory of its own; [`trampoline`]
+//! sees to it that it never outlives Prony, and [`sweep`] removes what a killed Prony could not. Nothing is
+//! installed, and no server that was there before is touched.
 
 mod account;
 mod administration;

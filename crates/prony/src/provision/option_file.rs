@@ -1,4 +1,5 @@
-//! Option files as MySQL's and MariaDB's clients read them (`~/.my.cnf`): the one place where a password can lie in a file.
+//! Option files as MySQL's and MariaDB's clients read them (`~/.my.cnf`): the one place where a password can
+//! lie in a file.
 //!
 //! Syntax: <https://dev.mysql.com/doc/refman/8.0/en/option-files.html>. Read are the groups of clients in general and of Prony.
 
@@ -119,7 +120,8 @@ mod tests {
         let (main, more) = (directory.path().join("my.cnf"), directory.path().join("more.cnf"));
         fs::write(&more, "[client]\nport=3307\n").unwrap();
         let text = format!(
-            "# mine\n[mysqld]\nuser = mysql\n[client]\nuser=ada # the countess\npassword = \"a#b\\\\c\"\nssl_mode=REQUIRED\ncompress\n!include {}\n",
+            "# mine\n[mysqld]\nuser = mysql\n[client]\nuser=ada # the countess\npassword = \
+             \"a#b\\\\c\"\nssl_mode=REQUIRED\ncompress\n!include {}\n",
             more.display()
         );
         fs::write(&main, text).unwrap();

@@ -8,15 +8,16 @@ use std::path::PathBuf;
 pub struct Places {
     /// What can be had again: fetched servers, initialised empty data directories.
     pub cache: PathBuf,
-    /// What lives as long as a run: data directories of running servers. Should be on the disk that is to be measured.
+    /// What lives as long as a run: data directories of running servers. Should be on the disk that is to be
+    /// measured.
     pub state: PathBuf,
     /// What the user writes: [`Places::own_servers`].
     pub config: PathBuf,
 }
 
 impl Places {
-    /// `$XDG_CACHE_HOME/prony` (else `~/.cache/prony`), `$XDG_STATE_HOME/prony` (else `~/.local/state/prony`) and
-    /// `$XDG_CONFIG_HOME/prony` (else `~/.config/prony`).
+    /// `$XDG_CACHE_HOME/prony` (else `~/.cache/prony`), `$XDG_STATE_HOME/prony` (else `~/.local/state/prony`)
+    /// and `$XDG_CONFIG_HOME/prony` (else `~/.config/prony`).
     ///
     /// # Errors
     /// [`Error::NoHome`] where neither these nor `$HOME` are set.

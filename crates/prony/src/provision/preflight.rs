@@ -1,5 +1,5 @@
-//! Whether server and machine can bear a load at all, asked before it starts: one clear refusal in place of one error for each
-//! connection.
+//! Whether server and machine can bear a load at all, asked before it starts: one clear refusal in place of
+//! one error for each connection.
 
 use super::{describe::pairs, trampoline};
 use load::client::{Connection, Error as ClientError};
@@ -53,9 +53,10 @@ pub enum Error {
     },
     /// The server's limit of prepared statements.
     #[error(
-        "the server keeps at most {value} prepared statements (max_prepared_stmt_count) and has {used}; the load prepares {wanted}. \
-         Raise max_prepared_stmt_count to at least {needed}: among the settings of the study for a server that Prony starts, \
-         with SET GLOBAL max_prepared_stmt_count = {needed} elsewhere; or use the protocol \"text\""
+        "the server keeps at most {value} prepared statements (max_prepared_stmt_count) and has {used}; the \
+         load prepares {wanted}. Raise max_prepared_stmt_count to at least {needed}: among the settings of \
+         the study for a server that Prony starts, with SET GLOBAL max_prepared_stmt_count = {needed} \
+         elsewhere; or use the protocol \"text\""
     )]
     MaxPreparedStatements {
         /// Its value.
@@ -69,8 +70,9 @@ pub enum Error {
     },
     /// This process's limit of open files.
     #[error(
-        "this process may have {value} files open (hard limit of open files) and the load needs {needed}, one for each \
-         connection and two where a network with a latency is put before the server. Raise it with ulimit -Hn {needed} as root before the start, or in /etc/security/limits.conf"
+        "this process may have {value} files open (hard limit of open files) and the load needs {needed}, \
+         one for each connection and two where a network with a latency is put before the server. Raise it \
+         with ulimit -Hn {needed} as root before the start, or in /etc/security/limits.conf"
     )]
     OpenFiles {
         /// The hard limit.
@@ -80,8 +82,9 @@ pub enum Error {
     },
     /// The system's port numbers for outgoing TCP connections.
     #[error(
-        "this machine has {value} ports for outgoing connections (net.ipv4.ip_local_port_range) and the load needs {needed}. \
-         Raise the number with sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" as root, connect from several addresses (--source), or connect by Unix socket"
+        "this machine has {value} ports for outgoing connections (net.ipv4.ip_local_port_range) and the \
+         load needs {needed}. Raise the number with sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" \
+         as root, connect from several addresses (--source), or connect by Unix socket"
     )]
     Ports {
         /// Ports in the range.
@@ -102,8 +105,9 @@ const OTHER_FILES: u64 = 64;
 /// First column of the answer of a server that really evaluates what it is asked.
 const MARK: &str = "prony preflight";
 
-/// Checks that `wants` fits into the limits of the server at the other end of `connection` and of this machine; raises
-/// this process's own limit of open files where it may. What a server does not say counts as enough.
+/// Checks that `wants` fits into the limits of the server at the other end of `connection` and of this
+/// machine; raises this process's own limit of open files where it may. What a server does not say counts as
+/// enough.
 ///
 /// # Errors
 /// The first limit that does not suffice.
@@ -132,7 +136,8 @@ struct Limits {
 impl Limits {
     fn ask(connection: &mut Connection) -> Result<Self, Error> {
         let sql = format!(
-            "SELECT '{MARK}', @@global.max_connections, @@global.max_prepared_stmt_count, @@global.open_files_limit"
+            "SELECT '{MARK}', @@global.max_connections, @@global.max_prepared_stmt_count, \
+             @@global.open_files_limit"
         );
         let answer = match connection.query(&sql) {
             // A proxy, or another product of the family, that does not know one of them.
@@ -185,8 +190,8 @@ impl Limits {
         let mut remarks = Vec::new();
         if let Some(value) = self.thread_pool_threads.filter(|value| *value < u64::from(wants.connections)) {
             remarks.push(format!(
-                "the server's thread pool has at most {value} threads (thread_pool_max_threads) for {} connections: \
-                 transactions that wait for each other's locks may hold them all; raise it",
+                "the server's thread pool has at most {value} threads (thread_pool_max_threads) for {} \
+                 connections: transactions that wait for each other's locks may hold them all; raise it",
                 wants.connections
             ));
         }
@@ -198,7 +203,8 @@ impl Limits {
 fn lowered(value: u64, needed: u64, open_files: &Option<u64>) -> String {
     match open_files {
         Some(files) if *files < needed + OTHER_FILES && value < needed => format!(
-            "; its limit of open files, {files}, must be raised first (ulimit -Hn {} as root before it starts)",
+            "; its limit of open files, {files}, must be raised first (ulimit -Hn {} as root before it \
+             starts)",
             needed.saturating_mul(2)
         ),
         _ => String::new(),

@@ -43,13 +43,15 @@ impl Provisioner {
         Ok(Self::with(Places::of_user()?, PathBuf::from("/proc/self/exe")))
     }
 
-    /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony` themselves (tests).
+    /// With other places; `launcher` is the path of the `prony` program, for callers that are not `prony`
+    /// themselves (tests).
     #[must_use]
     pub fn with(places: Places, launcher: PathBuf) -> Self {
         Self { places, launcher, stop: Arc::default(), apart: Vec::new(), is_encrypted: None }
     }
 
-    /// The same, but servers that it starts are set apart: the one with number n among those that work together in the nth of these.
+    /// The same, but servers that it starts are set apart: the one with number n among those that work
+    /// together in the nth of these.
     #[must_use]
     pub fn within(self, apart: Vec<Apart>) -> Self {
         Self { apart, ..self }
@@ -61,8 +63,9 @@ impl Provisioner {
         Self { stop, ..self }
     }
 
-    /// The same, for servers that are reached by TLS, or by nobody. Those that have it only with a certificate get one where it is
-    /// wanted; those that make one at each start, which takes MariaDB's own builds ten seconds, are told not to where it is not.
+    /// The same, for servers that are reached by TLS, or by nobody. Those that have it only with a
+    /// certificate get one where it is wanted; those that make one at each start, which takes MariaDB's
+    /// own builds ten seconds, are told not to where it is not.
     #[must_use]
     pub fn encrypted(self, is_encrypted: bool) -> Self {
         Self { is_encrypted: Some(is_encrypted), ..self }
@@ -89,7 +92,8 @@ impl Provisioner {
         remains::sweep(&self.places.instances())
     }
 
-    /// Puts back the settings of servers elsewhere that killed runs had changed. Call it before the first server is brought up.
+    /// Puts back the settings of servers elsewhere that killed runs had changed. Call it before the first
+    /// server is brought up.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Record`].
@@ -97,8 +101,9 @@ impl Provisioner {
         debts::pay_all(&self.places)
     }
 
-    /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` is told each step in words
-    /// (`fetching mariadb-10.11 (12 MB)`), once a second at most while one lasts. Blocks, up to minutes where it must be fetched.
+    /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` is told each step in
+    /// words (`fetching mariadb-10.11 (12 MB)`), once a second at most while one lasts. Blocks, up to
+    /// minutes where it must be fetched.
     ///
     /// # Errors
     /// Each says what to do next; nothing is left behind but the cache.
@@ -123,8 +128,8 @@ impl Provisioner {
         self.bring_up_node(plan, &Part::default(), data_bytes, progress)
     }
 
-    /// The same, but on a copy of the data directory that an earlier run has kept with this data set loaded, where there is one. Then
-    /// it comes with the server, to be put back from.
+    /// The same, but on a copy of the data directory that an earlier run has kept with this data set loaded,
+    /// where there is one. Then it comes with the server, to be put back from.
     ///
     /// # Errors
     /// As [`Provisioner::bring_up`].
@@ -223,8 +228,9 @@ impl Provisioner {
         &self.stop
     }
 
-    /// Product and version of the server that [`Provisioner::bring_up`] would have, as far as that is known without fetching or
-    /// asking it; `None`: it runs elsewhere, or is in an image that was not yet looked at.
+    /// Product and version of the server that [`Provisioner::bring_up`] would have, as far as that is known
+    /// without fetching or asking it; `None`: it runs elsewhere, or is in an image that was not yet
+    /// looked at.
     ///
     /// # Errors
     /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].
@@ -236,8 +242,9 @@ impl Provisioner {
         })
     }
 
-    /// Of a server's settings those that it does not know, each with the one that is meant: slips of the pen, which would end its
-    /// start. Nothing of what is not here, nor of one that loads plugins, whose settings it tells only when it runs.
+    /// Of a server's settings those that it does not know, each with the one that is meant: slips of the pen,
+    /// which would end its start. Nothing of what is not here, nor of one that loads plugins, whose
+    /// settings it tells only when it runs.
     ///
     /// # Errors
     /// Those of [`Provisioner::foresee`].
@@ -283,11 +290,13 @@ impl Provisioner {
         }
     }
 
-    /// A program of `product` whose version begins with `version`: of the user's own entries, else installed on the machine, else
-    /// of the catalogue. There a version means the newest that begins so; without one, what is in the cache goes first.
+    /// A program of `product` whose version begins with `version`: of the user's own entries, else installed
+    /// on the machine, else of the catalogue. There a version means the newest that begins so; without
+    /// one, what is in the cache goes first.
     ///
     /// # Errors
-    /// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the first choice if no other can be had either.
+    /// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the first choice if no other can be had
+    /// either.
     pub fn software(
         &self,
         product: &str,
@@ -334,8 +343,8 @@ impl Provisioner {
         Ok(true)
     }
 
-    /// Takes a snapshot of a server of Prony's own: in the cache for later runs with the data set `keep`, else, where one is
-    /// `needed`, for this run alone. The server is restarted. `None`: none was taken.
+    /// Takes a snapshot of a server of Prony's own: in the cache for later runs with the data set `keep`,
+    /// else, where one is `needed`, for this run alone. The server is restarted. `None`: none was taken.
     ///
     /// # Errors
     /// Those of [`Instance::snapshot`].
@@ -514,7 +523,8 @@ impl Server {
         }
     }
 
-    /// Stops it if it is Prony's own and removes what was made for it. Dropping does the same but cannot tell an error.
+    /// Stops it if it is Prony's own and removes what was made for it. Dropping does the same but cannot tell
+    /// an error.
     ///
     /// # Errors
     /// [`Error::File`] if something cannot be removed.

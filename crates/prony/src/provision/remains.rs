@@ -1,8 +1,9 @@
-//! What a run leaves on the disk while it lasts, and how a later run finds and removes what a killed one could not.
+//! What a run leaves on the disk while it lasts, and how a later run finds and removes what a killed one
+//! could not.
 //!
-//! Beside each instance's directory `NAME` lies a file `NAME.owner` that the owner keeps locked: the kernel gives the lock free
-//! when the owner ends, however it ends. Whoever can take the lock may remove the directory. The file
-//! is there before the directory and goes after it.
+//! Beside each instance's directory `NAME` lies a file `NAME.owner` that the owner keeps locked: the kernel
+//! gives the lock free when the owner ends, however it ends. Whoever can take the lock may remove the
+//! directory. The file is there before the directory and goes after it.
 
 use super::{
     Error,
@@ -133,8 +134,9 @@ impl InstanceDirectory {
     }
 }
 
-/// Removes what earlier runs left in `instances` because they were killed; servers of theirs that still run are killed. Returns
-/// the directories that were removed. What runs of other, living processes have is left alone.
+/// Removes what earlier runs left in `instances` because they were killed; servers of theirs that still run
+/// are killed. Returns the directories that were removed. What runs of other, living processes have is left
+/// alone.
 ///
 /// # Errors
 /// [`Error::File`] where something cannot be read or removed.

@@ -1,4 +1,5 @@
-//! The option file of a server that Prony starts: what keeps it apart from all others, and the study's settings.
+//! The option file of a server that Prony starts: what keeps it apart from all others, and the study's
+//! settings.
 
 use super::{Apart, Error, administration, software::Software};
 use std::{collections::BTreeMap, fmt::Write as _, net::Ipv4Addr, path::Path};
@@ -19,7 +20,8 @@ const RESERVED: [&str; 12] = [
     "mysqlx",
 ];
 
-/// From here on servers understand ON and OFF for every flag; MySQL 5.5 takes OFF for some of them as ON, and numbers for all.
+/// From here on servers understand ON and OFF for every flag; MySQL 5.5 takes OFF for some of them as ON, and
+/// numbers for all.
 const FLAGS_AS_WORDS: (u32, u32, u32) = (5, 6, 0);
 
 /// What an option file says beside the study's settings.
@@ -68,7 +70,8 @@ impl OptionFile<'_> {
             path("init-file", file);
         }
         if !software.is_mariadb() && software.numbers() >= (5, 7, 0) {
-            // Some builds have a directory of the system's here, and do not start without it. A study may set it otherwise.
+            // Some builds have a directory of the system's here, and do not start without it. A study may set
+            // it otherwise.
             path("secure-file-priv", self.directory);
         }
         if let Some(messages) =
@@ -87,7 +90,8 @@ impl OptionFile<'_> {
         if let Some(port) = self.administration {
             text.push_str(&administration::lines(software, host(self.apart), port));
         }
-        // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins wait for DNS.
+        // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins
+        // wait for DNS.
         text.push_str("loose-mysqlx = OFF\nskip-name-resolve\n");
         if rustix::process::geteuid().is_root() {
             text.push_str("user = root\n");

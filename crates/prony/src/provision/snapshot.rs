@@ -1,12 +1,12 @@
 //! A data directory as it was, kept beside and put back.
 //!
-//! A snapshot is a full copy: of file system blocks where those can be shared (reflink, as XFS and btrfs have it), else of
-//! bytes. Never hard links: a server writes into its files. The server is down, in order, while one is taken, and down in any
-//! way while it is put back, since every file that differs is replaced.
+//! A snapshot is a full copy: of file system blocks where those can be shared (reflink, as XFS and btrfs have
+//! it), else of bytes. Never hard links: a server writes into its files. The server is down, in order, while
+//! one is taken, and down in any way while it is put back, since every file that differs is replaced.
 //!
-//! A file is taken to be unchanged where inode, size and both times (of contents and of inode, to the nanosecond) are those
-//! that it had when it was last equal to its copy; the kernel alone sets the second. Where a file system keeps whole seconds,
-//! everything is copied.
+//! A file is taken to be unchanged where inode, size and both times (of contents and of inode, to the
+//! nanosecond) are those that it had when it was last equal to its copy; the kernel alone sets the second.
+//! Where a file system keeps whole seconds, everything is copied.
 
 use super::{Error, files::make_private, lock::Lock, work::Work};
 use std::{
@@ -25,7 +25,8 @@ const OF_THE_SERVER: [&str; 2] = ["auto.cnf", BUFFER_POOL];
 pub(super) const BUFFER_POOL: &str = "ib_buffer_pool";
 /// Bytes that are copied before the user's wish for an end is heeded and progress is told.
 const PORTION: u64 = 64 << 20;
-/// Longer than the step of the clock that stamps files (10 ms at most), so that whoever writes later leaves another stamp.
+/// Longer than the step of the clock that stamps files (10 ms at most), so that whoever writes later leaves
+/// another stamp.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// A copy of a data directory.
@@ -111,7 +112,8 @@ impl Snapshot {
         Ok(Self { directory, tree, hold })
     }
 
-    /// Makes `data` what it was: files that differ are copied, those that were not there removed, but for the server's own.
+    /// Makes `data` what it was: files that differ are copied, those that were not there removed, but for the
+    /// server's own.
     pub(super) fn put_back(&mut self, data: &Path, work: &mut Work<'_>) -> Result<PutBack, Error> {
         if !data.is_dir() {
             make_private(data)?;
@@ -234,7 +236,8 @@ impl<'a, 'w> Copier<'a, 'w> {
         Self { step, bytes: 0, bytes_total, may_share: true, work }
     }
 
-    /// Copies `from` over `to`. It is on the disk afterwards: writing it back must not fall into a measurement.
+    /// Copies `from` over `to`. It is on the disk afterwards: writing it back must not fall into a
+    /// measurement.
     fn copy(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
         let mut source = File::open(from).map_err(Error::file("read", from))?;
         let bytes = source.metadata().map_err(Error::file("read", from))?.len();
@@ -261,7 +264,8 @@ impl<'a, 'w> Copier<'a, 'w> {
     }
 }
 
-/// Settings by which a server keeps files of its data outside of its data directory, where a snapshot does not see them.
+/// Settings by which a server keeps files of its data outside of its data directory, where a snapshot does
+/// not see them.
 pub(super) fn keeps_elsewhere<'a>(
     mut settings: impl Iterator<Item = (&'a String, &'a String)>,
 ) -> Option<&'a str> {

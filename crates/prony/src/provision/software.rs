@@ -57,7 +57,8 @@ impl Software {
             return Ok(Self { product, version, program, base, libraries, origin, image });
         }
         let program = find_program(root).ok_or_else(|| Error::NoProgram { directory: root.to_owned() })?;
-        // The system's libraries go first: a package may bring old ones that its own program does not even need.
+        // The system's libraries go first: a package may bring old ones that its own program does not even
+        // need.
         let system = Libraries::default();
         let suffices = system.lacks(&program)?.nothing();
         let libraries = if suffices { system } else { Libraries::below(root, base_of(&program)) };
@@ -67,7 +68,8 @@ impl Software {
     /// Asks `program` what it is. It reads no option file and touches no data.
     ///
     /// # Errors
-    /// [`Error::LibrariesMissing`] where shared libraries are missing, [`Error::Unusable`] if it does not run or says nothing sensible.
+    /// [`Error::LibrariesMissing`] where shared libraries are missing, [`Error::Unusable`] if it does not run
+    /// or says nothing sensible.
     pub fn of_program(program: &Path, libraries: Libraries, origin: &str) -> Result<Self, Error> {
         let lacks = libraries.lacks(program)?;
         if !lacks.names.is_empty() {
@@ -135,7 +137,8 @@ impl Software {
         names.filter(|name| name.len() > 1 && !name.starts_with('-')).map(str::to_owned).collect()
     }
 
-    /// What starts it with the option file `options` and no other, through the trampoline, or in a container with `flags`.
+    /// What starts it with the option file `options` and no other, through the trampoline, or in a container
+    /// with `flags`.
     pub(super) fn start(&self, (launcher, bond): (&Path, Bond), options: &Path, flags: &[String]) -> Start {
         let (mut command, container) = match &self.image {
             Some(image) => {
@@ -181,7 +184,8 @@ impl Software {
             .then(|| there.iter().any(|directory| directory.join(file).is_file()))
     }
 
-    /// Finds `file` in the directories where servers keep what they share: `share`, `share/mysql`, `share/mariadb`, `scripts`.
+    /// Finds `file` in the directories where servers keep what they share: `share`, `share/mysql`,
+    /// `share/mariadb`, `scripts`.
     pub(super) fn shared_file(&self, file: &str) -> Option<PathBuf> {
         let root_share = self.base.parent().map(|root| root.join("share"));
         ["share", "share/mysql", "share/mariadb", "scripts"]
@@ -238,7 +242,8 @@ fn find_in_children(root: &Path) -> Option<PathBuf> {
     children.iter().find_map(|child| find_program(&child.path()))
 }
 
-/// Directories with more children than this are no wrappers of a package; looking into all could take minutes.
+/// Directories with more children than this are no wrappers of a package; looking into all could take
+/// minutes.
 const PACKAGE_DIRECTORIES_MAX: usize = 4;
 
 /// `mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))`

@@ -20,8 +20,8 @@ pub fn check(directory: &Path, data_bytes: u64) -> Result<(), Error> {
     Err(Error::NoSpace { directory: directory.to_owned(), needed_mb, available_mb })
 }
 
-/// Whether the disk of `directory` has room for several servers at the same time: bytes of the data of each, and of the
-/// snapshots that are taken of it.
+/// Whether the disk of `directory` has room for several servers at the same time: bytes of the data of each,
+/// and of the snapshots that are taken of it.
 ///
 /// # Errors
 /// [`Error::NoSpaceForSnapshots`] where it is these that do not fit, else [`Error::NoSpace`].

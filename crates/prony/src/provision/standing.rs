@@ -1,8 +1,9 @@
-//! Servers that are started to stay: for a look around by hand, or for loads from elsewhere. They are deliberately not tied to the
-//! life of a Prony; each is written down in a file from the moment it is started until it is stopped, so that a later Prony knows it.
+//! Servers that are started to stay: for a look around by hand, or for loads from elsewhere. They are
+//! deliberately not tied to the life of a Prony; each is written down in a file from the moment it is started
+//! until it is stopped, so that a later Prony knows it.
 //!
-//! A process is known by its number and its start time together: nothing is ever ended by name, or by a number that now belongs
-//! to something else.
+//! A process is known by its number and its start time together: nothing is ever ended by name, or by a
+//! number that now belongs to something else.
 
 use super::{
     Error, Places,
@@ -73,7 +74,8 @@ pub struct StandingWish<'a> {
     pub settings: &'a BTreeMap<String, String>,
     /// Its port on 127.0.0.1; `None`: any that is free.
     pub port: Option<u16>,
-    /// A directory for its data that stays when it is stopped and is used again if it is there; `None`: its data goes with it.
+    /// A directory for its data that stays when it is stopped and is used again if it is there; `None`: its
+    /// data goes with it.
     pub directory: Option<&'a Path>,
 }
 
@@ -87,11 +89,12 @@ struct Kept {
 }
 
 impl Standing {
-    /// Starts a server and waits until it answers. `launcher` is the `prony` program; see [`super::trampoline`].
+    /// Starts a server and waits until it answers. `launcher` is the `prony` program; see
+    /// [`super::trampoline`].
     ///
     /// # Errors
-    /// Those of [`super::Instance::start`]; [`Error::StandsAlready`], [`Error::ForeignDirectory`], [`Error::OtherData`]. Then nothing
-    /// is left but what was there before.
+    /// Those of [`super::Instance::start`]; [`Error::StandsAlready`], [`Error::ForeignDirectory`],
+    /// [`Error::OtherData`]. Then nothing is left but what was there before.
     pub fn start(
         wish: &StandingWish<'_>,
         places: &Places,
@@ -201,7 +204,8 @@ impl Standing {
         paths.iter().filter_map(|path| read(path).transpose()).collect()
     }
 
-    /// Shuts the server `name` down in order, kills it if that takes too long, and removes its data unless that is kept.
+    /// Shuts the server `name` down in order, kills it if that takes too long, and removes its data unless
+    /// that is kept.
     ///
     /// # Errors
     /// [`Error::StandsNot`]; [`Error::File`] if something cannot be removed.
@@ -286,8 +290,8 @@ fn finish(
 ) -> Result<(), Error> {
     super::log_in(&launch::target(None, launched.port, password))?;
     let text = format!(
-        "# How to log in; made by Prony.\n[client]\nuser = {ACCOUNT}\npassword = {password}\nhost = 127.0.0.1\nport = {}\n\
-         socket = {}\n\n[mysql]\ndatabase = {SCHEMA}\n",
+        "# How to log in; made by Prony.\n[client]\nuser = {ACCOUNT}\npassword = {password}\nhost = \
+         127.0.0.1\nport = {}\nsocket = {}\n\n[mysql]\ndatabase = {SCHEMA}\n",
         launched.port,
         launched.socket.display()
     );

@@ -1,5 +1,5 @@
-//! The state of a server of Prony's own between two trials: a snapshot of it, putting that back, starting it on data that an
-//! earlier run has loaded.
+//! The state of a server of Prony's own between two trials: a snapshot of it, putting that back, starting it
+//! on data that an earlier run has loaded.
 
 use super::{
     Error, Instance, Places, PutBack, Snapshot,
@@ -17,13 +17,14 @@ const STOP_LIMIT: Duration = Duration::from_secs(1200);
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
 
 impl Instance {
-    /// Shuts it down so that nothing remains to be done (no dirty page, no old version of a row, no change that waits for its
-    /// page), copies its data directory, and starts it again at its port. With `keep`, the copy is in the user's cache, for later
-    /// runs with the same data set, if it can be; else, where one is `needed`, it is in the instance's directory.
+    /// Shuts it down so that nothing remains to be done (no dirty page, no old version of a row, no change
+    /// that waits for its page), copies its data directory, and starts it again at its port. With `keep`,
+    /// the copy is in the user's cache, for later runs with the same data set, if it can be; else, where
+    /// one is `needed`, it is in the instance's directory.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] where the data directory does not hold all data; [`Error::NotStopped`]; [`Error::File`]. The server is
-    /// down then, but for the first.
+    /// [`Error::Elsewhere`] where the data directory does not hold all data; [`Error::NotStopped`];
+    /// [`Error::File`]. The server is down then, but for the first.
     pub fn snapshot(
         &mut self,
         keep: Option<(&Places, &DataPlan)>,
@@ -60,8 +61,8 @@ impl Instance {
         Ok(taken)
     }
 
-    /// Makes its data what they were when `snapshot` was taken, and starts it again at its port. Its process is killed before: what
-    /// it would still write is replaced anyway.
+    /// Makes its data what they were when `snapshot` was taken, and starts it again at its port. Its process
+    /// is killed before: what it would still write is replaced anyway.
     ///
     /// # Errors
     /// [`Error::File`], or a server that does not come up. It is down then.

@@ -1,8 +1,8 @@
 //! Where a server is and how to log in: from a URL, the environment and an option file.
 //!
-//! `mysql://user:password@host:port/database?ssl-mode=verify_ca&ssl-ca=/path&socket=/path&compress=1`; `mariadb://` means
-//! the same. What a URL leaves out comes from the environment, then from the option file. TLS is off unless asked
-//! for: it changes what is measured.
+//! `mysql://user:password@host:port/database?ssl-mode=verify_ca&ssl-ca=/path&socket=/path&compress=1`;
+//! `mariadb://` means the same. What a URL leaves out comes from the environment, then from the option file.
+//! TLS is off unless asked for: it changes what is measured.
 
 use super::{
     Error,
@@ -15,19 +15,20 @@ use url::Url;
 /// Port of MySQL's protocol.
 pub const DEFAULT_PORT: u16 = 3306;
 
-/// The server that `url` names, else the environment (`PRONY_URL`), else the option file. Password: of the URL, else
-/// `PRONY_PASSWORD`, else `MYSQL_PWD`, else of the option file where that one means the same user. `option_file` is read in
-/// place of `~/.my.cnf`, and must be there.
+/// The server that `url` names, else the environment (`PRONY_URL`), else the option file. Password: of the
+/// URL, else `PRONY_PASSWORD`, else `MYSQL_PWD`, else of the option file where that one means the same user.
+/// `option_file` is read in place of `~/.my.cnf`, and must be there.
 ///
 /// # Errors
-/// [`Error::NoAddress`] if nothing names a server, [`Error::Address`] and [`Error::OptionFile`] for mistakes. No
-/// message has a password in it.
+/// [`Error::NoAddress`] if nothing names a server, [`Error::Address`] and [`Error::OptionFile`] for mistakes.
+/// No message has a password in it.
 pub fn resolve(url: Option<&str>, option_file: Option<&Path>) -> Result<Target, Error> {
     Sources { url, option_file, variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()) }
         .resolve()
 }
 
-/// `url` without its password, for messages and the store. Text that is no URL is shortened rather than shown whole.
+/// `url` without its password, for messages and the store. Text that is no URL is shortened rather than shown
+/// whole.
 #[must_use]
 pub fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("mysql", url));
@@ -46,7 +47,8 @@ pub fn without_password(url: &str) -> String {
     }
 }
 
-/// Whether `url` has a password in it: such a one must not be written into a study, which is stored and passed on.
+/// Whether `url` has a password in it: such a one must not be written into a study, which is stored and
+/// passed on.
 #[must_use]
 pub fn has_password(url: &str) -> bool {
     without_password(url) != url
@@ -169,15 +171,16 @@ impl Draft {
             "compress" => self.compress = truth(value).ok_or("compress is 0 or 1")?,
             // The name may be a piece of a password that was not escaped, so it is not repeated.
             _ => {
-                return Err("it has an unknown parameter behind the question mark; known are socket, ssl-mode, ssl-ca, \
-                            ssl-cert, ssl-key and compress"
+                return Err("it has an unknown parameter behind the question mark; known are socket, \
+                            ssl-mode, ssl-ca, ssl-cert, ssl-key and compress"
                     .to_owned());
             }
         }
         Ok(())
     }
 
-    /// Only where a file names a place: a load is never offered to whatever happens to listen on the usual port.
+    /// Only where a file names a place: a load is never offered to whatever happens to listen on the usual
+    /// port.
     fn of_options_alone(options: &Options) -> Result<Self, Error> {
         let (host, port, socket) = (options.get("host"), options.get("port"), options.get("socket"));
         let wrong =
@@ -306,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_url_says_it_all() {
-        let url = "mariadb://ada:p%40ss%2Fword@[::1]:3307/my%20data?ssl-mode=VERIFY_IDENTITY&ssl-ca=/ca.pem&compress=1";
+        let url = "mariadb://ada:p%40ss%2Fword@[::1]:3307/my%20data?ssl-mode=VERIFY_IDENTITY&ssl-ca=/ca.pem&\
+                   compress=1";
         let target = resolve_with(Some(url), None, &[]).unwrap();
         assert_eq!(target.address, Address::Tcp { host: "::1".into(), port: 3307 });
         assert_eq!((target.user.as_str(), target.password.reveal()), ("ada", "p@ss/word"));

@@ -1,13 +1,15 @@
 //! Starts a program so that it cannot outlive Prony: not an interrupt, not a panic, not `kill -9`.
 //!
-//! Prony starts itself with the hidden first argument [`ARGUMENT`]. That short-lived second Prony asks the kernel to be
-//! killed when its parent ends (`PR_SET_PDEATHSIG`, which survives `execve`), raises its own limit of open files, and
-//! becomes the wanted program. The request could be made in the child after `fork` as well, but only with unsafe code.
+//! Prony starts itself with the hidden first argument [`ARGUMENT`]. That short-lived second Prony asks the
+//! kernel to be killed when its parent ends (`PR_SET_PDEATHSIG`, which survives `execve`), raises its own
+//! limit of open files, and becomes the wanted program. The request could be made in the child after `fork`
+//! as well, but only with unsafe code.
 //!
 //! The kernel sends that signal when the *thread* that forked ends, not the process. So all such programs are
 //! started by one thread, which ends only with the process ([`spawn`]).
 //!
-//! A server that the user wants to stay ([`Bond::None`]) takes the same way without that request, into a session of its own.
+//! A server that the user wants to stay ([`Bond::None`]) takes the same way without that request, into a
+//! session of its own.
 
 use rustix::{
     process::{Pid, Resource, Rlimit, Signal},
@@ -31,8 +33,8 @@ use std::{
 /// The first argument that makes Prony act as the trampoline.
 pub const ARGUMENT: &str = "__server";
 
-/// Environment variable whose value the program finds as `LD_LIBRARY_PATH`. Given under that name at once it would be the
-/// trampoline, too, that is loaded with the server's libraries.
+/// Environment variable whose value the program finds as `LD_LIBRARY_PATH`. Given under that name at once it
+/// would be the trampoline, too, that is loaded with the server's libraries.
 const LIBRARY_PATH: &str = "PRONY_SERVER_LIBRARY_PATH";
 
 /// Environment variable with the control groups that the program is to be in, as paths with `:` between them.
@@ -72,11 +74,12 @@ pub enum Bond {
 /// What stands in place of the parent's number for [`Bond::None`].
 const NO_PARENT: &str = "-";
 
-/// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the process number of
-/// the parent, the program, its arguments. Returns only if the program could not be started.
+/// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the process
+/// number of the parent, the program, its arguments. Returns only if the program could not be started.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Err(error) = become_program(arguments);
-    // The caller has redirected this into the server's error log, whose end it shows. Nothing can be done if it fails.
+    // The caller has redirected this into the server's error log, whose end it shows. Nothing can be done if
+    // it fails.
     let _ = writeln!(io::stderr(), "prony: cannot start the server: {error}");
     ExitCode::from(EXIT_NOT_STARTED)
 }
@@ -179,7 +182,8 @@ pub fn confine(command: &mut Command, groups: &[PathBuf], processors: &[u32]) {
     }
 }
 
-/// Raises this process's soft limit of open files to the hard one. Returns the limit that now holds; `u64::MAX`: none.
+/// Raises this process's soft limit of open files to the hard one. Returns the limit that now holds;
+/// `u64::MAX`: none.
 pub fn raise_open_files() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -215,9 +219,9 @@ struct Request {
     reply: mpsc::SyncSender<io::Result<Child>>,
 }
 
-/// Starts `command` from the thread that lives as long as this process, in a process group of its own, so that Ctrl-C
-/// on the terminal reaches Prony alone, which then stops it in order. One that stays gets a session of its own instead, which
-/// the leader of a group could not make.
+/// Starts `command` from the thread that lives as long as this process, in a process group of its own, so
+/// that Ctrl-C on the terminal reaches Prony alone, which then stops it in order. One that stays gets a
+/// session of its own instead, which the leader of a group could not make.
 ///
 /// # Errors
 /// As [`Command::spawn`].
@@ -241,8 +245,8 @@ fn start_spawner() -> mpsc::Sender<Request> {
     let (sender, requests) = mpsc::channel::<Request>();
     thread::spawn(move || {
         for mut request in requests {
-            // Nobody waits for the answer only if the asking thread has panicked; then the child is dropped, and dies
-            // with this process.
+            // Nobody waits for the answer only if the asking thread has panicked; then the child is dropped,
+            // and dies with this process.
             let _ = request.reply.send(request.command.spawn());
         }
     });

@@ -1,7 +1,9 @@
-//! Settings in today's words, translated into what a product and version calls them, or refused with the reason.
+//! Settings in today's words, translated into what a product and version calls them, or refused with the
+//! reason.
 //!
-//! The words are data (`words.toml`). A name that is no word is the server's own and passes through. It does not know whether the
-//! server is Prony's: what comes out can be written into an option file, set on a running server, and must be read back from it.
+//! The words are data (`words.toml`). A name that is no word is the server's own and passes through. It does
+//! not know whether the server is Prony's: what comes out can be written into an option file, set on a
+//! running server, and must be read back from it.
 
 use super::{settings::plain_name, software::numbers_of};
 use serde::{Deserialize, Serialize};
@@ -136,7 +138,8 @@ pub(super) fn same(name: &str) -> Vec<String> {
     group.cloned().unwrap_or_else(|| vec![name.to_owned()])
 }
 
-/// What `build` is to be told for `settings`, which are words or names of its own. The latter go before what a word says.
+/// What `build` is to be told for `settings`, which are words or names of its own. The latter go before what
+/// a word says.
 ///
 /// # Errors
 /// Every setting that it cannot have.
@@ -204,7 +207,8 @@ fn add(options: &mut BTreeMap<String, String>, option: String, value: String) {
 }
 
 impl Word {
-    /// The options that it has at one server or other, for lists: `innodb_redo_log_capacity`, `innodb_log_file_size`.
+    /// The options that it has at one server or other, for lists: `innodb_redo_log_capacity`,
+    /// `innodb_log_file_size`.
     #[must_use]
     pub fn option_names(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -266,8 +270,9 @@ fn filled(template: &str, value: &str) -> Option<String> {
 /// Pieces that a buffer pool is made of, unless the server is told otherwise.
 const CHUNK_MAX: u64 = 128 << 20;
 
-/// The largest piece that leaves a buffer pool of `size` bytes as large as it was asked for: servers make it a multiple of the
-/// piece, and of eight of them from 1 GiB on, where there are eight instances. `None`: there is none.
+/// The largest piece that leaves a buffer pool of `size` bytes as large as it was asked for: servers make it
+/// a multiple of the piece, and of eight of them from 1 GiB on, where there are eight instances. `None`:
+/// there is none.
 fn chunk(size: u64) -> Option<u64> {
     const EIGHT_FROM: u64 = 1 << 30;
     let instances = if size < EIGHT_FROM { 1 } else { 8 };

@@ -10,8 +10,8 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// `tell` hears each step in words (`fetching mysql-5.7.22: 12 of 18 MB`), once a second at most while one lasts;
-    /// pulling `stop` ends the work soon, cleanly.
+    /// `tell` hears each step in words (`fetching mysql-5.7.22: 12 of 18 MB`), once a second at most while
+    /// one lasts; pulling `stop` ends the work soon, cleanly.
     pub fn new(tell: &'a mut dyn FnMut(&str), stop: &'a Stop) -> Self {
         Self { tell, stop }
     }

@@ -1,5 +1,5 @@
-//! What was around a server, in words: those that work together with it, the limits that held for it with what it used of them, and
-//! the networks before it.
+//! What was around a server, in words: those that work together with it, the limits that held for it with
+//! what it used of them, and the networks before it.
 
 use super::{number, words::Words};
 use crate::{

@@ -1,5 +1,5 @@
-//! In which state trials found their servers, in sentences: what their data were, how long settling took and whether it was cut short,
-//! which followed a start. A comparison rests on it as it does on the load.
+//! In which state trials found their servers, in sentences: what their data were, how long settling took and
+//! whether it was cut short, which followed a start. A comparison rests on it as it does on the load.
 
 use super::{number, words::Words};
 use crate::run::{Began, Origin};
@@ -94,11 +94,11 @@ mod tests {
             trial(Origin::Snapshot, Some(4.0), 30.0, true),
             trial(Origin::Snapshot, None, 2.5, false),
         ];
-        let english = "Data when trials began: as this run loaded them (1), put back from a snapshot (3). Putting back took 3.00 s, \
-                       at most 4.00 s.\n\
-                       Before a trial servers settled (wrote dirty pages, purged old versions of rows) for 2.00 s, at most 30.0 s. In \
-                       1 of 4 trials the limit ended it, and the trial paid for what was left.\n\
-                       Servers had just been started for 2 of 4 trials.";
+        let english = "Data when trials began: as this run loaded them (1), put back from a snapshot (3). \
+                       Putting back took 3.00 s, at most 4.00 s.\nBefore a trial servers settled (wrote \
+                       dirty pages, purged old versions of rows) for 2.00 s, at most 30.0 s. In 1 of 4 \
+                       trials the limit ended it, and the trial paid for what was left.\nServers had just \
+                       been started for 2 of 4 trials.";
         assert_eq!(told(&trials, Language::English), english);
         let chinese = told(&trials, Language::Chinese);
         for words in ["快照还原（3）", "30.0 秒", "4 次试验中有 1 次"] {

@@ -1,5 +1,5 @@
-//! What each server really ran with, as far as it decides what a comparison is worth: a table of conditions by server, and a sentence
-//! about those that differ although the study does not ask for it.
+//! What each server really ran with, as far as it decides what a comparison is worth: a table of conditions
+//! by server, and a sentence about those that differ although the study does not ask for it.
 
 use super::{
     document::{Condition, Document, Finding},

@@ -1,5 +1,6 @@
-//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, whether it was gone on with, in
-//! which state trials began, which were repeated or left out and why, why repeating ended. Nothing vanishes in silence.
+//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, whether it
+//! was gone on with, in which state trials began, which were repeated or left out and why, why repeating
+//! ended. Nothing vanishes in silence.
 
 use super::{
     began::began,
@@ -48,7 +49,8 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     sentences
 }
 
-/// What of the machine distorts results: each remark once, with all that was read in a run that was gone on with.
+/// What of the machine distorts results: each remark once, with all that was read in a run that was gone on
+/// with.
 fn machine(record: &RunRecord, words: Words) -> Vec<String> {
     let mut remarks: Vec<(&str, Vec<&str>, &str, &str)> = Vec::new();
     for note in &record.notes {

@@ -1,5 +1,6 @@
-//! Machine, client and servers second by second, for charts: of each treatment the trial whose throughput is in the middle among
-//! those that were measured, so that a report stays small. Long trials are told in fewer, longer steps.
+//! Machine, client and servers second by second, for charts: of each treatment the trial whose throughput is
+//! in the middle among those that were measured, so that a report stays small. Long trials are told in fewer,
+//! longer steps.
 
 use super::{number::round_to, resources::label_of};
 use crate::{
@@ -23,8 +24,8 @@ const STEPS: (usize, usize) = (20, 240);
 /// Significant digits: more than a chart can show.
 const DIGITS: i32 = 4;
 
-/// What servers count, by their own names, where it is anything but nothing: what the load asked for, what it had to wait for, what
-/// piles up.
+/// What servers count, by their own names, where it is anything but nothing: what the load asked for, what it
+/// had to wait for, what piles up.
 const COUNTED: &[&str] = &[
     "Binlog_commits",
     "Com_commit",
@@ -73,11 +74,13 @@ pub struct Course {
     pub interval_s: (f64, f64),
     /// Ends of its steps, s since the load began.
     pub at_s: Vec<f64>,
-    /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the servers' machine by kind),
-    /// `server/...` and `client/...` (processes), `disk/...`, `network/...` (MB/s), `pressure/...` (share of the time),
-    /// `status/NAME` and `metric/NAME` (what servers count, per second or as it is), `state/NAME` (connections).
+    /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the
+    /// servers' machine by kind), `server/...` and `client/...` (processes), `disk/...`, `network/...`
+    /// (MB/s), `pressure/...` (share of the time), `status/NAME` and `metric/NAME` (what servers count,
+    /// per second or as it is), `state/NAME` (connections).
     pub figures: BTreeMap<String, Vec<Option<f64>>>,
-    /// How far each replica or further node was behind, ms, the longest of each second; empty: there is none.
+    /// How far each replica or further node was behind, ms, the longest of each second; empty: there is
+    /// none.
     pub lag_ms: Vec<Vec<Option<f64>>>,
 }
 

@@ -1,10 +1,11 @@
 //! The points as comma-separated values (RFC 4180): one line each, every estimate with its interval.
 //!
-//! Columns: the factors of the study; `server`, `stream`, `connections`, `idle`, `trials`, `trials_left_out`; then for `throughput`,
-//! `statements_per_second` and the latencies in ms (`mean`, `p50`, `p95`, `p99`, `p99.9`) the value and the ends of its
-//! 95 % interval, empty where nothing is known; `latency_max_ms`, `errors`, `error_share`, `server_cpu`, `client_cpu`,
-//! `offered`, `late`, `skipped`, `never_sent` (empty without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`,
-//! `connect_p50_ms`; of a transaction of all streams together: `server_cpu_us`, `client_cpu_us`, `context_switches`, `reads`,
+//! Columns: the factors of the study; `server`, `stream`, `connections`, `idle`, `trials`, `trials_left_out`;
+//! then for `throughput`, `statements_per_second` and the latencies in ms (`mean`, `p50`, `p95`, `p99`,
+//! `p99.9`) the value and the ends of its 95 % interval, empty where nothing is known; `latency_max_ms`,
+//! `errors`, `error_share`, `server_cpu`, `client_cpu`, `offered`, `late`, `skipped`, `never_sent` (empty
+//! without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`, `connect_p50_ms`; of a
+//! transaction of all streams together: `server_cpu_us`, `client_cpu_us`, `context_switches`, `reads`,
 //! `written_kb`, `log_syncs`; `limited_by` (joined by `; `), `verdict`, `doubts` (joined by `; `).
 
 use super::{

@@ -1,5 +1,5 @@
-//! Tables that stand below a group's own where there is something to tell: what became of a schedule, how connections were
-//! opened, how equally they were served.
+//! Tables that stand below a group's own where there is something to tell: what became of a schedule, how
+//! connections were opened, how equally they were served.
 
 use super::{
     document::{Connects, Document, Estimate, Group, Point, Scaling},
@@ -169,7 +169,8 @@ fn utilisation(point: &Point) -> Vec<Cell> {
     vec![share, latency("p50"), latency("p95"), latency("p99")]
 }
 
-/// How connections were opened before the load began, and how equally they were served: for those who look closer.
+/// How connections were opened before the load began, and how equally they were served: for those who look
+/// closer.
 pub(super) fn closer(document: &Document, group: &Group, words: Words) -> Vec<Table> {
     [OPENING, FAIRNESS].iter().filter_map(|kind| table(kind, document, group, words)).collect()
 }

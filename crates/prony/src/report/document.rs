@@ -1,5 +1,5 @@
-//! What a report says, as one value: what `--format json` prints, what the HTML page and its charts are made from, and
-//! what the other formats write out. Its JSON schema is generated from these types and committed.
+//! What a report says, as one value: what `--format json` prints, what the HTML page and its charts are made
+//! from, and what the other formats write out. Its JSON schema is generated from these types and committed.
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
@@ -36,14 +36,15 @@ pub struct Document {
     pub settings_that_differ: Vec<Difference>,
     /// What the study claimed, and what the run says of it.
     pub claims: Vec<Claim>,
-    /// How the run went, in sentences: what of the machine disturbed it, which trials were repeated or left out, why repeating
-    /// ended.
+    /// How the run went, in sentences: what of the machine disturbed it, which trials were repeated or left
+    /// out, why repeating ended.
     pub conduct: Vec<String>,
     /// What was found, in words, most important first.
     pub findings: Vec<Finding>,
     /// What points are drawn along.
     pub axis: Axis,
-    /// Points that belong in one table and one chart: everything but the axis and what the series are is equal.
+    /// Points that belong in one table and one chart: everything but the axis and what the series are is
+    /// equal.
     pub groups: Vec<Group>,
     /// One for each stream of each treatment with a result.
     pub points: Vec<Point>,
@@ -117,7 +118,8 @@ pub struct FoundRate {
     pub point: usize,
     /// What is kept: `p99 < 20ms`.
     pub objective: String,
-    /// That rate, in a second: the mean of all trials, each with a search of its own, its interval between them.
+    /// That rate, in a second: the mean of all trials, each with a search of its own, its interval between
+    /// them.
     pub rate_per_second: Estimate,
     /// The lowest rate above that was shown to break the objective; null: in no trial.
     pub broken_at_per_second: Option<f64>,
@@ -350,20 +352,23 @@ pub struct Point {
     pub rows_per_second: f64,
     /// What became of the starts that were due; null: the arrival has no schedule.
     pub schedule: Option<Schedule>,
-    /// What was offered as a share of what the server can do, the most that it completed at any rung; null: no schedule, or no
-    /// rung was too much for it.
+    /// What was offered as a share of what the server can do, the most that it completed at any rung; null:
+    /// no schedule, or no rung was too much for it.
     pub utilisation: Option<f64>,
-    /// Trials that could not keep up with what was offered: their response times tell how long the load lasted.
+    /// Trials that could not keep up with what was offered: their response times tell how long the load
+    /// lasted.
     pub overloaded: u32,
     /// What became of the stream's limit; null: it has none.
     pub limit: Option<Limit>,
     /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`.
     pub latency_ms: BTreeMap<String, Estimate>,
-    /// Service time of a transaction, from the actual send, ms, by the same names; empty: it is the response time.
+    /// Service time of a transaction, from the actual send, ms, by the same names; empty: it is the response
+    /// time.
     pub service_ms: BTreeMap<String, f64>,
     /// Longest response time, ms.
     pub latency_max_ms: f64,
-    /// Distribution of response times: share of transactions (0 to 1) and the time, ms, that they stay below.
+    /// Distribution of response times: share of transactions (0 to 1) and the time, ms, that they stay
+    /// below.
     pub latency_curve: Vec<(f64, f64)>,
     /// The same in full: HdrHistogram V2, compressed, base64, in ns.
     pub histogram: String,
@@ -438,7 +443,8 @@ pub struct Following {
 /// How one member followed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Member {
-    /// From when a row was to be written at the primary until it was seen here, ms: `p50`, `p95`, `p99` and so on.
+    /// From when a row was to be written at the primary until it was seen here, ms: `p50`, `p95`, `p99` and
+    /// so on.
     pub lag_ms: BTreeMap<String, f64>,
     /// The longest of them, ms.
     pub lag_max_ms: f64,
@@ -459,7 +465,8 @@ pub struct SemiSync {
     pub wait_mean_ms: Option<f64>,
 }
 
-/// How connections were opened, all trials together. Times in ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
+/// How connections were opened, all trials together. Times in ms: `mean`, `p50`, `p95`, `p99`, `p99.9`,
+/// `max`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connects {
     /// Logged in.
@@ -528,18 +535,21 @@ pub struct Comparison {
     pub metric: String,
     /// The one divided by the other.
     pub ratio: Estimate,
-    /// `better`, `worse`, `same`, `undecided`, `overloaded` (not compared: one could not keep up with what was offered).
+    /// `better`, `worse`, `same`, `undecided`, `overloaded` (not compared: one could not keep up with what
+    /// was offered).
     pub verdict: String,
     /// Probability of a difference as great if there were none, corrected for the number of comparisons.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null: unknown.
+    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
+    /// unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is reasonable.
+    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
+    /// reasonable.
     pub repeats_needed: Option<u32>,
 }
 
-/// The universal scalability law, `X(N) = single N / (1 + contention (N - 1) + coherency N (N - 1))`, fitted to the closed loops
-/// of one server on N connections.
+/// The universal scalability law, `X(N) = single N / (1 + contention (N - 1) + coherency N (N - 1))`, fitted
+/// to the closed loops of one server on N connections.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Scaling {
     /// Index in `groups` of the one that its points belong to.

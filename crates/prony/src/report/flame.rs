@@ -1,5 +1,6 @@
-//! A profile as a flame graph, in SVG that needs nothing else: each frame is as wide as it was met often, on its caller;
-//! the name and the share are told when one points at it (after B. Gregg, *The Flame Graph*, ACM Queue 14, 2016).
+//! A profile as a flame graph, in SVG that needs nothing else: each frame is as wide as it was met often, on
+//! its caller; the name and the share are told when one points at it (after B. Gregg, *The Flame Graph*, ACM
+//! Queue 14, 2016).
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -44,7 +45,8 @@ pub(super) fn svg(stacks: &BTreeMap<String, u64>) -> String {
     let scale = WIDTH / root.samples.max(1) as f64;
     let height = root.depth(scale) as f64 * ROW;
     let mut text = format!(
-        "<svg class=\"flame\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-size=\"11\" font-family=\"monospace\">\n"
+        "<svg class=\"flame\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-size=\"11\" \
+         font-family=\"monospace\">\n"
     );
     draw(&root, 0.0, height, scale, root.samples, &mut text);
     text.push_str("</svg>\n");
@@ -61,8 +63,9 @@ fn draw(frame: &Frame<'_>, left: f64, bottom: f64, scale: f64, all: u64, text: &
             let shown: String = if fits >= 3 { name.chars().take(fits).collect() } else { String::new() };
             let _ = writeln!(
                 text,
-                "<g><title>{} {share:.1} %</title><rect x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"16\" rx=\"1\" fill=\"{}\"/>\
-                 <text x=\"{:.1}\" y=\"{}\" fill=\"#1f2933\">{}</text></g>",
+                "<g><title>{} {share:.1} %</title><rect x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" \
+                 height=\"16\" rx=\"1\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{}\" \
+                 fill=\"#1f2933\">{}</text></g>",
                 escaped(name),
                 colour(name),
                 x + 2.0,
@@ -75,7 +78,8 @@ fn draw(frame: &Frame<'_>, left: f64, bottom: f64, scale: f64, all: u64, text: &
     }
 }
 
-/// Warm colours for the server, cold ones for the kernel, grey where no name is known; the same name has always the same.
+/// Warm colours for the server, cold ones for the kernel, grey where no name is known; the same name has
+/// always the same.
 fn colour(name: &str) -> String {
     let sum = name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
     let (hue, saturation) = match name {

@@ -11,8 +11,8 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Points in groups of one table each: the first stream's first, then as the plan has them. A series is a server, or,
-/// where there is only one, a level of the first factor that is no number.
+/// Points in groups of one table each: the first stream's first, then as the plan has them. A series is a
+/// server, or, where there is only one, a level of the first factor that is no number.
 pub(super) fn groups(record: &RunRecord, findings: &Findings) -> Vec<Group> {
     let (axis, points) = (&findings.axis, &findings.points);
     let follows_server = levels_that_follow_the_server(points);
@@ -99,7 +99,8 @@ fn series_names(record: &RunRecord, series_by: Option<&str>) -> Vec<String> {
     }
 }
 
-/// Factors that only tell servers apart (a varied server setting is part of the server's name). The workload never is.
+/// Factors that only tell servers apart (a varied server setting is part of the server's name). The workload
+/// never is.
 fn levels_that_follow_the_server(points: &[Point]) -> BTreeSet<String> {
     let factors: BTreeSet<&String> = points.iter().flat_map(|point| point.levels.keys()).collect();
     let servers: BTreeSet<&String> = points.iter().map(|point| &point.server).collect();

@@ -1,5 +1,5 @@
-//! The report as one HTML page that needs no network: text and tables from a template, charts by the viewer, which is
-//! committed ready-made (`viewer/dist`) and finds its data, the JSON document, inside the page.
+//! The report as one HTML page that needs no network: text and tables from a template, charts by the viewer,
+//! which is committed ready-made (`viewer/dist`) and finds its data, the JSON document, inside the page.
 
 use super::{
     Error, conditions,
@@ -115,7 +115,8 @@ fn factor_heads(document: &Document, words: Words) -> Vec<String> {
     document.run.factors.iter().map(|factor| head(&factor.name)).collect()
 }
 
-/// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a comment.
+/// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a
+/// comment.
 fn embedded(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain values become JSON").replace('<', "\\u003c")
 }

@@ -1,5 +1,5 @@
-//! Texts that differ in their numbers alone are one text: `16 of 1024 connections ...` and `18 of 1024 connections ...` are
-//! `16 to 18 of 1024 connections ...`.
+//! Texts that differ in their numbers alone are one text: `16 of 1024 connections ...` and `18 of 1024
+//! connections ...` are `16 to 18 of 1024 connections ...`.
 
 /// One text and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +17,8 @@ struct Range<'a> {
     high: (f64, &'a str),
 }
 
-/// Texts with the same words but for numbers, put together in the order of first appearance; `to` stands between the ends
-/// of a range.
+/// Texts with the same words but for numbers, put together in the order of first appearance; `to` stands
+/// between the ends of a range.
 pub(super) fn merge<'a, T: PartialEq>(
     told: impl IntoIterator<Item = (T, &'a str)>,
     to: &str,

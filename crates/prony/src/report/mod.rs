@@ -1,7 +1,8 @@
-//! Puts a run and its findings into words, tables and charts: for the terminal, as one HTML page, Markdown, JSON, CSV.
+//! Puts a run and its findings into words, tables and charts: for the terminal, as one HTML page, Markdown,
+//! JSON, CSV.
 //!
-//! Everything is first put into one value, the [`Document`]; a format only writes it out. Knows the store's records and
-//! the analysis; starts nothing and prints nothing.
+//! Everything is first put into one value, the [`Document`]; a format only writes it out. Knows the store's
+//! records and the analysis; starts nothing and prints nothing.
 
 mod around;
 mod began;

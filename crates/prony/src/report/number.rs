@@ -51,7 +51,8 @@ pub(super) fn half_width(estimate: &stats::Estimate) -> Option<f64> {
     Some((estimate.value - low).max(high - estimate.value))
 }
 
-/// `value ± half`, or the value alone. Where next to nothing is known, the digits of the half would only distract.
+/// `value ± half`, or the value alone. Where next to nothing is known, the digits of the half would only
+/// distract.
 pub(super) fn estimate(estimate: &stats::Estimate) -> String {
     let half_width = half_width(estimate);
     if half_width.is_some_and(|half| half > estimate.value.abs()) {

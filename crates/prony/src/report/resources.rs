@@ -36,7 +36,8 @@ pub struct Resources {
     pub transactions_per_second: f64,
     /// What one transaction costs.
     pub cost: Cost,
-    /// Processors of the servers' machine by what they did: `user`, `system`, `iowait`, `steal`, `idle`; empty: unknown.
+    /// Processors of the servers' machine by what they did: `user`, `system`, `iowait`, `steal`, `idle`;
+    /// empty: unknown.
     pub processors: BTreeMap<String, f64>,
     /// What held it back; empty: nothing that was sampled.
     pub limited_by: Vec<LimitedBy>,

@@ -158,7 +158,8 @@ pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
     lines
 }
 
-/// Trials of each combination that were asked for, and where some were added for a precision, to the most that there are.
+/// Trials of each combination that were asked for, and where some were added for a precision, to the most
+/// that there are.
 fn repeats(document: &Document, words: Words) -> String {
     let fewest = document.run.repeats;
     match document.trials.iter().map(|trial| trial.block + 1).max() {
@@ -179,7 +180,8 @@ fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
     format!("{}: {}", server.name, parts.join(", "))
 }
 
-/// The first drawing that is not too wide: servers side by side, else below each other, else with broken lines.
+/// The first drawing that is not too wide: servers side by side, else below each other, else with broken
+/// lines.
 pub(super) fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -> String {
     let fits = |drawn: &String| drawn.lines().all(|line| width_of(line) <= width);
     [(beside, 3), (beside, 2), (stacked, 3), (stacked, 2), (stacked, 1)]
@@ -323,7 +325,8 @@ fn pieces(word: &str) -> Vec<&str> {
     pieces
 }
 
-/// Columns that a text takes on a terminal: escape sequences none, wide characters (Chinese, Japanese, Korean) two.
+/// Columns that a text takes on a terminal: escape sequences none, wide characters (Chinese, Japanese,
+/// Korean) two.
 pub(super) fn width_of(text: &str) -> usize {
     let mut width = 0;
     let mut in_escape = false;

@@ -1,5 +1,5 @@
-//! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence by filling
-//! one in. No other module of the report holds a sentence.
+//! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence
+//! by filling one in. No other module of the report holds a sentence.
 
 use super::{document, merge::merge, number};
 use crate::{
@@ -235,7 +235,8 @@ impl Words {
         shown
     }
 
-    /// Doubts in words, those that differ in their numbers alone as one; with the stream that each is about where asked.
+    /// Doubts in words, those that differ in their numbers alone as one; with the stream that each is about
+    /// where asked.
     pub(super) fn doubts(self, doubts: &[Doubt], with_stream: bool) -> Vec<document::Doubt> {
         let texts: Vec<String> = doubts.iter().map(|doubt| self.doubt(doubt, with_stream)).collect();
         let told = doubts.iter().zip(&texts).map(|(doubt, text)| ((doubt.level, doubt.id()), text.as_str()));
@@ -390,8 +391,8 @@ fn figures(what: &What) -> Vec<(String, String)> {
     fields.iter().map(|(name, value)| (name.clone(), text(name, value))).collect()
 }
 
-/// Levels without the server: what a table of its own is about, the stream first. A number needs its factor's name beside
-/// it.
+/// Levels without the server: what a table of its own is about, the stream first. A number needs its factor's
+/// name beside it.
 pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
     let mut parts: Vec<String> = levels.get(STREAM).cloned().into_iter().collect();
     for (factor, level) in levels {

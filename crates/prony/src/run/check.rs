@@ -1,5 +1,5 @@
-//! Finds the reasons to doubt a trial in its own figures. Pure: from what was asked and what came of it to a list of
-//! [`Doubt`]s. Every threshold is a constant with its reason.
+//! Finds the reasons to doubt a trial in its own figures. Pure: from what was asked and what came of it to a
+//! list of [`Doubt`]s. Every threshold is a constant with its reason.
 
 use super::doubt::{Doubt, Level, What};
 use crate::telemetry::{self, Reading};
@@ -10,11 +10,12 @@ use load::{
 };
 use std::time::Duration;
 
-/// Shares of one processor above which a worker of the engine is near its limit, and at it: an event loop that uses 85 %
-/// has queues of its own (1 / (1 - 0.85) = 7 times its own time of service), and one at 97 % sets the throughput itself.
+/// Shares of one processor above which a worker of the engine is near its limit, and at it: an event loop
+/// that uses 85 % has queues of its own (1 / (1 - 0.85) = 7 times its own time of service), and one at 97 %
+/// sets the throughput itself.
 const WORKER_BUSY: [f64; 2] = [0.85, 0.97];
-/// Shares of the latency that may be the engine's own: a tenth is as large as the differences that are looked for, and
-/// with half of it the figure is more about the client than about the server.
+/// Shares of the latency that may be the engine's own: a tenth is as large as the differences that are looked
+/// for, and with half of it the figure is more about the client than about the server.
 const OWN_SHARE: [f64; 2] = [0.1, 0.5];
 /// The same for 99th percentiles, which one badly timed wake-up of the kernel moves.
 const OWN_SHARE_P99: f64 = 0.25;
@@ -22,23 +23,25 @@ const OWN_SHARE_P99: f64 = 0.25;
 const OWN_DELAY: Duration = Duration::from_micros(20);
 /// The same for 99th percentiles: one turn of the scheduler.
 const OWN_DELAY_P99: Duration = Duration::from_micros(100);
-/// Shares of transactions that may fail before it is worth a word, and before the rest says little: what fails is often
-/// what would have been slow.
+/// Shares of transactions that may fail before it is worth a word, and before the rest says little: what
+/// fails is often what would have been slow.
 const ERROR_SHARE: [f64; 2] = [0.001, 0.1];
 /// Share of the time without any success above which averages over the whole mean nothing.
 const OUTAGE: f64 = 0.1;
 /// Share of replies without a row or change that is more than a deleted row here and there.
 const ROWS_MISSING: f64 = 0.01;
-/// Gaps in Little's law beyond its standard error: connections = throughput x time. A larger one means time that nobody
-/// accounts for.
+/// Gaps in Little's law beyond its standard error: connections = throughput x time. A larger one means time
+/// that nobody accounts for.
 const LITTLE_GAP: [f64; 2] = [0.05, 0.25];
 /// Standard errors that chance alone does not exceed (3: once in 370 trials).
 const CHANCE: f64 = 3.0;
 /// Transactions of each connection below which Little's law and fairness say nothing.
 const TRANSACTIONS_EACH: f64 = 20.0;
-/// Variation between connections that is worth a word: with 30 % the fast ones do twice as much as the slow ones.
+/// Variation between connections that is worth a word: with 30 % the fast ones do twice as much as the slow
+/// ones.
 const UNFAIR: f64 = 0.3;
-/// A transaction under way is overdue when it is so many times as old as the longest that ended, and this old at least.
+/// A transaction under way is overdue when it is so many times as old as the longest that ended, and this old
+/// at least.
 const OVERDUE: (f64, Duration) = (2.0, Duration::from_secs(1));
 /// Share of the offered starts that may be missing before a point counts as overloaded.
 const OVERLOADED: f64 = 0.01;
@@ -46,8 +49,8 @@ const OVERLOADED: f64 = 0.01;
 const WAITED: f64 = 0.1;
 /// Processors taken by a hypervisor, on average, above which neighbours disturb.
 const STEAL: f64 = 0.1;
-/// Processors that other programs may take, on average: more of it, by chance, in some trials than in others, differs as much as
-/// servers do.
+/// Processors that other programs may take, on average: more of it, by chance, in some trials than in others,
+/// differs as much as servers do.
 const OTHER_LOAD: f64 = 0.1;
 /// Processors that sampling may take: what is measured must not feel it.
 const TELEMETRY: f64 = 0.01;
@@ -126,8 +129,8 @@ fn of_client(spec: &Spec, outcome: &Outcome, clock: Duration) -> Vec<Doubt> {
     doubts
 }
 
-/// Level, share of the mean, mean and 99th percentile (ms) of a delay of the engine's own within a latency, if that
-/// delay matters.
+/// Level, share of the mean, mean and 99th percentile (ms) of a delay of the engine's own within a latency,
+/// if that delay matters.
 fn own_part(own: &Histogram, whole: &Histogram) -> Option<(Level, f64, f64, f64)> {
     if own.is_empty() || whole.is_empty() {
         return None;
@@ -243,8 +246,8 @@ impl<'a> OfStream<'a> {
     fn starved(&self) -> Option<Doubt> {
         let connections = self.starved_connections();
         let of = u64::from(self.told.connections);
-        // with few transactions for each, as after long pauses, some have none by chance: as many as a Poisson count
-        // with that mean is 0
+        // with few transactions for each, as after long pauses, some have none by chance: as many as a
+        // Poisson count with that mean is 0
         let by_chance = of as f64 * (-(self.tally().count as f64) / of.max(1) as f64).exp();
         let beyond = connections as f64 > by_chance + CHANCE * by_chance.sqrt();
         let what = What::Starved { connections, of };
@@ -269,7 +272,8 @@ impl<'a> OfStream<'a> {
             .then(|| Doubt::new(Level::Suspicious, What::Overdue { age_s, longest_s }))
     }
 
-    /// The time of all connections against what their transactions (new connections included) and pauses took together.
+    /// The time of all connections against what their transactions (new connections included) and pauses took
+    /// together.
     fn littles_law(&self) -> Option<Doubt> {
         let pause = match self.asked.arrival {
             Arrival::Closed => 0.0,
@@ -291,8 +295,8 @@ impl<'a> OfStream<'a> {
         let moments = Moments::of(self.tally().response());
         let accounted = count * (moments.mean + pause);
         let all = connections as f64;
-        // what had begun before the time is counted in full, what had not ended is not: equal but for chance, unless
-        // nothing had begun
+        // what had begun before the time is counted in full, what had not ended is not: equal but for chance,
+        // unless nothing had begun
         let cut = if self.began_empty { all * (moments.age + pause) } else { 0.0 };
         let available = all * self.seconds - cut;
         let gap = accounted / available - 1.0;
@@ -380,9 +384,9 @@ impl Fairness {
     }
 }
 
-/// What the edges of an interval need to know of a latency, seconds. The age of what is under way at a random moment has
-/// the mean E(R^2) / 2 E(R) and the second moment E(R^3) / 3 E(R) (renewal theory: D. R. Cox, *Renewal Theory*, 1962,
-/// section 5).
+/// What the edges of an interval need to know of a latency, seconds. The age of what is under way at a random
+/// moment has the mean E(R^2) / 2 E(R) and the second moment E(R^3) / 3 E(R) (renewal theory: D. R. Cox,
+/// *Renewal Theory*, 1962, section 5).
 struct Moments {
     mean: f64,
     age: f64,
@@ -403,7 +407,8 @@ impl Moments {
     }
 }
 
-/// Processors that programs other than servers and Prony kept busy. Only time of programs counts: the kernel works for all.
+/// Processors that programs other than servers and Prony kept busy. Only time of programs counts: the kernel
+/// works for all.
 fn other_load(reading: &Reading) -> Option<f64> {
     let own = reading.of_servers("process/cpu_user")? + reading.value("client/cpu_user")?;
     Some((reading.value("machine/cpu_user")? - own).max(0.0))

@@ -1,5 +1,5 @@
-//! A reason to doubt a trial: what was found, by which figures, how bad it is, and in words with what to do. Values
-//! only; [`super::check`] finds them.
+//! A reason to doubt a trial: what was found, by which figures, how bad it is, and in words with what to do.
+//! Values only; [`super::check`] finds them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -130,8 +130,8 @@ pub enum What {
     Drift {
         /// From beginning to end, as a share of the mean: -0.2 is a fall by 20 %.
         change: f64,
-        /// Seconds at the beginning of the interval that are left out of estimates, since the rest is steady; 0: none, for
-        /// it never was.
+        /// Seconds at the beginning of the interval that are left out of estimates, since the rest is
+        /// steady; 0: none, for it never was.
         left_out_s: u32,
     },
     /// The server had not done what trials before left it to do.
@@ -350,12 +350,14 @@ impl fmt::Display for What {
             Self::Drift { change, left_out_s } => of_drift(*change, *left_out_s, f),
             Self::NotWarm { seconds } => write!(
                 f,
-                "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max longer"
+                "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max \
+                 longer"
             ),
             Self::NotSettled { seconds, dirty_pages, transactions } => write!(
                 f,
-                "the server had not settled when the trial began: after {seconds} s there were still {dirty_pages} dirty pages and \
-                 {transactions} transactions to purge, which the trial pays for; raise settle in [measure]"
+                "the server had not settled when the trial began: after {seconds} s there were still \
+                 {dirty_pages} dirty pages and {transactions} transactions to purge, which the trial pays \
+                 for; raise settle in [measure]"
             ),
             _ => self.of_replies(f),
         }
@@ -367,12 +369,13 @@ fn of_drift(change: f64, left_out_s: u32, f: &mut fmt::Formatter<'_>) -> fmt::Re
     match left_out_s {
         0 => write!(
             f,
-            "not steady: from beginning to end of the interval it changed by {change:.0} %; warm up longer, or measure over \
-             what comes and goes (checkpoints, purge)"
+            "not steady: from beginning to end of the interval it changed by {change:.0} %; warm up longer, \
+             or measure over what comes and goes (checkpoints, purge)"
         ),
         seconds => write!(
             f,
-            "not steady at first: what followed differs by {change:.0} %; the first {seconds} s are left out; warm up longer"
+            "not steady at first: what followed differs by {change:.0} %; the first {seconds} s are left \
+             out; warm up longer"
         ),
     }
 }
@@ -382,48 +385,52 @@ impl What {
         match self {
             Self::WorkerBusy { busy } => write!(
                 f,
-                "Prony itself is near its limit: its busiest thread used {:.0} % of a processor; run it on another machine or \
-                 give it more processors",
+                "Prony itself is near its limit: its busiest thread used {:.0} % of a processor; run it on \
+                 another machine or give it more processors",
                 busy * 100.0
             ),
             Self::Queueing { share, mean_ms, p99_ms } => write!(
                 f,
-                "{:.0} % of the latency is Prony's own: replies waited {mean_ms:.3} ms for their turn, p99 {p99_ms:.3} ms; \
-                 give it more processors or run it on another machine",
+                "{:.0} % of the latency is Prony's own: replies waited {mean_ms:.3} ms for their turn, p99 \
+                 {p99_ms:.3} ms; give it more processors or run it on another machine",
                 share * 100.0
             ),
             Self::SendDelay { share, mean_ms, p99_ms } => write!(
                 f,
-                "{:.0} % of the response time is Prony's own: it sent {mean_ms:.3} ms later than it wanted, p99 {p99_ms:.3} ms; \
-                 give it a processor that is not busy, or run it on another machine",
+                "{:.0} % of the response time is Prony's own: it sent {mean_ms:.3} ms later than it wanted, \
+                 p99 {p99_ms:.3} ms; give it a processor that is not busy, or run it on another machine",
                 share * 100.0
             ),
             Self::Clock { cost_us, service_us } => write!(
                 f,
-                "this machine's clock is slow: reading it takes {cost_us:.2} us where a reply takes {service_us:.0} us; see \
-                 /sys/devices/system/clocksource/clocksource0/current_clocksource (tsc is fast)"
+                "this machine's clock is slow: reading it takes {cost_us:.2} us where a reply takes \
+                 {service_us:.0} us; see /sys/devices/system/clocksource/clocksource0/current_clocksource \
+                 (tsc is fast)"
             ),
             Self::Network { busy, late_mean_us, late_p99_us } => write!(
                 f,
-                "the network's latency was longer than stated: the relay that makes it handed on {late_mean_us:.0} us late, p99 \
-                 {late_p99_us:.0} us, {}",
+                "the network's latency was longer than stated: the relay that makes it handed on \
+                 {late_mean_us:.0} us late, p99 {late_p99_us:.0} us, {}",
                 if *busy > 0.8 {
                     format!("since its busiest thread used {:.0} % of a processor; offer less", busy * 100.0)
                 } else {
                     format!(
-                        "though its busiest thread used {:.0} % of a processor only: it waited for one; pin server and client, or \
-                         let Prony use real-time priority (ulimit -r 1) and write to /dev/cpu_dma_latency",
+                        "though its busiest thread used {:.0} % of a processor only: it waited for one; pin \
+                         server and client, or let Prony use real-time priority (ulimit -r 1) and write to \
+                         /dev/cpu_dma_latency",
                         busy * 100.0
                     )
                 }
             ),
             Self::OtherLoad { processors } => write!(
                 f,
-                "other programs on this machine kept {processors:.2} processors busy; stop them, or repeat when they are done"
+                "other programs on this machine kept {processors:.2} processors busy; stop them, or repeat \
+                 when they are done"
             ),
             Self::Steal { processors } => write!(
                 f,
-                "neighbours on the physical machine took {processors:.2} processors away; repeat at a quieter time"
+                "neighbours on the physical machine took {processors:.2} processors away; repeat at a \
+                 quieter time"
             ),
             Self::Telemetry { processors } => write!(
                 f,
@@ -438,20 +445,23 @@ impl What {
         match self {
             Self::FellBack { unacknowledged, commits, given_up, at_end } => write!(
                 f,
-                "replication fell back to asynchronous: {unacknowledged} of {commits} commits went on without a replica, waiting was given \
-                 up {}{}; these commits are not safe, and faster than those that waited: raise the time-out, or offer less",
+                "replication fell back to asynchronous: {unacknowledged} of {commits} commits went on \
+                 without a replica, waiting was given up {}{}; these commits are not safe, and faster than \
+                 those that waited: raise the time-out, or offer less",
                 if *given_up == 1 { "once".to_owned() } else { format!("{given_up} times") },
                 if *at_end { " and was off when the load ended" } else { "" }
             ),
             Self::MemberLost { server, reason } => {
                 write!(
                     f,
-                    "member {server} did not follow: {reason}; what was measured is not what the study asks for"
+                    "member {server} did not follow: {reason}; what was measured is not what the study asks \
+                     for"
                 )
             }
             Self::NotDrained { server, seconds } => write!(
                 f,
-                "member {server} did not have all of the load {seconds} s after its end: offer less, or give it more threads to apply"
+                "member {server} did not have all of the load {seconds} s after its end: offer less, or \
+                 give it more threads to apply"
             ),
             _ => Ok(()),
         }
@@ -461,19 +471,21 @@ impl What {
         match self {
             Self::Overloaded { offered_per_second, started_per_second, backlog, skipped } => write!(
                 f,
-                "overloaded: of {offered_per_second:.0} offered in a second {started_per_second:.0} could start, {backlog} still \
-                 waited at the end and {skipped} were skipped; the response times tell how long the load lasted, not how fast \
-                 the server is: offer less, or use more connections if the server was not busy"
+                "overloaded: of {offered_per_second:.0} offered in a second {started_per_second:.0} could \
+                 start, {backlog} still waited at the end and {skipped} were skipped; the response times \
+                 tell how long the load lasted, not how fast the server is: offer less, or use more \
+                 connections if the server was not busy"
             ),
             Self::WaitedForConnection { share, delay_p50_ms } => write!(
                 f,
-                "{:.0} % of the starts waited until their connection was free (median {delay_p50_ms:.3} ms), which is part of the response \
-                 time; use more connections, or offer less, if that is not what is to be measured",
+                "{:.0} % of the starts waited until their connection was free (median {delay_p50_ms:.3} \
+                 ms), which is part of the response time; use more connections, or offer less, if that is \
+                 not what is to be measured",
                 share * 100.0
             ),
             _ => f.write_str(
-                "the interval was over before the limit was reached: the time for all of it is not known; make the \
-                 interval longer",
+                "the interval was over before the limit was reached: the time for all of it is not known; \
+                 make the interval longer",
             ),
         }
     }
@@ -482,25 +494,27 @@ impl What {
         match self {
             Self::NothingBreaks { rate_per_second } => write!(
                 f,
-                "the highest rate is not known: {rate_per_second:.0} in a second, the most that its connections can offer, keeps the \
-                 objective still; use more connections"
+                "the highest rate is not known: {rate_per_second:.0} in a second, the most that its \
+                 connections can offer, keeps the objective still; use more connections"
             ),
             Self::RateUnsteady { rate_per_second } => write!(
                 f,
-                "no rate was confirmed: near {rate_per_second:.0} in a second the same load keeps the objective at one time and breaks it at \
-                 another; make the interval longer, or look for what disturbs the server"
+                "no rate was confirmed: near {rate_per_second:.0} in a second the same load keeps the \
+                 objective at one time and breaks it at another; make the interval longer, or look for what \
+                 disturbs the server"
             ),
             Self::RateOfConnections => f.write_str(
-                "what broke the objective was the wait for a free connection, while the server's own time kept it: with more connections \
-                 it may bear a higher rate",
+                "what broke the objective was the wait for a free connection, while the server's own time \
+                 kept it: with more connections it may bear a higher rate",
             ),
             Self::ObjectiveBroken { objective, value } => write!(
                 f,
-                "the rate kept {objective} in all loads of its search, and not in the trial itself ({value}): it is at the very limit"
+                "the rate kept {objective} in all loads of its search, and not in the trial itself \
+                 ({value}): it is at the very limit"
             ),
             _ => f.write_str(
-                "Prony itself was near its limit where the objective broke, so that this may not be the server's limit; run it on \
-                 another machine or give it more processors",
+                "Prony itself was near its limit where the objective broke, so that this may not be the \
+                 server's limit; run it on another machine or give it more processors",
             ),
         }
     }
@@ -518,37 +532,39 @@ impl What {
             ),
             Self::RowsMissing { share } => write!(
                 f,
-                "{:.1} % of the replies held no row or changed none where one belongs: is the data what the workload \
-                 was told (tables, rows)?",
+                "{:.1} % of the replies held no row or changed none where one belongs: is the data what the \
+                 workload was told (tables, rows)?",
                 share * 100.0
             ),
             Self::Starved { connections, of } => write!(
                 f,
-                "{connections} of {of} connections finished nothing in the interval: the server starves them, or the interval is \
-                 too short; the latency of what they waited for is in no figure"
+                "{connections} of {of} connections finished nothing in the interval: the server starves \
+                 them, or the interval is too short; the latency of what they waited for is in no figure"
             ),
             Self::Unfair { variation, by_chance, min, median, max } => write!(
                 f,
-                "connections are served unequally: {min} transactions on the slowest, {median} in the middle, {max} on the fastest \
-                 (they vary by {:.0} %, by chance it would be {:.0} %)",
+                "connections are served unequally: {min} transactions on the slowest, {median} in the \
+                 middle, {max} on the fastest (they vary by {:.0} %, by chance it would be {:.0} %)",
                 variation * 100.0,
                 by_chance * 100.0
             ),
             Self::Overdue { age_s, longest_s } => write!(
                 f,
-                "a transaction had been under way for {age_s:.1} s when the interval ended, and none that ended took more than \
-                 {longest_s:.1} s: the highest percentiles are too low; make the interval longer"
+                "a transaction had been under way for {age_s:.1} s when the interval ended, and none that \
+                 ended took more than {longest_s:.1} s: the highest percentiles are too low; make the \
+                 interval longer"
             ),
             Self::LittlesLaw { gap, error, in_flight, connections } => write!(
                 f,
-                "Little's law is off by {:.0} % (standard error {:.1} %): throughput x time gives {in_flight:.1} for {connections} \
-                 connections; {}",
+                "Little's law is off by {:.0} % (standard error {:.1} %): throughput x time gives \
+                 {in_flight:.1} for {connections} connections; {}",
                 gap * 100.0,
                 error * 100.0,
                 if *gap < 0.0 {
                     "the client itself takes the rest"
                 } else {
-                    "all connections stalled as the interval began; repeat it, and if that stays so, report it as a mistake of Prony's"
+                    "all connections stalled as the interval began; repeat it, and if that stays so, report \
+                     it as a mistake of Prony's"
                 }
             ),
             _ => f.write_str("no transaction ended in the interval; make it longer"),

@@ -1,5 +1,5 @@
-//! The networks that a run puts before its servers: each made when it is first needed, measured then and at the end, and
-//! looked at after each trial, since one that cannot keep up would be taken for a slow server.
+//! The networks that a run puts before its servers: each made when it is first needed, measured then and at
+//! the end, and looked at after each trial, since one that cannot keep up would be taken for a slow server.
 
 use super::{
     Error, Event, Run,
@@ -32,7 +32,8 @@ pub(super) struct Links {
     launcher: PathBuf,
     /// What makes them; `None`: there are none in this run.
     means: Option<Result<(), WhyRelay>>,
-    /// Keeps processors from sleeping in all trials of a run that has networks, so that those without one compare.
+    /// Keeps processors from sleeping in all trials of a run that has networks, so that those without one
+    /// compare.
     awake: Option<File>,
     all: Vec<Held>,
     /// The namespaces of servers that are set apart, by index in [`crate::plan::Plan::servers`].
@@ -69,7 +70,8 @@ impl Made {
     }
 }
 
-/// Whether the servers of a plan will be set apart, with netem between, or why a relay makes its networks; `None`: it has none.
+/// Whether the servers of a plan will be set apart, with netem between, or why a relay makes its networks;
+/// `None`: it has none.
 pub fn apart(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> {
     let of_server = |server: &ServerPlan| {
         server.latency.is_some_and(|latency| !latency.is_zero()) || !server.latency_between.is_zero()
@@ -116,7 +118,8 @@ impl Links {
         Ok(Self { launcher: launcher.to_owned(), means, awake, all: Vec::new(), nodes: BTreeMap::new() })
     }
 
-    /// Makes the namespaces in which a server, and those that work together with it, will be; none where a relay is used.
+    /// Makes the namespaces in which a server, and those that work together with it, will be; none where a
+    /// relay is used.
     pub(super) fn set_apart(&mut self, server: usize, plan: &ServerPlan) -> Result<Vec<Apart>, Error> {
         if self.means != Some(Ok(())) {
             return Ok(Vec::new());
@@ -132,7 +135,8 @@ impl Links {
         Ok(apart)
     }
 
-    /// Makes a network to a server at `host` and `port`, from the machine or from another one of those that work together.
+    /// Makes a network to a server at `host` and `port`, from the machine or from another one of those that
+    /// work together.
     fn make(
         &self,
         (server, from, to): (usize, Option<usize>, usize),
@@ -169,7 +173,8 @@ impl Links {
         }
     }
 
-    /// How `direct`, which has this number among those that work together, is reached on this way, and whether a network was made for it.
+    /// How `direct`, which has this number among those that work together, is reached on this way, and
+    /// whether a network was made for it.
     fn reach(
         &mut self,
         way: Way<'_>,
@@ -203,7 +208,8 @@ impl Links {
         Ok((target, true))
     }
 
-    /// Puts a network between server `from` and server `to` of those that work together, and says where `from` finds `to`.
+    /// Puts a network between server `from` and server `to` of those that work together, and says where
+    /// `from` finds `to`.
     pub(super) fn between(
         &mut self,
         server: usize,
@@ -297,8 +303,8 @@ pub(super) struct Reached {
 }
 
 impl Run<'_, '_> {
-    /// How a load reaches a server and those that work together with it, through the network that the study wants between. One
-    /// that none of its streams goes to needs no network.
+    /// How a load reaches a server and those that work together with it, through the network that the study
+    /// wants between. One that none of its streams goes to needs no network.
     pub(super) fn reach(&mut self, server: usize, treatment: &Treatment) -> Result<Reached, Error> {
         let Treatment { client, streams, .. } = treatment;
         let plan = &self.plan.servers[server];

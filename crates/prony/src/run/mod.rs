@@ -1,7 +1,8 @@
-//! Carries a plan out, one trial after another, and tells it by one stream of events. It never prints and never stores.
+//! Carries a plan out, one trial after another, and tells it by one stream of events. It never prints and
+//! never stores.
 //!
-//! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the run. A trial
-//! that fails is data; an error is something that makes going on impossible.
+//! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the
+//! run. A trial that fails is data; an error is something that makes going on impossible.
 
 mod check;
 mod clock;
@@ -106,7 +107,8 @@ pub enum Error {
     },
     /// The study wants netem, which cannot be had.
     #[error(
-        "the study says network = \"netem\", and {why}; `network = \"auto\"` or leaving it out takes the relay instead"
+        "the study says network = \"netem\", and {why}; `network = \"auto\"` or leaving it out takes the \
+         relay instead"
     )]
     NoNetem {
         /// What keeps it from being had.
@@ -145,8 +147,8 @@ fn spent_on(plan: &Plan, earlier: &Earlier) -> Duration {
     earlier.iter().map(|(trial, _)| plan.trial_time(trial.treatment)).sum()
 }
 
-/// Carries out the trials of `plan` that are not among the `earlier` ones, and those that repeat invalid ones or are needed
-/// for its precision. `stop` ends it soon, cleanly.
+/// Carries out the trials of `plan` that are not among the `earlier` ones, and those that repeat invalid ones
+/// or are needed for its precision. `stop` ends it soon, cleanly.
 ///
 /// # Errors
 /// Where it cannot go on. Servers are stopped and removed in any case.

@@ -16,8 +16,8 @@ const ASK_MAX: Duration = Duration::from_secs(20);
 const VARIABLES: &str =
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('admin_address', 'admin_port', 'datadir', 'extra_port')";
 
-/// The servers that are sampled in a trial of `server`. Asked anew for each trial: a server that was restarted has other
-/// numbers.
+/// The servers that are sampled in a trial of `server`. Asked anew for each trial: a server that was
+/// restarted has other numbers.
 pub(super) fn nodes(group: &Group, plan: &ServerPlan) -> Vec<Node> {
     let member = |number: usize| match plan.topology {
         Topology::Galera { .. } => format!("node-{}", number + 1),
@@ -32,8 +32,8 @@ pub(super) fn nodes(group: &Group, plan: &ServerPlan) -> Vec<Node> {
     nodes
 }
 
-/// A server as telemetry takes it. One that does not answer now is asked for its counters at each reading, and where its
-/// data is stays unknown.
+/// A server as telemetry takes it. One that does not answer now is asked for its counters at each reading,
+/// and where its data is stays unknown.
 #[must_use]
 pub fn node(name: &str, target: &Target, pid: Option<u32>) -> Node {
     let variables = variables(target);

@@ -1,5 +1,6 @@
-//! Where a server spends its processor time at its knee: under the treatment of its highest throughput the load is offered
-//! once more, for nobody's figures, while `perf` looks on. A profile disturbs, so no measured trial has one.
+//! Where a server spends its processor time at its knee: under the treatment of its highest throughput the
+//! load is offered once more, for nobody's figures, while `perf` looks on. A profile disturbs, so no measured
+//! trial has one.
 
 use super::{Error, Event, Note, Run, TrialOutcome, nodes, trial};
 use crate::{

@@ -1,5 +1,5 @@
-//! Carries out the loads that a search for the highest rate asks for, and observes them. It knows neither who offers a load nor
-//! what becomes of the answer, so that `prony load` and the trials of a study search alike.
+//! Carries out the loads that a search for the highest rate asks for, and observes them. It knows neither who
+//! offers a load nor what becomes of the answer, so that `prony load` and the trials of a study search alike.
 
 use super::{Doubt, Level, check::doubts};
 use crate::{
@@ -17,14 +17,16 @@ use std::time::Duration;
 
 /// Lowest rate worth searching, starts in a second.
 const LOWEST: f64 = 1.0;
-/// Multiple of what a closed loop reached where the search begins, and where it gives up: an open loop with the same
-/// connections cannot do more.
+/// Multiple of what a closed loop reached where the search begins, and where it gives up: an open loop with
+/// the same connections cannot do more.
 const FIRST: f64 = 0.7;
 const HIGHEST: f64 = 1.5;
-/// What may be missing at the end of a load that is kept up with: standard deviations of a Poisson count, and a share.
+/// What may be missing at the end of a load that is kept up with: standard deviations of a Poisson count, and
+/// a share.
 const SHORT_CHANCE: f64 = 3.0;
 const SHORT_SHARE_MISSING: f64 = 0.02;
-/// Share of the closed loop's rate above which more connections may bear more: below it they were not all needed.
+/// Share of the closed loop's rate above which more connections may bear more: below it they were not all
+/// needed.
 const CONNECTIONS_BOUND: f64 = 0.8;
 
 /// What is searched.
@@ -124,8 +126,8 @@ impl Sought {
     }
 }
 
-/// Searches the highest rate. `offer` carries a load out, `told` is told of each that is over. `None`: a closed loop finished
-/// nothing, so that there is no rate to search.
+/// Searches the highest rate. `offer` carries a load out, `told` is told of each that is over. `None`: a
+/// closed loop finished nothing, so that there is no rate to search.
 ///
 /// # Errors
 /// Those of `offer` and `told`, as they are.
@@ -173,7 +175,8 @@ fn short(spec: &Spec) -> Duration {
 }
 
 impl Search<'_> {
-    /// One load at a rate, long enough for the rarest quantile where that is possible; and how long all that comes will take.
+    /// One load at a rate, long enough for the rarest quantile where that is possible; and how long all that
+    /// comes will take.
     fn load(&self, probe: Probe, outlook: Outlook) -> (Spec, Duration) {
         let is_long = matches!(probe.purpose, Purpose::Confirm | Purpose::Above);
         let (short, whole) = (short(self.spec), self.spec.interval);
@@ -226,8 +229,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether fewer ended than were offered, by more than chance explains. In a short load a queue that grows has not reached
-/// a generous limit yet, and would in a longer one.
+/// Whether fewer ended than were offered, by more than chance explains. In a short load a queue that grows
+/// has not reached a generous limit yet, and would in a longer one.
 fn falls_short(told: &StreamOutcome) -> bool {
     let Some(schedule) = &told.schedule else { return false };
     let offered = schedule.offered as f64;
@@ -235,8 +238,8 @@ fn falls_short(told: &StreamOutcome) -> bool {
     missing > (SHORT_CHANCE * offered.sqrt()).max(SHORT_SHARE_MISSING * offered)
 }
 
-/// Whether a doubt means that the client is the limit: a thread that is nearly always busy, or latency that is mostly the
-/// client's own.
+/// Whether a doubt means that the client is the limit: a thread that is nearly always busy, or latency that
+/// is mostly the client's own.
 fn is_client_limit(doubt: &Doubt) -> bool {
     match doubt.id() {
         "worker_busy" => true,

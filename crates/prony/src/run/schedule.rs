@@ -1,13 +1,14 @@
-//! Which trial comes next: the blocks of the plan, then again what was invalid in them, then, where a study asks for a
-//! precision, more blocks until it is reached. Pure logic over what has ended, so that a run that was broken off decides
-//! the same when it is resumed.
+//! Which trial comes next: the blocks of the plan, then again what was invalid in them, then, where a study
+//! asks for a precision, more blocks until it is reached. Pure logic over what has ended, so that a run that
+//! was broken off decides the same when it is resumed.
 //!
-//! Looking at results while they come and stopping when they please is how differences are found that are none. Here
-//! nothing but the *width* of intervals is looked at, never which server leads; looks are taken after whole blocks only,
-//! never before all blocks that the study asks for; and the spread behind the width is moderated by all treatments, so
-//! that no treatment stops because its few trials agree by chance (stopping by width: Y. S. Chow and H. Robbins, *On the
-//! asymptotic theory of fixed-width sequential confidence intervals*, Annals of Mathematical Statistics 36, 1965). The
-//! simulation in the tests below has the coverage that remains: 95 % intervals hold the truth in 94 % or more.
+//! Looking at results while they come and stopping when they please is how differences are found that are
+//! none. Here nothing but the *width* of intervals is looked at, never which server leads; looks are taken
+//! after whole blocks only, never before all blocks that the study asks for; and the spread behind the width
+//! is moderated by all treatments, so that no treatment stops because its few trials agree by chance
+//! (stopping by width: Y. S. Chow and H. Robbins, *On the asymptotic theory of fixed-width sequential
+//! confidence intervals*, Annals of Mathematical Statistics 36, 1965). The simulation in the tests below has
+//! the coverage that remains: 95 % intervals hold the truth in 94 % or more.
 
 use super::{Because, Doubt, Level, Stop, TrialOutcome, What, Why};
 use crate::plan::{Plan, Trial};
@@ -76,8 +77,8 @@ impl<'a> Schedule<'a> {
         self.ended.insert(trial.number, Ended { trial, faults, logs });
     }
 
-    /// The next trial, and why it was not planned from the beginning; `None`: all is done. `spent` is the time that the run
-    /// has taken so far.
+    /// The next trial, and why it was not planned from the beginning; `None`: all is done. `spent` is the
+    /// time that the run has taken so far.
     pub(super) fn next(&mut self, spent: Duration) -> Option<(Trial, Option<Because>)> {
         loop {
             let added = self.block >= self.plan.repeats;
@@ -101,8 +102,8 @@ impl<'a> Schedule<'a> {
         of_block.filter(move |trial| !added || self.wanted.contains(&trial.treatment)).copied()
     }
 
-    /// A trial of the block that is to be repeated: it is invalid, may be repeated, and what spoilt it is not what spoils
-    /// every trial of its treatment.
+    /// A trial of the block that is to be repeated: it is invalid, may be repeated, and what spoilt it is not
+    /// what spoils every trial of its treatment.
     fn again(&mut self) -> Option<Trial> {
         let original = self.of_block(self.block).find(|trial| {
             let attempts: Vec<&Ended> = self
@@ -120,7 +121,8 @@ impl<'a> Schedule<'a> {
         Some(Trial { number: self.next_number - 1, again_of: Some(original.number), ..original })
     }
 
-    /// Whether a fault was in all trials of a treatment, of which there are two or more: then it is no accident.
+    /// Whether a fault was in all trials of a treatment, of which there are two or more: then it is no
+    /// accident.
     fn is_lasting(&self, treatment: usize, faults: &BTreeSet<&'static str>) -> bool {
         let so_far = || self.ended.values().filter(|ended| ended.trial.block <= self.block);
         let alike = || so_far().filter(|ended| ended.trial.treatment == treatment);
@@ -153,7 +155,8 @@ impl<'a> Schedule<'a> {
         begun || repetition.budget.is_none_or(|budget| spent + cost <= budget)
     }
 
-    /// Of each treatment, half of the interval's width as a share of the value, of the stream where it is widest.
+    /// Of each treatment, half of the interval's width as a share of the value, of the stream where it is
+    /// widest.
     fn half_widths(&self) -> Vec<Option<f64>> {
         let streams = self.plan.treatments.iter().map(|treatment| treatment.streams.len()).max().unwrap_or(0);
         let mut widest: Vec<Option<f64>> = vec![Some(0.0); self.plan.treatments.len()];
@@ -209,14 +212,15 @@ fn half_widths(groups: &[Vec<f64>]) -> Vec<Option<f64>> {
     groups.iter().zip(spreads).map(width).collect()
 }
 
-/// What makes a trial invalid so that a repeat may help; that it was offered more than the server can take is no accident.
+/// What makes a trial invalid so that a repeat may help; that it was offered more than the server can take is
+/// no accident.
 fn faults(doubts: &[Doubt]) -> BTreeSet<&'static str> {
     let invalid = doubts.iter().filter(|doubt| doubt.level == Level::Invalid);
     invalid.filter(|doubt| !matches!(doubt.what, What::Overloaded { .. })).map(Doubt::id).collect()
 }
 
-/// Of each stream the logarithm of its throughput; of its mean response time, where a schedule that was written says the
-/// throughput.
+/// Of each stream the logarithm of its throughput; of its mean response time, where a schedule that was
+/// written says the throughput.
 fn logs(plan: &Plan, treatment: usize, outcome: &Outcome) -> Vec<Option<f64>> {
     let treatment = &plan.treatments[treatment];
     let streams = treatment.streams.iter().zip(&outcome.streams).enumerate();

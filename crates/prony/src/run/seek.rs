@@ -1,5 +1,6 @@
-//! The search that comes before a trial whose rate is to be found: the trial is then an ordinary one at that rate. A load of
-//! the search is told as one event and kept as one line of the trial's outcome; only the trial has seconds and readings.
+//! The search that comes before a trial whose rate is to be found: the trial is then an ordinary one at that
+//! rate. A load of the search is told as one event and kept as one line of the trial's outcome; only the
+//! trial has seconds and readings.
 
 use super::{
     Doubt, Error, Event, Level, Reader, What, clock_cost,
@@ -17,7 +18,8 @@ use load::{
     spec::{Arrival, Rate},
 };
 
-/// Searches the rate of a trial that wants it; `None`: it has one. The error of the inner result says why there is no rate.
+/// Searches the rate of a trial that wants it; `None`: it has one. The error of the inner result says why
+/// there is no rate.
 pub(super) fn seek(
     plan: &Plan,
     trial: &Trial,
@@ -78,7 +80,8 @@ fn found(sought: Sought, objectives: &Objectives) -> Result<Sought, String> {
     let Ending::NothingKeeps { lowest } = sought.ending else { return Ok(sought) };
     let last = sought.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
     Err(format!(
-        "even {lowest:.0} in a second did not keep {} (it was {last}): the objective asks for less than one transaction takes here",
+        "even {lowest:.0} in a second did not keep {} (it was {last}): the objective asks for less than one \
+         transaction takes here",
         sought.objective
     ))
 }

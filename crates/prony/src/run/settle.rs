@@ -1,7 +1,9 @@
-//! Waits until a server has done what trials before have left it to do: dirty pages are written, old versions of rows purged.
+//! Waits until a server has done what trials before have left it to do: dirty pages are written, old versions
+//! of rows purged.
 //!
-//! Otherwise a trial pays for its predecessor, and which trials do depends on their order. At a server that Prony started, the
-//! writing is hurried by three of its variables, which are restored; elsewhere nothing is changed, and purge alone waited for.
+//! Otherwise a trial pays for its predecessor, and which trials do depends on their order. At a server that
+//! Prony started, the writing is hurried by three of its variables, which are restored; elsewhere nothing is
+//! changed, and purge alone waited for.
 
 use load::{
     Stop,
@@ -13,13 +15,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Dirty pages that do not matter: statistics and the like are always being written. Of the pool, at least 32 pages.
+/// Dirty pages that do not matter: statistics and the like are always being written. Of the pool, at least 32
+/// pages.
 const DIRTY_SHARE: u64 = 1000;
 const DIRTY_PAGES_MIN: u64 = 32;
 /// Entries of the history list that do not matter.
 const HISTORY_MAX: u64 = 100;
-/// A history list that has not changed for so long is purged as far as this server ever does: before 8.0 it cuts the list only
-/// every 128 batches.
+/// A history list that has not changed for so long is purged as far as this server ever does: before 8.0 it
+/// cuts the list only every 128 batches.
 const STILL: Duration = Duration::from_millis(1500);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(100);

@@ -36,7 +36,8 @@ pub(super) struct Up {
 }
 
 impl Run<'_, '_> {
-    /// Before anything is changed anywhere: on servers that run already no table may stand where one of the data is to be made.
+    /// Before anything is changed anywhere: on servers that run already no table may stand where one of the
+    /// data is to be made.
     pub(super) fn refuse_foreign_tables(&self, treatments: &BTreeSet<usize>) -> Result<(), Error> {
         for &each in treatments {
             let treatment = &self.plan.treatments[each];
@@ -178,7 +179,8 @@ impl Run<'_, '_> {
             } else {
                 self.tell(&Event::Surroundings { server: index, surroundings: Box::new(surroundings) })
             };
-            // its last figures are worth having, but a server that died must not keep the others from being stopped
+            // its last figures are worth having, but a server that died must not keep the others from being
+            // stopped
             let status_after = client::Connection::open(group.primary().target(), CONTROL_WAIT)
                 .and_then(|mut connection| provision::status(&mut connection))
                 .unwrap_or_default();

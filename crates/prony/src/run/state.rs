@@ -1,8 +1,8 @@
-//! Brings a server into the state in which a trial is to begin: its data as they were loaded, nothing left to be written or
-//! purged, its buffer pool warm, as the study says.
+//! Brings a server into the state in which a trial is to begin: its data as they were loaded, nothing left to
+//! be written or purged, its buffer pool warm, as the study says.
 //!
-//! Data are put back from a snapshot where Prony started the server and it works alone, else loaded anew. A server that runs
-//! elsewhere is neither restarted nor configured.
+//! Data are put back from a snapshot where Prony started the server and it works alone, else loaded anew. A
+//! server that runs elsewhere is neither restarted nor configured.
 
 use super::{
     Doubt, Error, Event, Level, Run, What,
@@ -25,8 +25,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Loading that takes longer is not done again where it can be helped: putting back takes a few seconds for a server's own
-/// files, whatever the data.
+/// Loading that takes longer is not done again where it can be helped: putting back takes a few seconds for a
+/// server's own files, whatever the data.
 const KEEP_FROM: Duration = Duration::from_secs(10);
 /// How long a server may take to note the pages of its buffer pool, or to read them.
 const PAGES_LIMIT: Duration = Duration::from_secs(300);
@@ -36,7 +36,8 @@ const PAGES_LIMIT: Duration = Duration::from_secs(300);
 pub struct Began {
     /// What its data were.
     pub data: Origin,
-    /// How long putting them back or loading them took, restart included, where that was done for this trial.
+    /// How long putting them back or loading them took, restart included, where that was done for this
+    /// trial.
     pub put_back: Option<Duration>,
     /// Whether the server was started since the trial before.
     pub restarted: bool,
@@ -132,7 +133,8 @@ impl Run<'_, '_> {
         Ok(began)
     }
 
-    /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was something to do.
+    /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was
+    /// something to do.
     pub(super) fn have_data(&mut self, server: usize, data: usize) -> Result<Option<Duration>, Error> {
         if self.plan.data_sets[data].tables == 0 {
             return Ok(None);
@@ -210,8 +212,9 @@ impl Run<'_, '_> {
         self.load_data(server, data).map(drop)
     }
 
-    /// Restarts a server: a level of repetition above the trial, since what a start leaves to chance (addresses, placement of
-    /// memory) moves results more than what trials leave. One that Prony did not start is left alone.
+    /// Restarts a server: a level of repetition above the trial, since what a start leaves to chance
+    /// (addresses, placement of memory) moves results more than what trials leave. One that Prony did not
+    /// start is left alone.
     pub(super) fn restart(&mut self, server: usize) -> Result<(), Error> {
         self.heed_stop()?;
         self.note_pages(server)?;
@@ -256,8 +259,9 @@ impl Run<'_, '_> {
             && !std::mem::replace(&mut self.up(server).state.told, true)
         {
             let text = format!(
-                "after {} s there are still {dirty_pages} dirty pages and {history} transactions to purge: the next trial pays \
-                 for them. Raise settle in [measure], or set it to \"0s\" if trials are to find them",
+                "after {} s there are still {dirty_pages} dirty pages and {history} transactions to purge: \
+                 the next trial pays for them. Raise settle in [measure], or set it to \"0s\" if trials are \
+                 to find them",
                 limit.as_secs()
             );
             self.tell(&Event::Remark { server, text })?;
@@ -351,7 +355,8 @@ impl Run<'_, '_> {
         self.plan.snapshots().contains(&(server, data)) && !self.lives_in_memory(data)
     }
 
-    /// Whether the disk has room for all servers, their data and the snapshots, before any of them is started.
+    /// Whether the disk has room for all servers, their data and the snapshots, before any of them is
+    /// started.
     pub(super) fn check_space(&self) -> Result<(), Error> {
         let plan = self.plan;
         let kept = provision::kept_data(self.provisioner.places()).map_err(Error::Space)?;
@@ -421,7 +426,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// Lets a server note (`dump`) or read (`load`) the pages of its buffer pool, and waits for it. False: it cannot (5.5).
+/// Lets a server note (`dump`) or read (`load`) the pages of its buffer pool, and waits for it. False: it
+/// cannot (5.5).
 fn pages(connection: &mut Connection, what: &str) -> Result<bool, client::Error> {
     const POLL: Duration = Duration::from_millis(50);
     match connection.query(&format!("SET GLOBAL innodb_buffer_pool_{what}_now = ON")) {

@@ -1,7 +1,7 @@
 //! Whether a trial has become steady: ends a warm-up `"auto"`, and doubts an interval that still drifts.
 //!
-//! What is watched of a stream is its throughput; where it follows a schedule, whose throughput is what was offered, its mean
-//! response time. Streams with a limit have no steady state to be in.
+//! What is watched of a stream is its throughput; where it follows a schedule, whose throughput is what was
+//! offered, its mean response time. Streams with a limit have no steady state to be in.
 
 use super::{Doubt, Level, What};
 use load::{
@@ -10,7 +10,8 @@ use load::{
     spec::{Arrival, Begin},
 };
 
-/// A change over the warm-up's steady part, or over the interval, that is let pass, as a share. Seconds scatter by as much.
+/// A change over the warm-up's steady part, or over the interval, that is let pass, as a share. Seconds
+/// scatter by as much.
 const TOLERANCE: f64 = 0.05;
 /// Risk of calling a steady interval drifting.
 const RISK: f64 = 0.01;
@@ -105,7 +106,8 @@ fn is_steady(series: &[f64]) -> bool {
     stats::steady_from(series, TOLERANCE).is_some()
 }
 
-/// How an interval drifts, if it does: from end to end, or with a beginning that spoils what is steady otherwise.
+/// How an interval drifts, if it does: from end to end, or with a beginning that spoils what is steady
+/// otherwise.
 fn drift(series: &[f64]) -> Option<What> {
     if let Some((from, change)) = stats::transient(series, TOLERANCE) {
         return Some(What::Drift { change, left_out_s: u32::try_from(from).unwrap_or(0) });

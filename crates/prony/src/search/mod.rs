@@ -1,11 +1,13 @@
-//! The highest rate that keeps an objective, found with as few and short loads as the noise allows. Pure logic over a
-//! function that offers a rate and tells what came of it, so that it is tested with simulated servers. It knows neither
-//! engine nor clock.
+//! The highest rate that keeps an objective, found with as few and short loads as the noise allows. Pure
+//! logic over a function that offers a rate and tells what came of it, so that it is tested with simulated
+//! servers. It knows neither engine nor clock.
 //!
-//! 1. *Bracket*: from a first guess up or down by a factor, until one rate keeps the objective and one does not.
-//! 2. *Narrow*: halve the bracket (in logarithms) until its ends are `RESOLUTION` apart. A result so close to its limit
-//!    that noise may have decided is asked again, and the majority counts.
-//! 3. *Confirm*: longer loads at the lower end must all keep it; otherwise a step down, each longer than the last.
+//! 1. *Bracket*: from a first guess up or down by a factor, until one rate keeps the objective and one does
+//!    not.
+//! 2. *Narrow*: halve the bracket (in logarithms) until its ends are `RESOLUTION` apart. A result so close to
+//!    its limit that noise may have decided is asked again, and the majority counts.
+//! 3. *Confirm*: longer loads at the lower end must all keep it; otherwise a step down, each longer than the
+//!    last.
 //! 4. *Above*: at `ABOVE` times that rate most loads must break it; otherwise that rate is to be confirmed.
 
 mod objective;
@@ -21,8 +23,8 @@ const RESOLUTION: f64 = 1.05;
 const ABOVE: f64 = 1.1;
 /// Step of the bracket's search upwards, and downwards.
 const WIDEN: (f64, f64) = (1.5, 0.5);
-/// Value over limit between which a result may be luck: the 99th percentile of some thousand requests varies by about
-/// a fifth near saturation.
+/// Value over limit between which a result may be luck: the 99th percentile of some thousand requests varies
+/// by about a fifth near saturation.
 const UNSURE: std::ops::Range<f64> = 0.8..1.25;
 /// Times that an unsure rate is asked; odd, so that there is a majority.
 const ASKED: usize = 3;
@@ -118,7 +120,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether what broke the objective was (also) the client: then the rate is the client's limit, not the server's.
+    /// Whether what broke the objective was (also) the client: then the rate is the client's limit, not the
+    /// server's.
     #[must_use]
     pub fn client_limited(&self) -> bool {
         self.breaking().any(|tried| tried.observation.client_limited)
@@ -294,7 +297,8 @@ impl<E> Search<'_, E> {
         Ok(ControlFlow::Break(Ending::Unsteady { rate }))
     }
 
-    /// How many of [`CONFIRMATIONS`] long loads keep the objective; no more are tried once `broken` of them do not.
+    /// How many of [`CONFIRMATIONS`] long loads keep the objective; no more are tried once `broken` of them
+    /// do not.
     fn count_kept(&mut self, rate: f64, purpose: Purpose, broken: usize) -> Result<usize, E> {
         let mut kept = 0;
         for done in 1..=CONFIRMATIONS {

@@ -8,8 +8,8 @@ use std::fmt;
 /// A text that is no objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is not an objective: {reason}; write 'p99 < 20ms' (p50 p90 p95 p99 p99.9 mean max, also 'service p99 < 5ms') or \
-     'errors < 0.1%', several with commas"
+    "`{text}` is not an objective: {reason}; write 'p99 < 20ms' (p50 p90 p95 p99 p99.9 mean max, also \
+     'service p99 < 5ms') or 'errors < 0.1%', several with commas"
 )]
 pub struct Error {
     text: String,

@@ -4,7 +4,8 @@ use super::*;
 use load::random::Random;
 use std::{cell::Cell, convert::Infallible};
 
-/// A queue with several servers and exponential service (M/M/c), simulated: the noise of its percentiles is real.
+/// A queue with several servers and exponential service (M/M/c), simulated: the noise of its percentiles is
+/// real.
 struct Queue {
     servers: usize,
     /// Seconds.
@@ -64,8 +65,8 @@ fn find(queue: &mut Queue, first: f64) -> Report {
 
 #[test]
 fn the_limit_of_a_simulated_server_is_found_with_few_loads() {
-    // The true limits come from the same queue with 400,000 customers. With 4 ms the 99th percentile of an idle server is
-    // 18.4 ms already: it hardly depends on the rate, and noise decides.
+    // The true limits come from the same queue with 400,000 customers. With 4 ms the 99th percentile of an
+    // idle server is 18.4 ms already: it hardly depends on the rate, and noise decides.
     for (service, truth, tolerance) in [(0.002, 3735.0, 0.15), (0.004, 1544.0, 0.2)] {
         for seed in 0..2 {
             // a closed loop promises too much or too little

@@ -1,6 +1,6 @@
-//! Bytes of the columns. Everything is zlib, whose checksum finds damage that SQLite does not look for: plain values are
-//! JSON, rows of one shape are kept by column ([`super::columns`]), the seconds of a trial have a form of their own
-//! ([`super::seconds`]).
+//! Bytes of the columns. Everything is zlib, whose checksum finds damage that SQLite does not look for: plain
+//! values are JSON, rows of one shape are kept by column ([`super::columns`]), the seconds of a trial have a
+//! form of their own ([`super::seconds`]).
 
 use super::columns;
 use crate::telemetry::{Reading, Series};
@@ -35,8 +35,8 @@ pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Damage> {
     serde_json::from_slice(&inflate(bytes)?).map_err(|error| error.to_string())
 }
 
-/// First byte of what is kept by column; compressed JSON, as the first version of Prony kept everything, begins with
-/// another one.
+/// First byte of what is kept by column; compressed JSON, as the first version of Prony kept everything,
+/// begins with another one.
 const COLUMNS: u8 = 1;
 
 /// Rows of one shape, by column; numbers with a fraction are rounded to five digits.

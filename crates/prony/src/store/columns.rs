@@ -1,13 +1,15 @@
 //! Many rows of the same shape, kept by column: one second of a trial is much like the one before it, so the
 //! differences of each figure take a byte or two where the whole second as JSON takes thousands.
 //!
-//! Any value that serde can write may be a row. Whole numbers and texts come back as they were; numbers with a fraction
-//! are rounded to [`DIGITS`] significant decimal digits. Knows nothing of what the rows mean, and of no file.
+//! Any value that serde can write may be a row. Whole numbers and texts come back as they were; numbers with
+//! a fraction are rounded to [`DIGITS`] significant decimal digits. Knows nothing of what the rows mean, and
+//! of no file.
 //!
-//! Layout: the number of rows, then one node for the row itself. A node has a tag for every row ([`Tag`]), then the values of
-//! the rows that have one: whole numbers as differences, numbers with a fraction as differences in units of one power of
-//! ten, texts as numbers of a dictionary; then a node for every field that occurs, and one for every place of a list. Numbers are LEB128,
-//! signed ones zig-zag. Whoever keeps the bytes compresses them.
+//! Layout: the number of rows, then one node for the row itself. A node has a tag for every row ([`Tag`]),
+//! then the values of the rows that have one: whole numbers as differences, numbers with a fraction as
+//! differences in units of one power of ten, texts as numbers of a dictionary; then a node for every field
+//! that occurs, and one for every place of a list. Numbers are LEB128, signed ones zig-zag. Whoever keeps the
+//! bytes compresses them.
 
 mod read;
 mod write;

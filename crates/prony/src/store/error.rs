@@ -11,7 +11,8 @@ use std::{
 pub enum Error {
     /// No directory for the user's data can be found.
     #[error(
-        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with --output"
+        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with \
+         --output"
     )]
     NoHome,
     /// The directory of the store cannot be made.
@@ -92,7 +93,8 @@ pub enum Error {
     },
     /// Another process carries the run out.
     #[error(
-        "run {id} is being carried out by process {pid}; wait until it has ended, or stop it with `kill {pid}`"
+        "run {id} is being carried out by process {pid}; wait until it has ended, or stop it with `kill \
+         {pid}`"
     )]
     Alive {
         /// The run.
@@ -102,7 +104,8 @@ pub enum Error {
     },
     /// A label that would be mistaken for something else.
     #[error(
-        "`{label}` cannot be a label: it has letters, digits and - _ . : / + (40 at most), and is no number and not `last`"
+        "`{label}` cannot be a label: it has letters, digits and - _ . : / + (40 at most), and is no number \
+         and not `last`"
     )]
     Label {
         /// As it was given.

@@ -52,8 +52,8 @@ pub(super) fn first(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     )
 }
 
-/// The second format: one table of parts with checksums; runs have names that are the same in every store, labels, a note, a process
-/// that they belong to.
+/// The second format: one table of parts with checksums; runs have names that are the same in every store,
+/// labels, a note, a process that they belong to.
 pub(super) fn parts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "
@@ -103,7 +103,8 @@ pub(super) fn parts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     }
     // A number is never given twice, not even that of a run that was removed before.
     transaction.execute(
-        "UPDATE sqlite_sequence SET seq = (SELECT max(seq) FROM sqlite_sequence WHERE name IN ('run', 'run_1'))
+        "UPDATE sqlite_sequence SET seq = (SELECT max(seq) FROM sqlite_sequence WHERE name IN ('run', \
+         'run_1'))
          WHERE name = 'run'",
         [],
     )?;
@@ -122,7 +123,8 @@ fn move_runs(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let uid = uid(&[started.as_bytes(), &plan, &machine]);
         let text = |column: usize| row.get::<_, Option<String>>(column);
         transaction.execute(
-            "INSERT INTO run (id, uid, origin, name, title, started, finished, prony_version, trials_planned)
+            "INSERT INTO run (id, uid, origin, name, title, started, finished, prony_version, \
+             trials_planned)
              VALUES (?, ?, 'prony', ?, ?, ?, ?, ?, ?)",
             params![id, uid, text(1)?, text(2)?, started, text(4)?, text(5)?, row.get::<_, i64>(6)?],
         )?;

@@ -1,9 +1,10 @@
-//! Keeps runs in one SQLite file: plans, trials, server descriptions, per-second histograms, outcomes. The only module
-//! that knows SQL storage.
+//! Keeps runs in one SQLite file: plans, trials, server descriptions, per-second histograms, outcomes. The
+//! only module that knows SQL storage.
 //!
-//! A trial is written in one transaction when it ends, so a process that is killed at any moment leaves every finished
-//! trial behind and nothing of the unfinished one. Several processes may use one file (SQLite's write-ahead log); a run belongs to
-//! one of them. No password is ever written: see `secrets`. What comes back is what went in, or an error: see `parts`.
+//! A trial is written in one transaction when it ends, so a process that is killed at any moment leaves every
+//! finished trial behind and nothing of the unfinished one. Several processes may use one file (SQLite's
+//! write-ahead log); a run belongs to one of them. No password is ever written: see `secrets`. What comes
+//! back is what went in, or an error: see `parts`.
 
 mod codec;
 mod columns;
@@ -143,8 +144,8 @@ impl Store {
         })
     }
 
-    /// Goes on with run `id`, which was broken off: its trials may end from now on. `differences` says, for people, what is not as
-    /// it was.
+    /// Goes on with run `id`, which was broken off: its trials may end from now on. `differences` says, for
+    /// people, what is not as it was.
     ///
     /// # Errors
     /// When there is no such run, another process carries it out, or it cannot be written.
@@ -200,7 +201,8 @@ impl Store {
     /// When it cannot be written; what was kept before is safe.
     ///
     /// # Panics
-    /// When a trial ends that is not in the plan of a run begun or resumed with this store: a mistake of the caller.
+    /// When a trial ends that is not in the plan of a run begun or resumed with this store: a mistake of the
+    /// caller.
     pub fn record(&mut self, id: i64, event: &Event) -> Result<(), Error> {
         match event {
             Event::RunStarted { .. }
@@ -337,7 +339,8 @@ impl Store {
         })
     }
 
-    /// One transaction that takes the write lock at once, so that it waits for other processes instead of failing.
+    /// One transaction that takes the write lock at once, so that it waits for other processes instead of
+    /// failing.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
         self.transact(TransactionBehavior::Immediate, work)
     }

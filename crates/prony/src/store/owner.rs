@@ -1,10 +1,12 @@
-//! Which process carries a run out. A run belongs to one: two that go on with it at once would spoil each other's trials.
+//! Which process carries a run out. A run belongs to one: two that go on with it at once would spoil each
+//! other's trials.
 
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// A process, told apart from a later one with the same number, and from those of other machines and starts of this one.
+/// A process, told apart from a later one with the same number, and from those of other machines and starts
+/// of this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owner {
     pub(super) pid: i32,

@@ -1,5 +1,6 @@
-//! Everything that a run has lies in one table of parts, each with a checksum; a run has the sum of them, the store the sum of the
-//! runs' own. So a bit that flipped, and a row that vanished, are found when they are read, whatever SQLite thinks of them.
+//! Everything that a run has lies in one table of parts, each with a checksum; a run has the sum of them, the
+//! store the sum of the runs' own. So a bit that flipped, and a row that vanished, are found when they are
+//! read, whatever SQLite thinks of them.
 //!
 //! A new kind of part needs a variant of [`Kind`] and no change of the format.
 
@@ -92,7 +93,8 @@ pub(super) fn put(transaction: &Transaction<'_>, run: i64, part: &Part) -> rusql
     let Part { kind, number, place, bytes } = part;
     transaction
         .prepare_cached(
-            "INSERT OR REPLACE INTO part (run, kind, number, place, checksum, bytes) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO part (run, kind, number, place, checksum, bytes) VALUES (?, ?, ?, ?, ?, \
+             ?)",
         )?
         .execute(params![run, kind.name(), number, place, checksum, bytes])
         .map(drop)
@@ -117,7 +119,8 @@ pub(super) fn read_one(
 fn select(connection: &Connection, path: &Path, run: i64, kind: Kind, and: &str) -> Result<Vec<Part>, Error> {
     let read = || -> rusqlite::Result<Vec<(Part, i64)>> {
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT number, place, checksum, bytes FROM part WHERE run = ? AND kind = ? {and} ORDER BY number, place",
+            "SELECT number, place, checksum, bytes FROM part WHERE run = ? AND kind = ? {and} ORDER BY \
+             number, place",
         ))?;
         let part = |row: &rusqlite::Row<'_>| {
             let part = Part { kind, number: row.get(0)?, place: row.get(1)?, bytes: row.get(3)? };
@@ -148,8 +151,8 @@ pub(super) fn damaged(path: &Path, what: String) -> Error {
     Error::Damaged { path: path.to_owned(), what }
 }
 
-/// Brings the sums up to date after something of a run was written, and counts its trials. To be called in every transaction that
-/// writes; of a run that was removed, only the store's sum is left to change.
+/// Brings the sums up to date after something of a run was written, and counts its trials. To be called in
+/// every transaction that writes; of a run that was removed, only the store's sum is left to change.
 pub(super) fn seal(transaction: &Transaction<'_>, run: i64) -> rusqlite::Result<()> {
     transaction.execute(
         "UPDATE run SET
@@ -188,8 +191,8 @@ fn of_run(connection: &Connection, run: i64) -> rusqlite::Result<Option<i64>> {
     connection.prepare_cached("SELECT * FROM run WHERE id = ?")?.query_row([run], sum).optional()
 }
 
-/// Sum of the checksums of a run's parts, each found as [`read`] finds it, so that none counts that would not be read. Kinds that this
-/// Prony does not know may be a newer one's, if they are whole; `None`: one is not.
+/// Sum of the checksums of a run's parts, each found as [`read`] finds it, so that none counts that would not
+/// be read. Kinds that this Prony does not know may be a newer one's, if they are whole; `None`: one is not.
 fn sum_of_parts(connection: &Connection, run: i64) -> rusqlite::Result<Option<i64>> {
     let mut sum = 0;
     for kind in Kind::ALL {

@@ -59,7 +59,8 @@ impl Store {
         })
     }
 
-    /// All that was kept of the seconds of a trial, the distributions of single statements too (rounded to 3 %).
+    /// All that was kept of the seconds of a trial, the distributions of single statements too (rounded to 3
+    /// %).
     ///
     /// # Errors
     /// As [`Store::run`]; also when the run has no such trial, or it has no outcome.
@@ -124,7 +125,8 @@ impl Store {
         Ok(runs)
     }
 
-    /// The run that a name stands for: a number, `last`, a label or the name of a study; of several, the one that began last.
+    /// The run that a name stands for: a number, `last`, a label or the name of a study; of several, the one
+    /// that began last.
     ///
     /// # Errors
     /// When there is none of that name.
@@ -156,7 +158,8 @@ impl Store {
         Ok(words)
     }
 
-    /// What several queries read, all of one moment, whatever other processes write meanwhile: their sums would not agree.
+    /// What several queries read, all of one moment, whatever other processes write meanwhile: their sums
+    /// would not agree.
     fn at_one_moment<T>(&self, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         if !self.connection.is_autocommit() {
             return read();

@@ -96,7 +96,8 @@ pub struct TrialRecord {
     pub started: jiff::Timestamp,
     /// What came of it.
     pub outcome: TrialOutcome,
-    /// Response times in ms that another tool told without their distribution, by name (`mean`, `p95`, `max`).
+    /// Response times in ms that another tool told without their distribution, by name (`mean`, `p95`,
+    /// `max`).
     #[serde(default)]
     pub told: BTreeMap<String, f64>,
     /// Seconds of its streams, warm-up included.
@@ -105,8 +106,8 @@ pub struct TrialRecord {
     pub readings: Series,
 }
 
-/// One second of one stream, as [`Sample`] but for the distributions of single statements and of delays: they are most of what
-/// a trial has, few ask for them, and [`super::Store::samples`] reads them.
+/// One second of one stream, as [`Sample`] but for the distributions of single statements and of delays: they
+/// are most of what a trial has, few ask for them, and [`super::Store::samples`] reads them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Second {
     /// Index of the stream in its treatment.

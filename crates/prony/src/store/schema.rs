@@ -1,5 +1,5 @@
-//! The file: where it is, how it is opened, which format it has. A migration is one entry in [`MIGRATIONS`]; SQLite's
-//! `user_version` says how many of them a file has seen.
+//! The file: where it is, how it is opened, which format it has. A migration is one entry in [`MIGRATIONS`];
+//! SQLite's `user_version` says how many of them a file has seen.
 
 use super::{error::Error, migrate};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -14,7 +14,8 @@ use url::Url;
 /// Marks an SQLite file as Prony's: `PRNY`.
 const APPLICATION_ID: i64 = 0x5052_4e59;
 
-/// How long a process waits for another one that writes. A write takes milliseconds, but for an import of many runs.
+/// How long a process waits for another one that writes. A write takes milliseconds, but for an import of
+/// many runs.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same of a process that carries a run out: it has more to lose.
 pub(super) const BUSY_TIMEOUT_OF_RUN: Duration = Duration::from_secs(300);
@@ -37,11 +38,13 @@ pub fn default_path() -> Result<PathBuf, Error> {
     Ok(data.join("prony").join("prony.sqlite"))
 }
 
-/// Opens a file, or makes it, and brings it to the newest format. One that may not be written can still be asked.
+/// Opens a file, or makes it, and brings it to the newest format. One that may not be written can still be
+/// asked.
 pub(super) fn open(path: &Path) -> Result<Connection, Error> {
     if path.exists() && access(path, Access::WRITE_OK).is_err() {
         let connection = open_to_read(path)?;
-        let reason = "it is of an older format and may not be written; `prony import` takes its runs into another store";
+        let reason = "it is of an older format and may not be written; `prony import` takes its runs into \
+                      another store";
         return match check(&connection, path)? {
             version if version == MIGRATIONS.len() as i64 => Ok(connection),
             _ => Err(Error::Open { path: path.to_owned(), reason: reason.to_owned() }),
@@ -56,7 +59,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, Error> {
     connection.busy_timeout(BUSY_TIMEOUT).map_err(fault)?;
     // Looked at before anything is written: a file of someone else is left as it is.
     if check(&connection, path)? == 0 {
-        // Only a file without tables takes it; another one would be locked for nothing, against its readers too.
+        // Only a file without tables takes it; another one would be locked for nothing, against its readers
+        // too.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(fault)?;
     }
     connection
@@ -85,8 +89,8 @@ pub(super) fn open_to_read(path: &Path) -> Result<Connection, Error> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     match open() {
-        // SQLite makes files beside one that others may write, and cannot where the directory is not ours. While there is no log beside it,
-        // nobody writes.
+        // SQLite makes files beside one that others may write, and cannot where the directory is not ours.
+        // While there is no log beside it, nobody writes.
         Err(_) if access(path, Access::READ_OK).is_ok() && !Path::new(&log).exists() => {
             let whole = fs::canonicalize(path).ok().and_then(|whole| Url::from_file_path(whole).ok());
             let url = whole

@@ -1,8 +1,8 @@
-//! The seconds of a trial, most of a store: the plain numbers of all seconds by column, then all histograms one after another,
-//! compressed together.
+//! The seconds of a trial, most of a store: the plain numbers of all seconds by column, then all histograms
+//! one after another, compressed together.
 //!
-//! The histograms of single statements, and of delays, are rounded to 3 % there, or 1000 trials of a minute would not fit into
-//! 100 MB; those of transactions, and the totals of everything in the outcome, are exact.
+//! The histograms of single statements, and of delays, are rounded to 3 % there, or 1000 trials of a minute
+//! would not fit into 100 MB; those of transactions, and the totals of everything in the outcome, are exact.
 
 use super::{
     codec::{Damage, deflate_after, inflated, put_block, take_block},

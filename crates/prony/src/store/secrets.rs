@@ -1,5 +1,6 @@
-//! Takes passwords out of whatever is about to be kept. A study may name a server as `mysql://user:password@host`, and
-//! the study's text is stored with the run; some servers show passwords among their variables.
+//! Takes passwords out of whatever is about to be kept. A study may name a server as
+//! `mysql://user:password@host`, and the study's text is stored with the run; some servers show passwords
+//! among their variables.
 
 use serde_json::Value;
 

@@ -1,5 +1,6 @@
-//! Runs from one store into another. A file with one run is a store with one run: it has the same format, checksums and compression,
-//! and may be of any older format. A run keeps its global name, so none comes twice.
+//! Runs from one store into another. A file with one run is a store with one run: it has the same format,
+//! checksums and compression, and may be of any older format. A run keeps its global name, so none comes
+//! twice.
 
 use super::{
     Store, codec,
@@ -71,7 +72,8 @@ impl Store {
     /// Takes all runs of another file that are not here yet. The file stays as it is.
     ///
     /// # Errors
-    /// When it is none of Prony's, damaged, or of a newer format, or this one cannot be written; then nothing was taken.
+    /// When it is none of Prony's, damaged, or of a newer format, or this one cannot be written; then nothing
+    /// was taken.
     pub fn take(&mut self, source: &Path) -> Result<Transfer, Error> {
         let copy = Temporary::beside(&self.path);
         snapshot(source, copy.path())?;
@@ -140,7 +142,8 @@ impl Store {
     fn copy(&mut self, source: &Path, ids: &[i64]) -> Result<Vec<i64>, Error> {
         let name = source.to_string_lossy().into_owned();
         self.connection.execute("ATTACH DATABASE ? AS source", [name]).map_err(|error| self.fault(error))?;
-        // Not one that takes locks at once: it would take the source's too, which others write to. The first statement takes ours.
+        // Not one that takes locks at once: it would take the source's too, which others write to. The first
+        // statement takes ours.
         let copied = self.transact(TransactionBehavior::Deferred, |transaction| {
             ids.iter().map(|&id| copy_run(transaction, id)).collect()
         });
@@ -151,9 +154,11 @@ impl Store {
 
 fn copy_run(transaction: &Transaction<'_>, there: i64) -> rusqlite::Result<i64> {
     transaction.execute(
-        "INSERT INTO main.run (uid, name, title, origin, started, finished, prony_version, trials_planned, labels,
+        "INSERT INTO main.run (uid, name, title, origin, started, finished, prony_version, trials_planned, \
+         labels,
                                note, resumed)
-         SELECT uid, name, title, origin, started, finished, prony_version, trials_planned, labels, note, resumed
+         SELECT uid, name, title, origin, started, finished, prony_version, trials_planned, labels, note, \
+         resumed
          FROM source.run WHERE id = ?",
         [there],
     )?;

@@ -17,7 +17,8 @@ use super::{
     vary, written,
 };
 
-/// The study that file, scale and `--set` make together; `None` only where mistakes were found. Its text is left empty.
+/// The study that file, scale and `--set` make together; `None` only where mistakes were found. Its text is
+/// left empty.
 pub(super) fn study(
     name: &str,
     sources: &[Source],
@@ -33,11 +34,13 @@ pub(super) fn study(
         root
     });
     let scaled: Vec<Table> = scaled.collect();
-    // What a level is called may be known at another scale only; mistakes of these are told where they are read.
+    // What a level is called may be known at another scale only; mistakes of these are told where they are
+    // read.
     let of = |root| vary::factors(&vary::variations(root, &[], &mut Collector::default()));
     let elsewhere: Vec<Factor> = scaled.iter().chain([&file]).flat_map(of).collect();
     for root in &scaled {
-        // Scales that are not asked for are read too: a mistake in them is better found now than on the big machine.
+        // Scales that are not asked for are read too: a mistake in them is better found now than on the big
+        // machine.
         read(name, root, &elsewhere, mistakes);
     }
     let mut root = file;
@@ -87,7 +90,8 @@ fn apply_scale(root: &mut Table, wanted: &str, scales: &Table, mistakes: &mut Co
     mistakes.missing(format!("the study has no scale `{wanted}`"), help);
 }
 
-/// Lays one `--set KEY=VALUE` upon the tree. A key that varies gets the value as its only level; a list varies its key.
+/// Lays one `--set KEY=VALUE` upon the tree. A key that varies gets the value as its only level; a list
+/// varies its key.
 fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
     let Some((name, value)) = text.split_once('=') else {
         let place = Place { source, span: 0..text.len() };
@@ -170,7 +174,8 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
     }
 }
 
-/// What stands in the file before any level is put in: it must be right as far as it goes, also where a level hides it.
+/// What stands in the file before any level is put in: it must be right as far as it goes, also where a level
+/// hides it.
 fn read_base(root: &Table, mistakes: &mut Collector) {
     if let Some(node) = root.get("settings") {
         parts::settings(node, mistakes);

@@ -21,7 +21,8 @@ pub struct Claim {
     pub says: String,
     /// What it is about: `throughput`, `p99`, `errors` ...
     pub metric: String,
-    /// The points that it is about; where a study has several streams, one of them is among the levels (`stream`).
+    /// The points that it is about; where a study has several streams, one of them is among the levels
+    /// (`stream`).
     pub of: Levels,
     /// What is claimed of each of them.
     pub statement: Statement,
@@ -54,7 +55,8 @@ pub enum Statement {
         /// Its levels.
         levels: Vec<String>,
     },
-    /// Growth along a factor: the slope of the metric over it, both as logarithms. 1: in proportion; 0: not at all.
+    /// Growth along a factor: the slope of the metric over it, both as logarithms. 1: in proportion; 0: not
+    /// at all.
     Slope {
         /// The factor.
         along: String,
@@ -217,7 +219,8 @@ fn metric(values: &Values<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> O
             Some("no rate is searched: `rate = \"find\"` and an `objective` in a stream search one")
         }
         "lag" | "lag_p99" if !scope.has_members => Some(
-            "no server has replicas or further nodes that could be behind: `replicas` in [topology] gives it some",
+            "no server has replicas or further nodes that could be behind: `replicas` in [topology] gives \
+             it some",
         ),
         _ => None,
     };
@@ -355,8 +358,8 @@ fn example(metric: &str) -> &'static str {
     }
 }
 
-/// Reads `">= 2"`; a number of a metric may have a unit, and is given in the one that the metric has: per second, ms, for
-/// `active` s, for `written` kB, for `errors` a share.
+/// Reads `">= 2"`; a number of a metric may have a unit, and is given in the one that the metric has: per
+/// second, ms, for `active` s, for `written` kB, for `errors` a share.
 pub(super) fn bound(node: &Node, metric: &str) -> Result<Bound, String> {
     let wanted = || format!("a limit belongs here, such as \"{}\"", example(metric));
     let text = node.text().ok_or_else(wanted)?.trim();

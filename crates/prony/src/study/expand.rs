@@ -125,8 +125,8 @@ fn treatment(
     Some(Treatment { levels: labels(levels), server, data, streams, client, goal })
 }
 
-/// A level of `arrival` says it in whole, so that what the stream itself says of its arrival holds for the other levels
-/// only, as far as it does not go with this one.
+/// A level of `arrival` says it in whole, so that what the stream itself says of its arrival holds for the
+/// other levels only, as far as it does not go with this one.
 fn forget_arrival(root: &mut Table, path: &[String], level: &Node) {
     let kind = level.text().and_then(|text| text.split_whitespace().next()).unwrap_or_default();
     let kept: &[&str] = match kind {

@@ -1,6 +1,6 @@
-//! Values that are written in a form of their own: arrivals and their rates and pauses, when a connection is made anew, when
-//! a stream begins and what ends it, addresses. How rates, pauses and modes are written is [`crate::arrival`]'s to say, so
-//! that a study and the command line say it alike.
+//! Values that are written in a form of their own: arrivals and their rates and pauses, when a connection is
+//! made anew, when a stream begins and what ends it, addresses. How rates, pauses and modes are written is
+//! [`crate::arrival`]'s to say, so that a study and the command line say it alike.
 
 use super::{
     claim::bound,

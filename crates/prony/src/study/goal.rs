@@ -1,5 +1,5 @@
-//! A stream whose rate is to be found: the highest at which an objective is kept. Read from the tree beside the streams
-//! themselves, since the load engine knows nothing of it.
+//! A stream whose rate is to be found: the highest at which an objective is kept. Read from the tree beside
+//! the streams themselves, since the load engine knows nothing of it.
 
 use super::{
     forms,

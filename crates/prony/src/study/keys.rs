@@ -1,5 +1,5 @@
-//! Every key of a study, written once: name, what it takes, default, meaning. Checking, the nearest right name, the
-//! JSON schema and the commented reference study are all made from these tables.
+//! Every key of a study, written once: name, what it takes, default, meaning. Checking, the nearest right
+//! name, the JSON schema and the commented reference study are all made from these tables.
 
 use super::forms::Form;
 
@@ -90,7 +90,8 @@ pub(super) const ROOT: &[Key] = &[
         Kind::Word(&["auto", "netem", "relay"]),
         Some(r#""auto""#),
         "",
-        "What makes a `latency`: netem in network namespaces (root and a kernel that has it), a relay, or the first that is possible.",
+        "What makes a `latency`: netem in network namespaces (root and a kernel that has it), a relay, or \
+         the first that is possible.",
     ),
     key("server", Kind::Section, None, "", "The servers, each `[server.NAME]`."),
     key(
@@ -98,7 +99,8 @@ pub(super) const ROOT: &[Key] = &[
         Kind::Section,
         None,
         "",
-        "Settings for all servers: words that each gets in its own terms (`prony list settings`), and options of the server's own.",
+        "Settings for all servers: words that each gets in its own terms (`prony list settings`), and \
+         options of the server's own.",
     ),
     key(
         "topology",
@@ -123,7 +125,8 @@ pub(super) const ROOT: &[Key] = &[
         Kind::Section,
         None,
         "",
-        "Factors whose levels set several keys together, each `[factor.NAME]`; all levels take part unless [vary] names some.",
+        "Factors whose levels set several keys together, each `[factor.NAME]`; all levels take part unless \
+         [vary] names some.",
     ),
     key(
         "nested",
@@ -138,8 +141,8 @@ pub(super) const ROOT: &[Key] = &[
         Kind::Section,
         None,
         "",
-        "What is expected to come out, each `[[claim]]`: the report says whether the run supports it, and `prony run --check` \
-         makes the exit code follow.",
+        "What is expected to come out, each `[[claim]]`: the report says whether the run supports it, and \
+         `prony run --check` makes the exit code follow.",
     ),
     key("client", Kind::Section, None, "", "How connections are made, for all streams."),
     key("measure", Kind::Section, None, "", "How long and how often."),
@@ -174,18 +177,19 @@ pub(super) const CLAIM: &[Key] = &[
         Kind::Text,
         Some(r#""throughput""#),
         "",
-        "What it is about: \"throughput\", \"statements\" (both per second), \"mean\", \"p95\", \"p99.9\" (response time), \
-         \"active\" (what a limit takes), \"errors\" (share); \"rate\" (the highest that was found); \"lag\" and \"lag_p99\" (of \
-         replicas); what a transaction of all streams costs: \"cpu\" (time of the servers' processors) and \"client_cpu\", \
-         \"switches\", \"reads\", \"written\" (to disks), \"log_syncs\".",
+        "What it is about: \"throughput\", \"statements\" (both per second), \"mean\", \"p95\", \"p99.9\" \
+         (response time), \"active\" (what a limit takes), \"errors\" (share); \"rate\" (the highest that \
+         was found); \"lag\" and \"lag_p99\" (of replicas); what a transaction of all streams costs: \
+         \"cpu\" (time of the servers' processors) and \"client_cpu\", \"switches\", \"reads\", \"written\" \
+         (to disks), \"log_syncs\".",
     ),
     key(
         "of",
         Kind::Section,
         None,
         r#"{ server = "a", connections = "highest" }"#,
-        "Levels of the points that it is about, as in [[exclude]]; of several points it must hold for each. Of several streams \
-         it is about the first, unless `stream` names one.",
+        "Levels of the points that it is about, as in [[exclude]]; of several points it must hold for each. \
+         Of several streams it is about the first, unless `stream` names one.",
     ),
     key(
         "over",
@@ -304,7 +308,8 @@ pub(super) const SERVER: &[Key] = &[
         Kind::Duration(0, LATENCY_MAX_US),
         None,
         r#""0.8ms""#,
-        "Round trip of a network between the client and this server alone; it wins over the one in `[client]`.",
+        "Round trip of a network between the client and this server alone; it wins over the one in \
+         `[client]`.",
     ),
 ];
 
@@ -315,15 +320,17 @@ pub(super) const TOPOLOGY: &[Key] = &[
         Kind::Count(0, SERVERS_MAX),
         Some("0"),
         "",
-        "Replicas of the server, which is then their primary: each with a data directory and settings like it.",
+        "Replicas of the server, which is then their primary: each with a data directory and settings like \
+         it.",
     ),
     key(
         "replication",
         Kind::Word(&["async", "semi-sync", "after-sync", "after-commit"]),
         Some(r#""async""#),
         "",
-        "What a commit waits for: nothing, or until replicas have received it: \"after-sync\", before it is in the engine and \
-         others see it; \"after-commit\", later; \"semi-sync\", where the server does by default.",
+        "What a commit waits for: nothing, or until replicas have received it: \"after-sync\", before it is \
+         in the engine and others see it; \"after-commit\", later; \"semi-sync\", where the server does by \
+         default.",
     ),
     key(
         "acknowledgements",
@@ -337,7 +344,8 @@ pub(super) const TOPOLOGY: &[Key] = &[
         Kind::Duration(1_000, DAY_US),
         Some(r#""10s""#),
         "",
-        "After this a commit goes on without them, and replication is asynchronous until they have caught up.",
+        "After this a commit goes on without them, and replication is asynchronous until they have caught \
+         up.",
     ),
     key(
         "latency",
@@ -436,23 +444,25 @@ pub(super) const STREAM: &[Key] = &[
         Kind::Word(&["primary", "replicas", "all", "local"]),
         Some(r#""primary""#),
         "",
-        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, to all in turn; or \"local\": to the \
-         primary by its Unix socket, as a client on the server's own machine, past any network that a `latency` makes.",
+        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, to all in \
+         turn; or \"local\": to the primary by its Unix socket, as a client on the server's own machine, \
+         past any network that a `latency` makes.",
     ),
     key(
         "arrival",
         Kind::Form(Form::Arrival),
         Some(r#""closed""#),
         "",
-        "When a transaction starts: \"closed\", as soon as the connection's last one has ended; or one of the next three keys \
-         with its value, as \"rate 1000\", so that a study can vary it.",
+        "When a transaction starts: \"closed\", as soon as the connection's last one has ended; or one of \
+         the next three keys with its value, as \"rate 1000\", so that a study can vary it.",
     ),
     key(
         "think",
         Kind::Form(Form::Think),
         None,
         r#""10ms""#,
-        "A pause after each transaction: always \"10ms\", or \"exp:10ms\", exponentially distributed with this mean.",
+        "A pause after each transaction: always \"10ms\", or \"exp:10ms\", exponentially distributed with \
+         this mean.",
     ),
     key(
         "pace",
@@ -466,24 +476,26 @@ pub(super) const STREAM: &[Key] = &[
         Kind::Form(Form::Rate),
         None,
         "1000",
-        "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \"1000:10s, 2000:10s, 500\"; \
-         \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 burst 5000 for 2s every 10s\"; or \"find\": each trial \
-         searches the highest at which the `objective` is kept, and is then measured at it.",
+        "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \
+         \"1000:10s, 2000:10s, 500\"; \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 \
+         burst 5000 for 2s every 10s\"; or \"find\": each trial searches the highest at which the \
+         `objective` is kept, and is then measured at it.",
     ),
     key(
         "objective",
         Kind::Form(Form::Objective),
         None,
         r#""p99 < 20ms, errors < 0.1%""#,
-        "What a rate that is to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \"service p99\" and its \
-         like, \"errors\" (share); several with commas.",
+        "What a rate that is to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \
+         \"service p99\" and its like, \"errors\" (share); several with commas.",
     ),
     key(
         "gaps",
         Kind::Word(&["poisson", "constant"]),
         None,
         r#""poisson""#,
-        "How the starts of a `rate` lie in time: as independent customers come, which is the default, or evenly.",
+        "How the starts of a `rate` lie in time: as independent customers come, which is the default, or \
+         evenly.",
     ),
     key(
         "lateness_max",
@@ -497,8 +509,8 @@ pub(super) const STREAM: &[Key] = &[
         Kind::Form(Form::Reconnect),
         Some(r#""never""#),
         "",
-        "When a new connection takes the place of the old one: \"never\", \"transaction\", \"statement\", or a number of \
-         transactions.",
+        "When a new connection takes the place of the old one: \"never\", \"transaction\", \"statement\", \
+         or a number of transactions.",
     ),
     key(
         "protocol",
@@ -512,15 +524,16 @@ pub(super) const STREAM: &[Key] = &[
         Kind::Form(Form::Begin),
         Some(r#""together""#),
         "",
-        "When it begins: \"together\" with the others, \"after 5s\" of the measurement, or \"after NAME\", when the stream of that \
-         name has reached its limit.",
+        "When it begins: \"together\" with the others, \"after 5s\" of the measurement, or \"after NAME\", \
+         when the stream of that name has reached its limit.",
     ),
     key(
         "limit",
         Kind::Form(Form::Limit),
         None,
         r#""100000 transactions""#,
-        "What ends it before the interval is over: a number of transactions, or of rows. A trial ends when all limits are reached.",
+        "What ends it before the interval is over: a number of transactions, or of rows. A trial ends when \
+         all limits are reached.",
     ),
 ];
 
@@ -559,7 +572,8 @@ pub(super) const CLIENT: &[Key] = &[
         Kind::Number(0.001, 1e6),
         None,
         "500",
-        "Connections opened in a second before the load begins; without it, as fast as the server takes them.",
+        "Connections opened in a second before the load begins; without it, as fast as the server takes \
+         them.",
     ),
     key(
         "connect_timeout",
@@ -587,7 +601,8 @@ pub(super) const CLIENT: &[Key] = &[
         Kind::Duration(0, LATENCY_MAX_US),
         None,
         r#""0.8ms""#,
-        "Round trip of a network between client and servers, half of it each way, which is added to what there is.",
+        "Round trip of a network between client and servers, half of it each way, which is added to what \
+         there is.",
     ),
     key(
         "pin",
@@ -619,7 +634,8 @@ pub(super) const TELEMETRY: &[Key] = &[
         Kind::Flag,
         Some("false"),
         "",
-        "Show with perf what the server works at where its throughput is highest, in a trial of its own that counts for nothing else.",
+        "Show with perf what the server works at where its throughput is highest, in a trial of its own \
+         that counts for nothing else.",
     ),
 ];
 
@@ -645,15 +661,16 @@ pub(super) const MEASURE: &[Key] = &[
         Kind::Count(1, 1000),
         Some("3"),
         "",
-        "Trials of each combination, in randomised blocks with the servers interleaved; with a `precision`, the fewest.",
+        "Trials of each combination, in randomised blocks with the servers interleaved; with a `precision`, \
+         the fewest.",
     ),
     key(
         "precision",
         Kind::Form(Form::Share),
         None,
         r#""2%""#,
-        "Repeat on, block by block, until the interval of each combination's throughput (of its mean response time where a \
-         schedule says the throughput) reaches no further than this to either side.",
+        "Repeat on, block by block, until the interval of each combination's throughput (of its mean \
+         response time where a schedule says the throughput) reaches no further than this to either side.",
     ),
     key(
         "repeats_max",
@@ -674,49 +691,51 @@ pub(super) const MEASURE: &[Key] = &[
         Kind::Count(1, 1000),
         Some("1"),
         "",
-        "How often each server is started, its repeats spread evenly over the starts, so that what a start leaves to chance is \
-         part of the interval; at most once for each repeat.",
+        "How often each server is started, its repeats spread evenly over the starts, so that what a start \
+         leaves to chance is part of the interval; at most once for each repeat.",
     ),
     key(
         "repeat_invalid",
         Kind::Count(0, 10),
         Some("1"),
         "",
-        "How often a trial that failed or is invalid is repeated, at the end of its block, unless what is wrong is wrong in \
-         every trial of its combination.",
+        "How often a trial that failed or is invalid is repeated, at the end of its block, unless what is \
+         wrong is wrong in every trial of its combination.",
     ),
     key(
         "fresh",
         Kind::Word(&["auto", "snapshot", "always", "reload", "never"]),
         Some(r#""auto""#),
         "",
-        "When data are put back as they were loaded: \"snapshot\", after each trial that wrote, from a copy of the data directory, with \
-         a restart, where Prony started the server; \"reload\", after each trial that wrote, by loading anew; \"auto\", the faster of \
-         these; \"always\", before each trial, from a copy; or \"never\".",
+        "When data are put back as they were loaded: \"snapshot\", after each trial that wrote, from a copy \
+         of the data directory, with a restart, where Prony started the server; \"reload\", after each \
+         trial that wrote, by loading anew; \"auto\", the faster of these; \"always\", before each trial, \
+         from a copy; or \"never\".",
     ),
     key(
         "reuse",
         Kind::Word(&["auto", "always", "never"]),
         Some(r#""auto""#),
         "",
-        "Whether loaded data are kept in the user's cache for later runs: \"auto\", what takes long to load; `prony server data` \
-         lists and removes them.",
+        "Whether loaded data are kept in the user's cache for later runs: \"auto\", what takes long to \
+         load; `prony server data` lists and removes them.",
     ),
     key(
         "settle",
         Kind::Duration(0, DAY_US),
         Some(r#""60s""#),
         "",
-        "How long a server may take before each trial to write its dirty pages and to purge old versions of rows; \"0s\" does \
-         not wait for that.",
+        "How long a server may take before each trial to write its dirty pages and to purge old versions of \
+         rows; \"0s\" does not wait for that.",
     ),
     key(
         "warm",
         Kind::Word(&["tables", "pages", "none"]),
         Some(r#""tables""#),
         "",
-        "What is in the buffer pool after a start or a change of data: \"tables\", all tables and indexes, read once from end to \
-         end; \"pages\", those that were there before the server was stopped; or \"none\".",
+        "What is in the buffer pool after a start or a change of data: \"tables\", all tables and indexes, \
+         read once from end to end; \"pages\", those that were there before the server was stopped; or \
+         \"none\".",
     ),
     key(
         "relevant",

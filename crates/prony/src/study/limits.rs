@@ -56,7 +56,8 @@ fn between(server: &Server, own: &Table, root: &Table, mistakes: &mut Collector)
         mistakes.at(
             &node.place,
             format!("server `{}` is a cluster whose nodes Prony cannot put apart", server.name),
-            "nodes of Galera tell each other where they are and then connect directly, past any network that Prony makes",
+            "nodes of Galera tell each other where they are and then connect directly, past any network \
+             that Prony makes",
         );
     }
     latency

@@ -1,5 +1,5 @@
-//! What is wrong with a study, shown in its own text. Every mistake is found before anything is said, so that a file
-//! is corrected once.
+//! What is wrong with a study, shown in its own text. Every mistake is found before anything is said, so that
+//! a file is corrected once.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::{fmt, ops::Range};

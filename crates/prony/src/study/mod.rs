@@ -1,8 +1,9 @@
 //! The study: one TOML file that says what to compare and under which load.
 //!
-//! Reading is parsing, not validating: a [`Study`] cannot exist in a wrong state. Everything that is wrong with a file
-//! is found before anything is said, and shown in its own text with the nearest right name ([`Mistakes`]). Whatever
-//! has a good default need not be written. Knows nothing of servers, plans or results.
+//! Reading is parsing, not validating: a [`Study`] cannot exist in a wrong state. Everything that is wrong
+//! with a file is found before anything is said, and shown in its own text with the nearest right name
+//! ([`Mistakes`]). Whatever has a good default need not be written. Knows nothing of servers, plans or
+//! results.
 
 mod assemble;
 mod builtin;
@@ -90,7 +91,8 @@ pub struct Study {
 pub struct Repetition {
     /// How often each server is started, the repeats spread over its starts; 1 or more.
     pub restarts: u32,
-    /// Half of the interval's width, as a share of the value, that is narrow enough; `None`: no more than the repeats.
+    /// Half of the interval's width, as a share of the value, that is narrow enough; `None`: no more than
+    /// the repeats.
     pub precision: Option<f64>,
     /// The most repeats where a precision is asked for.
     pub repeats_max: u32,
@@ -123,8 +125,8 @@ impl Default for Telemetry {
     }
 }
 
-/// Differences up to this share do not matter where a study says nothing of it: restarting a server alone moves its
-/// throughput as much (Percona 2014).
+/// Differences up to this share do not matter where a study says nothing of it: restarting a server alone
+/// moves its throughput as much (Percona 2014).
 pub(crate) const RELEVANT: f64 = 0.03;
 
 /// Something that varies.
@@ -216,7 +218,8 @@ pub struct Server {
     pub name: String,
     /// Where it comes from.
     pub source: ServerSource,
-    /// Settings: words that are translated for each server (`redo_capacity` = `1G`), and options of the server's own.
+    /// Settings: words that are translated for each server (`redo_capacity` = `1G`), and options of the
+    /// server's own.
     pub settings: BTreeMap<String, String>,
     /// Address of a node_exporter on its machine, if that is another one.
     #[serde(default)]
@@ -227,7 +230,8 @@ pub struct Server {
     /// What it may use of the machine.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`] says.
+    /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`]
+    /// says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
     /// Whether they are set on a server that runs already, and put back afterwards.
@@ -319,15 +323,16 @@ pub enum ServerSource {
     Product {
         /// `mariadb` or `mysql`.
         product: String,
-        /// Version or its beginning (`10.11`); `None`: whatever is installed, else the catalogue's preferred one.
+        /// Version or its beginning (`10.11`); `None`: whatever is installed, else the catalogue's preferred
+        /// one.
         version: Option<String>,
     },
     /// A directory with an unpacked server.
     Path(PathBuf),
     /// An image of a container, as podman or docker takes it.
     Image(String),
-    /// A server that is running already, as a URL without password. Never started or stopped, and reconfigured only where the
-    /// study says so.
+    /// A server that is running already, as a URL without password. Never started or stopped, and
+    /// reconfigured only where the study says so.
     Url(String),
 }
 

@@ -1,4 +1,5 @@
-//! Whether streams that begin after one another can: the other one is there, has an end, and does not itself wait for them.
+//! Whether streams that begin after one another can: the other one is there, has an end, and does not itself
+//! wait for them.
 
 use super::{
     DataSet,

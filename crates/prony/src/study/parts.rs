@@ -1,5 +1,5 @@
-//! The parts of a treatment, read from the tree: a server, a data set, how connections are made. Streams have a file of
-//! their own.
+//! The parts of a treatment, read from the tree: a server, a data set, how connections are made. Streams have
+//! a file of their own.
 
 use super::{
     Client, Repetition, Server, ServerSource, Transport, forms,
@@ -114,7 +114,8 @@ fn check_url(url: &str, place: &Place, mistakes: &mut Collector) {
             place,
             "there is a password in the study",
             "leave the password out",
-            "a study is stored with its results; give the password in the environment (MYSQL_PWD) or in an option file (~/.my.cnf)",
+            "a study is stored with its results; give the password in the environment (MYSQL_PWD) or in an \
+             option file (~/.my.cnf)",
         ),
         Ok(parsed) if !["mysql", "mariadb"].contains(&parsed.scheme()) => {
             mistakes.unknown(place, "kind of address", parsed.scheme(), ["mysql", "mariadb"]);

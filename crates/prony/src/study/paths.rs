@@ -1,4 +1,5 @@
-//! Names of keys from the root of a study (`stream.connections`): what can be varied, and what `--set` can set.
+//! Names of keys from the root of a study (`stream.connections`): what can be varied, and what `--set` can
+//! set.
 
 use super::{
     forms::Form,
@@ -22,7 +23,8 @@ pub(super) enum Purpose {
     Set,
 }
 
-/// Splits `name` into a path and checks that it leads to something that the study has; every mistake is reported.
+/// Splits `name` into a path and checks that it leads to something that the study has; every mistake is
+/// reported.
 pub(super) fn resolve(
     name: &str,
     place: &Place,

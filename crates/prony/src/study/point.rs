@@ -1,5 +1,5 @@
-//! Points at settings of a study that turn out to be wrong only when it is known which servers they are for. Whoever finds that
-//! out knows servers; this knows where the study says what.
+//! Points at settings of a study that turn out to be wrong only when it is known which servers they are for.
+//! Whoever finds that out knows servers; this knows where the study says what.
 
 use super::{
     Adjustments,
@@ -23,7 +23,8 @@ pub struct Refused {
     pub label: String,
 }
 
-/// All of them as mistakes of the study with this text, which `path` is the name of in messages; there is one at least.
+/// All of them as mistakes of the study with this text, which `path` is the name of in messages; there is one
+/// at least.
 #[must_use]
 pub fn settings_refused(path: &str, text: &str, adjustments: &Adjustments, refused: &[Refused]) -> Mistakes {
     let mut sources = vec![Source { name: path.to_owned(), text: text.to_owned() }];

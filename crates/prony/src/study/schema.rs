@@ -1,5 +1,5 @@
-//! What editors and readers get from the tables of keys: a JSON schema, and a study that shows every key with its default.
-//! Both are committed, and a test says when they are out of date.
+//! What editors and readers get from the tables of keys: a JSON schema, and a study that shows every key with
+//! its default. Both are committed, and a test says when they are out of date.
 
 use super::{
     forms::Form,
@@ -71,8 +71,9 @@ pub fn schema() -> String {
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::from(
-        "# Every key of a study, with its default where it has one. A key whose line begins with `#` has none, or can be\n\
-         # left out. A study needs a server and a stream; everything else goes without saying.\n\n",
+        "# Every key of a study, with its default where it has one. A key whose line begins with `#` has \
+         none, or can be\n# left out. A study needs a server and a stream; everything else goes without \
+         saying.\n\n",
     );
     write_keys(&mut text, ROOT, &[]);
     heading(&mut text, "server");
@@ -104,8 +105,8 @@ pub fn reference() -> String {
     section(&mut text, "telemetry", TELEMETRY);
     heading(&mut text, "scale");
     text.push_str(
-        "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { interval = \"3s\", repeats = 2 \
-         }\n",
+        "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { \
+         interval = \"3s\", repeats = 2 }\n",
     );
     text
 }
@@ -114,17 +115,19 @@ pub fn reference() -> String {
 fn write_design(text: &mut String) {
     heading(text, "vary");
     text.push_str(
-        "# Several servers are compared without a word here. The names of levels are those of the keys' values.\n\
-         [vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \"stream.workload\" = [\"oltp_read_only\", \
-         \"oltp_update_non_index\"]\n# \"data.engine\" = [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \
-         \"4G\"]\n# \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate 1000\"]\n\
-         # \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \"0.8ms\"]\n\
-         # limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \"1ms\"]\n\n",
+        "# Several servers are compared without a word here. The names of levels are those of the keys' \
+         values.\n[vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \
+         \"stream.workload\" = [\"oltp_read_only\", \"oltp_update_non_index\"]\n# \"data.engine\" = \
+         [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \"4G\"]\n# \
+         \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate \
+         1000\"]\n# \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \
+         \"0.8ms\"]\n# limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = \
+         [\"10ms\", \"1ms\"]\n\n",
     );
     heading(text, "factor");
     text.push_str(
-        "# [factor.size]\n# small = { data.rows = 1_000, stream.connections = 8 }\n# large = { data.rows = 1_000_000, \
-         stream.connections = 64 }\n\n",
+        "# [factor.size]\n# small = { data.rows = 1_000, stream.connections = 8 }\n# large = { data.rows = \
+         1_000_000, stream.connections = 64 }\n\n",
     );
     heading(text, "nested");
     text.push_str(
@@ -132,8 +135,8 @@ fn write_design(text: &mut String) {
     );
     heading(text, "exclude");
     text.push_str(
-        "# A level, a list of levels, or for numbers \">= 64\", \"highest\", \"lowest\"; all that are named must hold.\n\
-         # [[exclude]]\n# connections = \">= 512\"\n# workload = [\"oltp_read_only\"]\n\n",
+        "# A level, a list of levels, or for numbers \">= 64\", \"highest\", \"lowest\"; all that are named \
+         must hold.\n# [[exclude]]\n# connections = \">= 512\"\n# workload = [\"oltp_read_only\"]\n\n",
     );
     heading(text, "claim");
     text.push_str("# [[claim]]\n");
@@ -159,7 +162,8 @@ fn heading(text: &mut String, section: &str) {
     text.push_str(&format!("# {}\n", about(ROOT, section)));
 }
 
-/// Keys with their defaults; of those without, the ones of `shown` are written out and the others as a comment.
+/// Keys with their defaults; of those without, the ones of `shown` are written out and the others as a
+/// comment.
 fn write_keys(text: &mut String, keys: &[Key], shown: &[&str]) {
     for key in keys.iter().filter(|key| key.default.is_some() || !key.example.is_empty()) {
         let value = key.default.unwrap_or(key.example);

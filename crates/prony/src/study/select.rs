@@ -1,5 +1,5 @@
-//! Selections: which combinations of levels are meant, as `[[exclude]]`, `[[nested]]` and `[[claim]]` say it by the names of
-//! factors and their levels.
+//! Selections: which combinations of levels are meant, as `[[exclude]]`, `[[nested]]` and `[[claim]]` say it
+//! by the names of factors and their levels.
 
 use super::{
     Factor,
@@ -8,7 +8,8 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// For each factor that it is about, the levels that are meant. A combination is selected where it has one of them in each.
+/// For each factor that it is about, the levels that are meant. A combination is selected where it has one of
+/// them in each.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Selection(pub(super) BTreeMap<String, Vec<String>>);
 
@@ -33,9 +34,9 @@ pub(super) fn tables<'a>(root: &'a Table, name: &str, mistakes: &mut Collector) 
     nodes.iter().collect()
 }
 
-/// Reads a table of factors and levels: a level, a list of levels, for numbers also `">= 512"`, `"highest"` and `"lowest"`.
-/// `known` are the factors with their levels at all scales: what only another scale has selects nothing here. `None`: something
-/// in it is wrong; what is left of it would select something else.
+/// Reads a table of factors and levels: a level, a list of levels, for numbers also `">= 512"`, `"highest"`
+/// and `"lowest"`. `known` are the factors with their levels at all scales: what only another scale has
+/// selects nothing here. `None`: something in it is wrong; what is left of it would select something else.
 pub(super) fn read(
     node: &Node,
     factors: &[Factor],

@@ -1,4 +1,5 @@
-//! In which state a trial finds its server: how fresh the data are, what is written back beforehand, what is in memory.
+//! In which state a trial finds its server: how fresh the data are, what is written back beforehand, what is
+//! in memory.
 
 use super::read::Values;
 use crate::workload::{self, Effect};
@@ -13,7 +14,8 @@ pub struct State {
     pub fresh: Fresh,
     /// Whether loaded data are kept for later runs.
     pub reuse: Reuse,
-    /// How long a server may take before each trial to write dirty pages and to purge; zero: that is not waited for.
+    /// How long a server may take before each trial to write dirty pages and to purge; zero: that is not
+    /// waited for.
     pub settle: Duration,
     /// What is in the buffer pool after a start or a change of data.
     pub warm: Warm,
@@ -23,8 +25,8 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fresh {
-    /// After each trial that wrote: from a snapshot where Prony started the server and there are so many rows that this is faster,
-    /// else by loading anew.
+    /// After each trial that wrote: from a snapshot where Prony started the server and there are so many rows
+    /// that this is faster, else by loading anew.
     Auto,
     /// After each trial that wrote, from a snapshot where Prony started the server.
     Snapshot,

@@ -20,8 +20,8 @@ use load::spec::{Arrival, Protocol, Stream};
 /// Keys that say which kind of arrival a stream has, beside `arrival` itself.
 const ARRIVAL_PARTS: [&str; 3] = ["rate", "pace", "think"];
 
-/// The options that a stream takes for its workload, beside [`STREAM`]. What shapes the data set is not among them:
-/// `[data]` says that once for all streams.
+/// The options that a stream takes for its workload, beside [`STREAM`]. What shapes the data set is not among
+/// them: `[data]` says that once for all streams.
 pub(super) fn options_of_streams() -> Vec<workload::OptionInfo> {
     let of_data = |info: &workload::OptionInfo| {
         DATA.iter().any(|key| key.name == info.name || Some(key.name) == info.alias)

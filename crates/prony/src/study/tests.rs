@@ -185,7 +185,8 @@ fn settings_and_versions_can_vary_and_make_servers_of_their_own() {
 
 #[test]
 fn a_password_is_refused_and_never_shown() {
-    let text = "[server.a]\nurl = \"mysql://root:s3cret@127.0.0.1/test\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 1\n";
+    let text = "[server.a]\nurl = \"mysql://root:s3cret@127.0.0.1/test\"\n[[stream]]\nworkload = \
+                \"oltp_read_only\"\nconnections = 1\n";
     let shown = mistakes(text);
     assert!(!shown.contains("s3cret"), "{shown}");
     assert!(shown.contains("there is a password in the study"), "{shown}");

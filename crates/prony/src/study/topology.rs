@@ -1,4 +1,5 @@
-//! How many servers one server of a study is: one, a primary with its replicas, a cluster. What it means, and how it is read.
+//! How many servers one server of a study is: one, a primary with its replicas, a cluster. What it means, and
+//! how it is read.
 
 use super::{
     DataSet, Server, ServerSource,
@@ -53,7 +54,8 @@ pub enum Replication {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitPoint {
-    /// Between the write to the binary log and the commit in the engine: nobody sees what a replica does not have.
+    /// Between the write to the binary log and the commit in the engine: nobody sees what a replica does not
+    /// have.
     AfterSync,
     /// After the commit in the engine, before the client hears of it.
     AfterCommit,
@@ -122,8 +124,8 @@ pub(super) fn destination(values: &Values<'_>) -> Destination {
     }
 }
 
-/// A server that runs elsewhere has one way to it. What is written at a replica is not at the primary, and stops replication sooner
-/// or later.
+/// A server that runs elsewhere has one way to it. What is written at a replica is not at the primary, and
+/// stops replication sooner or later.
 pub(super) fn check_streams(
     root: &Table,
     server: &Server,
@@ -158,7 +160,8 @@ pub(super) fn check_streams(
         mistakes.at(
             place_of(stream),
             title,
-            "what is written at a replica is nowhere else: `to = \"primary\"`, or a workload that only reads, belongs here",
+            "what is written at a replica is nowhere else: `to = \"primary\"`, or a workload that only \
+             reads, belongs here",
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The study's text as a tree of values that remember where they were written, so that overrides of a scale or of a
-//! `--set` can be merged in and a mistake still points at the text it came from.
+//! The study's text as a tree of values that remember where they were written, so that overrides of a scale
+//! or of a `--set` can be merged in and a mistake still points at the text it came from.
 
 use super::mistake::{Collector, Place, nearest};
 use toml_edit::{Document, Item};
@@ -122,8 +122,8 @@ impl Table {
         }
     }
 
-    /// Lays `over` upon this table: tables are merged, everything else is replaced. A table upon a list of streams is
-    /// laid upon the one stream, or upon the streams that its keys name.
+    /// Lays `over` upon this table: tables are merged, everything else is replaced. A table upon a list of
+    /// streams is laid upon the one stream, or upon the streams that its keys name.
     pub(super) fn merge(&mut self, over: &Table, mistakes: &mut Collector) {
         for entry in &over.0 {
             match (self.get_mut(&entry.key).map(|node| &mut node.value), &entry.node.value) {
@@ -147,7 +147,8 @@ impl Table {
         }
     }
 
-    /// Writes the entries of a table of this one by their whole paths, so that what is laid upon it meets them.
+    /// Writes the entries of a table of this one by their whole paths, so that what is laid upon it meets
+    /// them.
     pub(super) fn flatten_at(&mut self, key: &str) {
         if let Some(Value::Table(table)) = self.get_mut(key).map(|node| &mut node.value) {
             let mut flat = Vec::new();
@@ -217,7 +218,8 @@ pub(super) fn parse(text: &str, source: usize, mistakes: &mut Collector) -> Opti
     }
 }
 
-/// Reads one value as `--set` gives it: TOML where it is TOML (`3`, `[1, 2]`, `"a"`), else plain text (`MyISAM`, `3s`).
+/// Reads one value as `--set` gives it: TOML where it is TOML (`3`, `[1, 2]`, `"a"`), else plain text
+/// (`MyISAM`, `3s`).
 pub(super) fn parse_value(text: &str, source: usize, start: usize) -> Node {
     let place = Place { source, span: start..start + text.len() };
     match text.parse::<toml_edit::Value>() {

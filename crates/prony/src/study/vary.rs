@@ -1,5 +1,5 @@
-//! What varies, as it is written: `[vary]` for keys of the study, `[factor.NAME]` for levels that set several keys at once,
-//! `[[nested]]` for what varies only where others have certain levels.
+//! What varies, as it is written: `[vary]` for keys of the study, `[factor.NAME]` for levels that set several
+//! keys at once, `[[nested]]` for what varies only where others have certain levels.
 
 use super::{
     Factor,
@@ -87,7 +87,8 @@ pub(super) fn united(factors: impl IntoIterator<Item = Factor>) -> Vec<Factor> {
     different
 }
 
-/// Reads what varies. Where it is not said which servers take part, all do. `elsewhere` are the factors at other scales.
+/// Reads what varies. Where it is not said which servers take part, all do. `elsewhere` are the factors at
+/// other scales.
 pub(super) fn variations(root: &Table, elsewhere: &[Factor], mistakes: &mut Collector) -> Vec<Variation> {
     let mut variations = read_vary(root.get("vary"), root, mistakes);
     let named: Vec<String> = variations.iter().map(|variation| variation.path.join(".")).collect();

@@ -1,4 +1,5 @@
-//! The workload that a stream names: a built-in one, or one that the study itself writes under `[workload.NAME]`.
+//! The workload that a stream names: a built-in one, or one that the study itself writes under
+//! `[workload.NAME]`.
 
 use super::{
     DataSet,
@@ -8,7 +9,8 @@ use super::{
 use crate::workload::{self, Entry, Options, Surroundings, Written};
 use load::spec::Workload;
 
-/// The workload `name` with the data set that it needs. `place` is where the name stands, in the stream `stream`.
+/// The workload `name` with the data set that it needs. `place` is where the name stands, in the stream
+/// `stream`.
 pub(super) fn workload(
     name: &str,
     place: &Place,

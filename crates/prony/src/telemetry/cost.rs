@@ -19,14 +19,16 @@ pub struct Cost {
     pub switches_involuntary: Option<f64>,
     /// Reads from disks, as the servers' InnoDB counts them.
     pub reads: Option<f64>,
-    /// Written to disks: by the servers' processes as the kernel counts it, or else as InnoDB does, kB of 1000 bytes.
+    /// Written to disks: by the servers' processes as the kernel counts it, or else as InnoDB does, kB of
+    /// 1000 bytes.
     pub written_kb: Option<f64>,
     /// Syncs of the log; MariaDB 10.8 and later do not count these apart from others of InnoDB.
     pub log_syncs: Option<f64>,
 }
 
 impl Cost {
-    /// From readings of the time `from` to `until` since the load began, in which `transactions` ended per second.
+    /// From readings of the time `from` to `until` since the load began, in which `transactions` ended per
+    /// second.
     #[must_use]
     pub fn of(readings: &Series, (from, until): (Duration, Duration), transactions: f64) -> Self {
         let rows = readings.within((from, until), WITHIN);
@@ -58,8 +60,8 @@ impl Cost {
     }
 }
 
-/// Mean of a value over the readings that lie in a time since the load began, each weighing as long as it is; those without
-/// it do not count. `None`: no reading has it.
+/// Mean of a value over the readings that lie in a time since the load began, each weighing as long as it is;
+/// those without it do not count. `None`: no reading has it.
 #[must_use]
 pub fn mean(
     readings: &[Reading],

@@ -1,5 +1,6 @@
-//! From counters to rates. A counter that is missing, has gone back (it wrapped around, or belongs to a process that was
-//! started anew) or was not there before gives no rate: never a negative one, never an invented one.
+//! From counters to rates. A counter that is missing, has gone back (it wrapped around, or belongs to a
+//! process that was started anew) or was not there before gives no rate: never a negative one, never an
+//! invented one.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -8,7 +9,8 @@ use std::{collections::BTreeMap, time::Instant};
 pub(super) struct Counts {
     /// When.
     pub(super) at: Instant,
-    /// Numbers the life of what counts: after a restart all counters begin anew, also those that are already higher.
+    /// Numbers the life of what counts: after a restart all counters begin anew, also those that are already
+    /// higher.
     pub(super) life: u64,
     /// Counters that only grow, by path.
     pub(super) counters: Vec<(String, f64)>,

@@ -1,7 +1,8 @@
-//! The machine as its kernel counts: processors, disks, networks, pressure. What the kernel does not tell is absent.
+//! The machine as its kernel counts: processors, disks, networks, pressure. What the kernel does not tell is
+//! absent.
 //!
-//! The files are those behind vmstat, iostat and `ip -s link`; proc(5) and the kernel's `Documentation/admin-guide/iostats.rst`
-//! and `accounting/psi.rst` say what the columns are.
+//! The files are those behind vmstat, iostat and `ip -s link`; proc(5) and the kernel's
+//! `Documentation/admin-guide/iostats.rst` and `accounting/psi.rst` say what the columns are.
 
 use super::counts::{Counts, Source};
 use std::{
@@ -206,8 +207,8 @@ fn processor_time(ticks: &[f64], ticks_per_second: f64, counts: &mut Counts) {
     counts.count("machine/cpu_steal", at(7));
 }
 
-/// The whole disks behind a directory; `None`: unknown, as on a file system in memory, over a network or with a device
-/// number of its own.
+/// The whole disks behind a directory; `None`: unknown, as on a file system in memory, over a network or with
+/// a device number of its own.
 fn disks_behind(root: &Path, directory: &Path) -> Option<BTreeSet<String>> {
     let device = fs::metadata(directory).ok()?.dev();
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -246,16 +247,19 @@ mod tests {
         };
         put(
             "proc/stat",
-            "cpu  100 20 30 4000 50 6 7 8 0 0\ncpu0 1 1 1 1\nintr 12345 1 2 3\nctxt 999\nprocs_running 3\nprocs_blocked 2\n",
+            "cpu  100 20 30 4000 50 6 7 8 0 0\ncpu0 1 1 1 1\nintr 12345 1 2 3\nctxt 999\nprocs_running \
+             3\nprocs_blocked 2\n",
         );
         put(
             "proc/diskstats",
-            "   8 0 sda 10 1 200 30 40 2 800 70 0 90 100 0 0 0 0 5 20\n   8 1 sda1 10 1 200 30 40 2 800 70 0 90 100\n   7 0 loop0 1 0 8 1 0 0 0 0 0 1 1\n",
+            "   8 0 sda 10 1 200 30 40 2 800 70 0 90 100 0 0 0 0 5 20\n   8 1 sda1 10 1 200 30 40 2 800 70 \
+             0 90 100\n   7 0 loop0 1 0 8 1 0 0 0 0 0 1 1\n",
         );
         put("sys/block/sda/device/model", "");
         put(
             "proc/net/dev",
-            "Inter-|\n face |\n    lo: 1000 10 1 2 0 0 0 0 3000 30 4 5 0 0 0 0\n  eth1: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+            "Inter-|\n face |\n    lo: 1000 10 1 2 0 0 0 0 3000 30 4 5 0 0 0 0\n  eth1: 0 0 0 0 0 0 0 0 0 0 \
+             0 0 0 0 0 0\n",
         );
         put(
             "proc/pressure/io",

@@ -1,5 +1,5 @@
-//! Samples machine, client and servers while a load runs, each second or as asked. Knows nothing else of Prony but the load
-//! engine's control connection.
+//! Samples machine, client and servers while a load runs, each second or as asked. Knows nothing else of
+//! Prony but the load engine's control connection.
 //!
 //! Every value of a [`Reading`] has a path, whose beginning says whose it is:
 //!

@@ -1,5 +1,5 @@
-//! One process as the kernel counts: processor time, memory, threads, context switches, bytes from and to disks; and the
-//! control group that it runs in, where there is one.
+//! One process as the kernel counts: processor time, memory, threads, context switches, bytes from and to
+//! disks; and the control group that it runs in, where there is one.
 
 use super::counts::{Counts, Source};
 use std::{
@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Share of a processor that looking at every single thread may take: of 4096 threads it takes 40 ms, so it is then done
-/// more seldom.
+/// Share of a processor that looking at every single thread may take: of 4096 threads it takes 40 ms, so it
+/// is then done more seldom.
 const THREADS_SHARE: f64 = 0.002;
 /// The same for the memory that is shared with other processes, for which the kernel walks through all pages.
 const PAGES_SHARE: f64 = 0.001;
@@ -28,7 +28,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// `pid` is told as `prefix`; the figures of its control group as `group`, unless the whole machine is its group.
+    /// `pid` is told as `prefix`; the figures of its control group as `group`, unless the whole machine is
+    /// its group.
     pub(super) fn new(pid: u32, prefix: &str, group: Option<&str>) -> Self {
         Self {
             prefix: prefix.to_owned(),
@@ -167,8 +168,8 @@ impl Default for Switches {
 }
 
 impl Switches {
-    /// Of all threads below `tasks` together since they were looked at last. What a thread did between then and its end
-    /// nobody knows.
+    /// Of all threads below `tasks` together since they were looked at last. What a thread did between then
+    /// and its end nobody knows.
     fn per_second(&mut self, tasks: &Path) -> Option<(f64, f64)> {
         let now = self.sparing.look(|| Self::look(tasks))?;
         let at = Instant::now();
@@ -266,7 +267,8 @@ mod tests {
 
     #[test]
     fn a_line_of_the_kernel_is_read_whatever_the_program_is_called() {
-        let text = "42 (a ) b) S 1 1 1 0 -1 4194560 11 0 0 0 1500 250 0 0 20 0 37 0 123456 1000000 777 18446744073709551615 0";
+        let text = "42 (a ) b) S 1 1 1 0 -1 4194560 11 0 0 0 1500 250 0 0 20 0 37 0 123456 1000000 777 \
+                    18446744073709551615 0";
         let stat = Stat::parse(text).unwrap();
         let expected = Stat {
             user_ticks: 1500.0,

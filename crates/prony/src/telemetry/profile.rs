@@ -1,5 +1,5 @@
-//! What `perf script` prints, folded: one line for each different stack, with how often it was met. The form is that of Brendan
-//! Gregg's flame graphs: frames from the root to the leaf, joined by semicolons.
+//! What `perf script` prints, folded: one line for each different stack, with how often it was met. The form
+//! is that of Brendan Gregg's flame graphs: frames from the root to the leaf, joined by semicolons.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ const STACKS_MAX: usize = 2000;
 /// Where a process spent its processor time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// How often each stack was met: `mariadbd;do_command;...;futex_wait_[k]`. Frames of the kernel end in `_[k]`; of a frame
-    /// without a symbol only the file is known, in brackets.
+    /// How often each stack was met: `mariadbd;do_command;...;futex_wait_[k]`. Frames of the kernel end in
+    /// `_[k]`; of a frame without a symbol only the file is known, in brackets.
     pub stacks: BTreeMap<String, u64>,
 }
 
@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn odd_names_are_read() {
-        let text = "io worker 12/13 [001] 7.5: 1 cycles:\n\t ff a::b<int (*)(int;)>(c)+0x1f (/lib/x y.so)\n\nbroken\n\n\t\n";
+        let text = "io worker 12/13 [001] 7.5: 1 cycles:\n\t ff a::b<int (*)(int;)>(c)+0x1f (/lib/x \
+                    y.so)\n\nbroken\n\n\t\n";
         let profile = Profile::of_script(text);
         assert_eq!(profile.stacks, [("io worker;a::b<int (*)(int:)>(c)".to_owned(), 1)].into());
     }

@@ -1,8 +1,9 @@
-//! Takes a [`Reading`] of machine, client and servers at fixed times, on threads of its own and on the run's clock.
+//! Takes a [`Reading`] of machine, client and servers at fixed times, on threads of its own and on the run's
+//! clock.
 //!
-//! What lies in this machine's kernel is read by one thread; each server, and each exporter, is asked by a thread of its
-//! own, so that one that hangs keeps nothing from being told but itself. These hand over what was counted, never rates, so
-//! that an answer that comes late, or not at all, loses nothing of the next one.
+//! What lies in this machine's kernel is read by one thread; each server, and each exporter, is asked by a
+//! thread of its own, so that one that hangs keeps nothing from being told but itself. These hand over what
+//! was counted, never rates, so that an answer that comes late, or not at all, loses nothing of the next one.
 
 use super::{
     Node, Options, Reading,
@@ -39,7 +40,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens what is needed to sample these servers; one that cannot be asked now is tried again at each reading.
+    /// Opens what is needed to sample these servers; one that cannot be asked now is tried again at each
+    /// reading.
     #[must_use]
     pub fn prepare(nodes: &[Node], options: Options) -> Self {
         let directories: Vec<_> = nodes.iter().filter_map(|node| node.data_directory.clone()).collect();
@@ -112,8 +114,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.threads.pop() {
-            // It panics only if `on_reading` does, which that one's owner sees on its own side. The other threads end by
-            // themselves: one that waits for a server that hangs must not be waited for.
+            // It panics only if `on_reading` does, which that one's owner sees on its own side. The other
+            // threads end by themselves: one that waits for a server that hangs must not be
+            // waited for.
             let _ = thread.join();
         }
     }
@@ -135,7 +138,8 @@ impl Times {
         Self { zero, origin: zero.checked_sub(before).unwrap_or(zero), every }
     }
 
-    /// Waits for the next time; `false`: it is to end. After a pause of the whole machine what was missed is one long reading.
+    /// Waits for the next time; `false`: it is to end. After a pause of the whole machine what was missed is
+    /// one long reading.
     fn wait(self, number: &mut u32, stopped: &Receiver<()>) -> bool {
         let passed = self.origin.elapsed().as_nanos() / self.every.as_nanos().max(1);
         *number = u32::try_from(passed).unwrap_or(u32::MAX).max(*number).saturating_add(1);

@@ -1,5 +1,6 @@
-//! Readings of a trial by path: reports ask for one path through all seconds, and a run of an evening has ten million
-//! values, whose names in each reading would take longer to read back than everything else of the run.
+//! Readings of a trial by path: reports ask for one path through all seconds, and a run of an evening has ten
+//! million values, whose names in each reading would take longer to read back than everything else of the
+//! run.
 
 use super::{Reading, is_of_server, share_within};
 use serde::{Deserialize, Serialize};
@@ -93,8 +94,8 @@ impl Series {
         })
     }
 
-    /// Numbers of the readings of which at least this share lies within an interval; both count from the beginning of the
-    /// load.
+    /// Numbers of the readings of which at least this share lies within an interval; both count from the
+    /// beginning of the load.
     #[must_use]
     pub fn within(&self, (from, until): (Duration, Duration), share: f64) -> Vec<usize> {
         let is_within = |span: &Span| share_within((span.at, span.length), (from, until)) >= share;
@@ -123,8 +124,8 @@ impl Series {
         Some(both(self.columns.get("client/cpu_user")?, self.columns.get("client/cpu_system")?))
     }
 
-    /// Mean of a value over some readings, each weighing as long as it is; those without it do not count. `None`: no reading
-    /// has it.
+    /// Mean of a value over some readings, each weighing as long as it is; those without it do not count.
+    /// `None`: no reading has it.
     #[must_use]
     pub fn mean(&self, rows: &[usize], column: &Column) -> Option<f64> {
         let (sum, weight) = self.sum(rows, column);

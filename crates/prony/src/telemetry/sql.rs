@@ -1,5 +1,6 @@
-//! A server as it counts itself: `SHOW GLOBAL STATUS`, InnoDB's metrics, what its connections are doing. Over a connection
-//! of its own that is opened before the load, so that neither full connections nor a stuck thread pool stop it.
+//! A server as it counts itself: `SHOW GLOBAL STATUS`, InnoDB's metrics, what its connections are doing. Over
+//! a connection of its own that is opened before the load, so that neither full connections nor a stuck
+//! thread pool stop it.
 //!
 //! What a server does not have is absent; a statement that it refuses is not sent again.
 
@@ -21,8 +22,8 @@ const STATES_MAX: usize = 12;
 /// Share of the time that listing all connections may take: thousands of them are listed more seldom.
 const LIST_SHARE: f64 = 0.02;
 
-/// Status counters that are kept without being asked for, of all products and versions. Beside these, all whose names begin
-/// with one of [`FAMILIES`].
+/// Status counters that are kept without being asked for, of all products and versions. Beside these, all
+/// whose names begin with one of [`FAMILIES`].
 const CHOSEN: &[&str] = &[
     "Aborted_clients",
     "Aborted_connects",
@@ -171,7 +172,8 @@ const LEVELS: &[&str] = &[
     "wsrep_cluster_*",
 ];
 
-/// Where connections are listed: the first holds no lock of the server while it is read; old servers have the second only.
+/// Where connections are listed: the first holds no lock of the server while it is read; old servers have the
+/// second only.
 const LISTS: [&str; 2] = ["performance_schema.processlist", "information_schema.PROCESSLIST"];
 
 /// A server's own counters.
@@ -191,7 +193,8 @@ pub(super) struct Sql {
 }
 
 impl Sql {
-    /// Opens the connection, by the first of `targets` that lets it in; if none does now, it is tried at each reading.
+    /// Opens the connection, by the first of `targets` that lets it in; if none does now, it is tried at each
+    /// reading.
     pub(super) fn open(prefix: String, targets: Vec<Target>, all: bool) -> Self {
         let mut sql = Self {
             prefix,
@@ -261,7 +264,8 @@ impl Sql {
         for row in rows.iter().take(NAMES_MAX) {
             let (Some((name, value)), Some(Some(kind))) = (pair(row), row.get(2)) else { continue };
             let path = format!("{}/metric/{name}", self.prefix);
-            // MariaDB has counters of the type "value", as lock_deadlocks: those that are kept by default are known
+            // MariaDB has counters of the type "value", as lock_deadlocks: those that are kept by default are
+            // known
             let is_level = kind == "value" && !["lock_deadlocks", "lock_timeouts"].contains(&name);
             if is_level { counts.level(path, value) } else { counts.count(path, value) }
         }
@@ -275,8 +279,9 @@ impl Sql {
         }
         let Some(list) = LISTS.get(self.list) else { return };
         let sql = format!(
-            "SELECT IF(COMMAND IN ('Query', 'Execute'), IF(STATE IS NULL OR STATE = '', 'executing', STATE), COMMAND), COUNT(*) \
-             FROM {list} WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Daemon' GROUP BY 1 ORDER BY 2 DESC"
+            "SELECT IF(COMMAND IN ('Query', 'Execute'), IF(STATE IS NULL OR STATE = '', 'executing', \
+             STATE), COMMAND), COUNT(*) FROM {list} WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Daemon' \
+             GROUP BY 1 ORDER BY 2 DESC"
         );
         let Ok(rows) = self.rows(&sql) else {
             self.list += 1;
@@ -330,8 +335,9 @@ fn is_level(name: &str) -> bool {
     })
 }
 
-/// The ways to a server for its telemetry, the best first: the port that is kept free for administrators where the server's
-/// variables tell of one (`extra_port` of MariaDB, `admin_port` of MySQL), then `target` itself.
+/// The ways to a server for its telemetry, the best first: the port that is kept free for administrators
+/// where the server's variables tell of one (`extra_port` of MariaDB, `admin_port` of MySQL), then `target`
+/// itself.
 #[must_use]
 pub fn ways<'a>(target: &Target, variable: impl Fn(&str) -> Option<&'a str>) -> Vec<Target> {
     let number = |name: &str| variable(name)?.parse::<u16>().ok().filter(|port| *port > 0);

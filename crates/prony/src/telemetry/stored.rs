@@ -4,8 +4,9 @@ use super::Reading;
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// A stored reading: with `values`, or with the figures that the first version wrote, which did not tell user and system apart
-/// for processes: both are user here. One type for both, since trying one after the other takes longer than reading.
+/// A stored reading: with `values`, or with the figures that the first version wrote, which did not tell user
+/// and system apart for processes: both are user here. One type for both, since trying one after the other
+/// takes longer than reading.
 #[derive(Deserialize)]
 pub(super) struct Stored {
     at: Duration,

@@ -29,8 +29,8 @@ const READING: [&str; 22] = [
     "VALUES",
 ];
 
-/// What a workload does to the data; where statements do different things, what changes them most. What is not known by its
-/// first word (`CALL`, say) counts as a change.
+/// What a workload does to the data; where statements do different things, what changes them most. What is
+/// not known by its first word (`CALL`, say) counts as a change.
 #[must_use]
 pub fn effect(workload: &Workload) -> Effect {
     if let Ok(builtin) = find(&workload.name) {

@@ -1,6 +1,6 @@
-//! Workloads as values: the built-in ones, equal to sysbench 1.0.20's in statements, order and random choices, and
-//! those that a user writes in a study. Both are [`load::spec::Workload`]s, which the engine interprets; nothing here
-//! talks to a server or knows when and by whom a workload is run.
+//! Workloads as values: the built-in ones, equal to sysbench 1.0.20's in statements, order and random
+//! choices, and those that a user writes in a study. Both are [`load::spec::Workload`]s, which the engine
+//! interprets; nothing here talks to a server or knows when and by whom a workload is run.
 
 mod effect;
 mod options;
@@ -27,8 +27,8 @@ pub struct Builtin {
     pub effect: Effect,
 }
 
-/// What a workload does to the rows that it finds; tells whether a second trial has the same data before it. The later, the
-/// more it changes.
+/// What a workload does to the rows that it finds; tells whether a second trial has the same data before it.
+/// The later, the more it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {

@@ -1,9 +1,9 @@
 //! The options of the built-in workloads: one table from which command-line flags, study keys and `prony list
 //! workloads` are made, so that a name, its default and its help are written once.
 //!
-//! Names, meanings and defaults are those of sysbench 1.0.20 (`oltp_common.lua`), but for the distribution, whose
-//! default is uniform: what sysbench calls `special` hits 77 rows of 10,000 with three of four statements and measures
-//! lock waits where a reader expects a data set.
+//! Names, meanings and defaults are those of sysbench 1.0.20 (`oltp_common.lua`), but for the distribution,
+//! whose default is uniform: what sysbench calls `special` hits 77 rows of 10,000 with three of four
+//! statements and measures lock waits where a reader expects a data set.
 
 use super::Error;
 use load::spec::Distribution;
@@ -235,8 +235,8 @@ impl Options {
 /// Highest number of rows: ids are INTEGER.
 const MAX_ROWS: u64 = i32::MAX as u64;
 
-/// Most statements of one kind in a transaction: what a prepared statement can have of parameters (65,535) and a
-/// transaction of slots is above anything made from this.
+/// Most statements of one kind in a transaction: what a prepared statement can have of parameters (65,535)
+/// and a transaction of slots is above anything made from this.
 const MAX_STATEMENTS: u32 = 10_000;
 
 /// Names of the distributions.

@@ -3,8 +3,8 @@
 use load::spec::{Operand, Piece, SlotIndex};
 use std::ops::Range;
 
-/// The values that a statement of a transaction can name, with their slots: those drawn at its start, then those kept
-/// from results, in the order of the text.
+/// The values that a statement of a transaction can name, with their slots: those drawn at its start, then
+/// those kept from results, in the order of the text.
 pub(super) struct Scope {
     names: Vec<String>,
     used: Vec<bool>,

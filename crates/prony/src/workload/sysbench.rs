@@ -1,17 +1,17 @@
 //! The workloads of sysbench 1.0.20 (`oltp_*.lua`, `bulk_insert.lua`, `select_random_*.lua`) as values.
 //!
-//! A transaction draws one table number for each group of statements (all point selects hit one table, each kind of
-//! range and of update draws its own) and an id for each statement. Two things differ, on purpose: `select_random_*`
-//! take any number of tables and draw one of them, and `bulk_insert` numbers its rows over all connections, so that
-//! connections may share a table.
+//! A transaction draws one table number for each group of statements (all point selects hit one table, each
+//! kind of range and of update draws its own) and an id for each statement. Two things differ, on purpose:
+//! `select_random_*` take any number of tables and draw one of them, and `bulk_insert` numbers its rows over
+//! all connections, so that connections may share a table.
 
 use super::{Builtin, Effect, Error, Options};
 use crate::plan::DataPlan;
 use load::spec::{Draw, Expect, Operand, Piece, SlotIndex, Statement, Step, Transaction, Workload};
 
 /// 10 groups of 11 digits: 119 characters.
-pub(crate) const C_PATTERN: &str = "###########-###########-###########-###########-###########-\
-                                    ###########-###########-###########-###########-###########";
+pub(crate) const C_PATTERN: &str = "###########-###########-###########-###########-###########-###########\
+                                    -###########-###########-###########-###########";
 /// 5 groups of 11 digits: 59 characters.
 pub(crate) const PAD_PATTERN: &str = "###########-###########-###########-###########-###########";
 /// sysbench sends an INSERT of many rows when its text has reached this size.

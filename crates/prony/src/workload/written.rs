@@ -1,5 +1,5 @@
-//! Workloads that a user writes in a study, `[workload.NAME]`: SQL with `{values}`, weights between transactions, values
-//! kept from a result for later statements. No programming.
+//! Workloads that a user writes in a study, `[workload.NAME]`: SQL with `{values}`, weights between
+//! transactions, values kept from a result for later statements. No programming.
 //!
 //! ```toml
 //! [workload.shop.values]                # each drawn once per transaction, then the same everywhere in it
@@ -19,8 +19,9 @@
 //! ]
 //! ```
 //!
-//! `{id}` is the number of a row, distributed as the stream says; `{table}` the number of a table; `{{` is a brace. What
-//! the text is written in, and how mistakes are shown, is the caller's: a place `P` only travels through.
+//! `{id}` is the number of a row, distributed as the stream says; `{table}` the number of a table; `{{` is a
+//! brace. What the text is written in, and how mistakes are shown, is the caller's: a place `P` only travels
+//! through.
 
 use super::{nearest, sql};
 use load::spec::{Distribution, Draw, Expect, Literal, SlotIndex, Statement, Step, Transaction, Workload};
@@ -492,8 +493,8 @@ fn find<'a, P>(entries: &'a [Entry<P>], key: &str) -> Option<&'a Entry<P>> {
     entries.iter().find(|entry| entry.key == key)
 }
 
-/// Name of a statement that was given none: `begin`, `commit`, else the transaction's name and the statement's verb, numbered
-/// where it comes again.
+/// Name of a statement that was given none: `begin`, `commit`, else the transaction's name and the
+/// statement's verb, numbered where it comes again.
 fn kind(transaction: &str, statement: &Statement, before: &[Statement]) -> String {
     let verb = sql::verb(&statement.pieces);
     if ["begin", "commit", "rollback"].contains(&verb.as_str()) {

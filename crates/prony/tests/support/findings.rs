@@ -1,5 +1,5 @@
-//! Findings for the made-up run: what an analysis could say of it. Plain means and a fixed factor for the interval; the
-//! real estimates are tested where they are made.
+//! Findings for the made-up run: what an analysis could say of it. Plain means and a fixed factor for the
+//! interval; the real estimates are tested where they are made.
 
 use load::{Histogram, sample::Connects};
 use prony::{

@@ -1,5 +1,6 @@
-//! A run that never was, made up from a queueing model: two servers, two workloads, five rungs, three repeats, one
-//! failed trial, errors at one rung, one doubt. For tests of store and report, and for the sample report.
+//! A run that never was, made up from a queueing model: two servers, two workloads, five rungs, three
+//! repeats, one failed trial, errors at one rung, one doubt. For tests of store and report, and for the
+//! sample report.
 
 use jiff::Timestamp;
 use load::{
@@ -46,8 +47,10 @@ impl Dice {
 }
 
 /// What the study of the made-up run says.
-const STUDY_TEXT: &str = "title = \"Thread pool under many connections\"\nseed = 42\n\n[server.threads]\nproduct = \"mariadb\"\n\n\
-        [server.pool]\nproduct = \"mariadb\"\nsettings = { thread_handling = \"pool-of-threads\" } # </script><b>&amp;\n";
+const STUDY_TEXT: &str = "title = \"Thread pool under many connections\"\nseed = \
+                          42\n\n[server.threads]\nproduct = \"mariadb\"\n\n[server.pool]\nproduct = \
+                          \"mariadb\"\nsettings = { thread_handling = \"pool-of-threads\" } # \
+                          </script><b>&amp;\n";
 
 /// The plan of the made-up run.
 pub fn plan() -> Plan {
@@ -246,7 +249,8 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     let number = trial.number;
     events.push(Event::TrialStarted { trial: number });
     if number == FAILED_TRIAL {
-        let reason = "the server closed the connection while 1024 connections were being opened: Too many connections (1040)";
+        let reason = "the server closed the connection while 1024 connections were being opened: Too many \
+                      connections (1040)";
         let outcome = Box::new(TrialOutcome::Failed(reason.to_owned()));
         events.push(Event::TrialFinished { trial: number, outcome });
         return;
@@ -275,7 +279,8 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     let client_is_busy = stream.connections == 4 && trial.block == 1 && treatment.server == 1;
     let doubts = if client_is_busy {
         vec![Doubt::told(
-            "the load engine used 0.96 of its 1 CPU: what was measured may be its limit; give it more workers",
+            "the load engine used 0.96 of its 1 CPU: what was measured may be its limit; give it more \
+             workers",
         )]
     } else {
         Vec::new()

@@ -44,9 +44,9 @@ pub(super) fn begin(session: &Session, options: Arc<Options>, out: &mut Vec<u8>)
     Ok(Handshake::resume(options, channel, sequence, greeting, exchange, compression))
 }
 
-/// MySQL 5.6 and 5.7 check the length of the attributes at a wrong place, where they find the character set's number
-/// (`parse_com_change_user_packet` in sql_acl.cc does not step over the plug-in's name), and refuse a login with fewer
-/// bytes than that. So there are always more.
+/// MySQL 5.6 and 5.7 check the length of the attributes at a wrong place, where they find the character set's
+/// number (`parse_com_change_user_packet` in sql_acl.cc does not step over the plug-in's name), and refuse a
+/// login with fewer bytes than that. So there are always more.
 fn long_enough(options: &Options) -> Vec<(String, String)> {
     let mut attributes = options.attributes.clone();
     let length: usize = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();

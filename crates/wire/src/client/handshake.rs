@@ -33,8 +33,8 @@ pub struct Handshake {
 pub enum Step {
     /// Send what is in the output, then come back with more input.
     NeedMore,
-    /// Send what is in the output, then do a TLS handshake on the socket, then call [`Handshake::advance`] with empty
-    /// input; its output goes through TLS, as everything from then on.
+    /// Send what is in the output, then do a TLS handshake on the socket, then call [`Handshake::advance`]
+    /// with empty input; its output goes through TLS, as everything from then on.
     StartTls,
     /// Logged in.
     Ready(Box<Session>),
@@ -70,14 +70,16 @@ impl Handshake {
         Self { options, channel, sequence: 0, state: State::Greeting, compression: None }
     }
 
-    /// Another account, and with it a fresh session in place of `session`, on a connection that is logged in. `out`
-    /// receives the command. Capabilities stay as they are agreed; the character set is that of `options`.
+    /// Another account, and with it a fresh session in place of `session`, on a connection that is logged in.
+    /// `out` receives the command. Capabilities stay as they are agreed; the character set is that of
+    /// `options`.
     pub fn change_user(session: &Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Self, Error> {
         super::change_user::begin(session, options, out)
     }
 
-    /// Takes what has arrived, appends what is to be sent. Returns how many bytes of `input` are done with, and what
-    /// comes next. An incomplete packet stays with the caller; it is at most [`BUFFER_MIN`] bytes.
+    /// Takes what has arrived, appends what is to be sent. Returns how many bytes of `input` are done with,
+    /// and what comes next. An incomplete packet stays with the caller; it is at most [`BUFFER_MIN`]
+    /// bytes.
     pub fn advance(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<(usize, Step), Error> {
         if let State::Tls(_) = &self.state {
             let State::Tls(greeting) = std::mem::replace(&mut self.state, State::Over) else {

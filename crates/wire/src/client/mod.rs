@@ -20,8 +20,8 @@ pub use statement::{Prepared, Statement};
 
 use std::fmt;
 
-/// The largest packet, header included, that [`Handshake::advance`] and [`Session::receive`] leave with the caller
-/// because it is not complete. A receive buffer of at least this size never stalls.
+/// The largest packet, header included, that [`Handshake::advance`] and [`Session::receive`] leave with the
+/// caller because it is not complete. A receive buffer of at least this size never stalls.
 pub const BUFFER_MIN: usize = 4096;
 
 /// Who logs in, and what the two sides agree on.

@@ -29,11 +29,11 @@ pub struct Reply {
 pub enum Progress {
     /// Bytes are missing.
     NeedMore,
-    /// The server asks for a local file. Send it by [`super::Session::local_data`] if it was announced, and in any case
-    /// [`super::Session::local_end`]; then receive on.
+    /// The server asks for a local file. Send it by [`super::Session::local_data`] if it was announced, and
+    /// in any case [`super::Session::local_end`]; then receive on.
     LocalInfile {
-        /// Whether it is the file that was announced. Otherwise nothing will be sent, and the reply ends with
-        /// [`Error::LocalFileRefused`].
+        /// Whether it is the file that was announced. Otherwise nothing will be sent, and the reply ends
+        /// with [`Error::LocalFileRefused`].
         announced: bool,
     },
     /// The reply is complete.
@@ -65,7 +65,8 @@ pub(super) fn unexpected(payload: &[u8], expected: &'static str) -> Error {
     payload.first().map_or(malformed("a packet is empty"), |&first| Error::Unexpected { first, expected })
 }
 
-/// Something came though nothing was asked: the server ends the connection (idle for too long, shutdown), or nonsense.
+/// Something came though nothing was asked: the server ends the connection (idle for too long, shutdown), or
+/// nonsense.
 #[cold]
 pub(super) fn unasked(payload: Option<&[u8]>) -> Error {
     match payload {

@@ -1,5 +1,5 @@
-//! Reads replies: a state machine that is fed bytes as they come, counts rows by their headers, and hands values out
-//! only to a [`Sink`] that asks for them.
+//! Reads replies: a state machine that is fed bytes as they come, counts rows by their headers, and hands
+//! values out only to a [`Sink`] that asks for them.
 
 use super::{
     BUFFER_MIN, Column, Prepared, Progress, Reply, Row, Sink,
@@ -302,7 +302,8 @@ impl Machine {
         progress
     }
 
-    /// What is to be done with the packet that begins; `None`: that cannot be told before its first byte is there.
+    /// What is to be done with the packet that begins; `None`: that cannot be told before its first byte is
+    /// there.
     #[inline]
     fn treatment<S: Sink>(&self, length: usize, body: &[u8], sink: &S) -> Result<Option<Treatment>, Error> {
         Ok(Some(match self.state {
@@ -325,7 +326,8 @@ impl Machine {
         }))
     }
 
-    /// Whether a packet that begins with 0xfe ends the rows. A text row that begins so has a value of 16 MiB or more.
+    /// Whether a packet that begins with 0xfe ends the rows. A text row that begins so has a value of 16 MiB
+    /// or more.
     #[inline]
     fn ends_rows(&self, length: usize) -> bool {
         if self.deprecate_eof { length < PAYLOAD_MAX } else { length < 9 }

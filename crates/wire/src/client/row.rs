@@ -3,18 +3,20 @@
 use super::Reply;
 use crate::{ColumnKind, Error, Value, error::malformed, packet::Reader};
 
-/// Longest row that is put together for a [`Sink`] unless it says otherwise: what a server's `max_allowed_packet` can be.
+/// Longest row that is put together for a [`Sink`] unless it says otherwise: what a server's
+/// `max_allowed_packet` can be.
 const ROW_BYTES_MAX: usize = 1 << 30;
 
 /// Takes what a reply holds.
 pub trait Sink {
     /// Whether [`Sink::column`] is to be called for the next result.
     fn wants_columns(&self) -> bool;
-    /// Whether [`Sink::row`] is to be called for the next row. Asked also where a result begins: if the answer is no
-    /// there, its rows cannot be had later.
+    /// Whether [`Sink::row`] is to be called for the next row. Asked also where a result begins: if the
+    /// answer is no there, its rows cannot be had later.
     fn wants_rows(&self) -> bool;
-    /// Longest row that is taken, in bytes; a longer one that is wanted is an error. Memory grows with what has arrived
-    /// of a row, never with what was announced; a row that is not wanted takes none, however long it is.
+    /// Longest row that is taken, in bytes; a longer one that is wanted is an error. Memory grows with what
+    /// has arrived of a row, never with what was announced; a row that is not wanted takes none, however
+    /// long it is.
     #[inline]
     fn row_bytes_max(&self) -> usize {
         ROW_BYTES_MAX

@@ -1,5 +1,5 @@
-//! Commands of a session that is logged in. Each encoder appends whole packets to the caller's buffer, and allocates
-//! nothing where that has room.
+//! Commands of a session that is logged in. Each encoder appends whole packets to the caller's buffer, and
+//! allocates nothing where that has room.
 
 use super::{
     Progress, Sink, Statement,
@@ -14,8 +14,8 @@ use crate::{
     packet::{self, PAYLOAD_MAX},
 };
 
-/// A connection that is logged in: capabilities, position in the reply, packet numbers. Without compression it holds no
-/// buffers; those are the caller's.
+/// A connection that is logged in: capabilities, position in the reply, packet numbers. Without compression
+/// it holds no buffers; those are the caller's.
 #[derive(Debug)]
 pub struct Session {
     pub(super) version: Box<str>,
@@ -66,7 +66,8 @@ impl Session {
         self.machine.is_idle()
     }
 
-    /// The server's words to the error in the last [`super::Reply`], or the text that [`Session::statistics`] asked for.
+    /// The server's words to the error in the last [`super::Reply`], or the text that [`Session::statistics`]
+    /// asked for.
     #[must_use]
     pub fn message(&self) -> &str {
         self.machine.message()
@@ -95,7 +96,8 @@ impl Session {
         Ok(())
     }
 
-    /// The end of the local file; to be called in any case after [`Progress::LocalInfile`]. The reply goes on.
+    /// The end of the local file; to be called in any case after [`Progress::LocalInfile`]. The reply goes
+    /// on.
     pub fn local_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.machine.continue_sending(false)?;
         let start = packet::begin(out);
@@ -154,9 +156,10 @@ impl Session {
         self.capabilities & capability::MARIADB_STMT_BULK_OPERATIONS != 0
     }
 
-    /// Executes a prepared statement that changes data once for each row of parameters, in one command and with one
-    /// reply (MariaDB from 10.2 on). `types` has one of [`crate::constants::column_type`] for each parameter; `rows` has
-    /// for each value of each row a byte 0 and then the value as the binary protocol writes that type.
+    /// Executes a prepared statement that changes data once for each row of parameters, in one command and
+    /// with one reply (MariaDB from 10.2 on). `types` has one of [`crate::constants::column_type`] for
+    /// each parameter; `rows` has for each value of each row a byte 0 and then the value as the binary
+    /// protocol writes that type.
     ///
     /// # Panics
     /// If the number of types is not the statement's number of parameters.
@@ -251,8 +254,9 @@ impl Session {
         self.command(Awaited::Ok, command::SET_OPTION, &u16::from(!on).to_le_bytes(), out)
     }
 
-    /// Takes what has arrived. Returns how many bytes of `input` are done with, and how far the reply is. A packet that
-    /// is incomplete and at most [`super::BUFFER_MIN`] long stays with the caller; of longer ones, any part is taken.
+    /// Takes what has arrived. Returns how many bytes of `input` are done with, and how far the reply is. A
+    /// packet that is incomplete and at most [`super::BUFFER_MIN`] long stays with the caller; of longer
+    /// ones, any part is taken.
     #[inline]
     pub fn receive(&mut self, input: &[u8]) -> Result<(usize, Progress), Error> {
         self.receive_with(input, &mut ())

@@ -36,8 +36,8 @@ impl Statement {
         self.prepared
     }
 
-    /// Tells the types again with the next execution. To be called after an execution that failed, because the server
-    /// may not have taken them.
+    /// Tells the types again with the next execution. To be called after an execution that failed, because
+    /// the server may not have taken them.
     pub fn forget_types(&mut self) {
         self.bound = 0;
     }

@@ -1,8 +1,8 @@
-//! The server's side: as much as scripted fakes and a null server need. It parses every command and encodes every kind
-//! of reply, checks a native password if asked to, and knows no SQL.
+//! The server's side: as much as scripted fakes and a null server need. It parses every command and encodes
+//! every kind of reply, checks a native password if asked to, and knows no SQL.
 //!
-//! A reply to a command of one packet always begins with packet number 1, so a reply that is always the same can be
-//! encoded once, by an [`Encoder`], and copied ever after.
+//! A reply to a command of one packet always begins with packet number 1, so a reply that is always the same
+//! can be encoded once, by an [`Encoder`], and copied ever after.
 
 mod login;
 mod reply;
@@ -51,9 +51,9 @@ impl Connection {
         }
     }
 
-    /// The next thing that the client wants, and how many bytes of `input` are done with. `None`: bytes are missing;
-    /// what was taken of them may still be more than 0. After anything but [`Request::has_reply`] false, encode an
-    /// answer with [`Connection::reply`] before asking again.
+    /// The next thing that the client wants, and how many bytes of `input` are done with. `None`: bytes are
+    /// missing; what was taken of them may still be more than 0. After anything but
+    /// [`Request::has_reply`] false, encode an answer with [`Connection::reply`] before asking again.
     pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<(usize, Option<Request<'a>>), Error> {
         if self.complete {
             self.complete = false;
@@ -94,8 +94,9 @@ impl Connection {
         }
     }
 
-    /// Takes one packet that is no command: a piece of a local file (empty: its end) or an answer of an authentication
-    /// plug-in. To be called in place of [`Connection::next`] after [`Encoder::local_file`] or [`Encoder::packet`].
+    /// Takes one packet that is no command: a piece of a local file (empty: its end) or an answer of an
+    /// authentication plug-in. To be called in place of [`Connection::next`] after
+    /// [`Encoder::local_file`] or [`Encoder::packet`].
     pub fn next_data<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<&'a [u8]>), Error> {
         let Some((length, sequence)) = header(input) else { return Ok((0, None)) };
         let Some(payload) = input.get(HEADER..HEADER + length) else { return Ok((0, None)) };

@@ -106,7 +106,8 @@ impl Encoder {
         });
     }
 
-    /// A row in the binary protocol. The kinds of the columns must be those of the values: integers as BIGINT.
+    /// A row in the binary protocol. The kinds of the columns must be those of the values: integers as
+    /// BIGINT.
     pub fn binary_row(&mut self, out: &mut Vec<u8>, values: &[Value<'_>]) {
         self.packet(out, |out| {
             out.push(0);

@@ -128,8 +128,9 @@ impl<'a> ChangeUser<'a> {
 }
 
 impl<'a> Execute<'a> {
-    /// The values of `count` parameters. `kinds` holds the types that the client told last for this statement, and is
-    /// changed if it tells new ones. Parameters that went as long data are [`Value::LongData`].
+    /// The values of `count` parameters. `kinds` holds the types that the client told last for this
+    /// statement, and is changed if it tells new ones. Parameters that went as long data are
+    /// [`Value::LongData`].
     pub fn parameters(&self, count: u16, kinds: &mut Vec<ColumnKind>) -> Result<Vec<Value<'a>>, Error> {
         const WHAT: &str = "the parameters of an execution";
         let count = usize::from(count);

@@ -148,7 +148,8 @@ pub(super) struct StreamFigures {
     pub(super) idle: u32,
     /// When transactions start, in words.
     pub(super) arrival: String,
-    /// When connections are opened anew: `never`, `transaction`, `statement`, or after how many transactions.
+    /// When connections are opened anew: `never`, `transaction`, `statement`, or after how many
+    /// transactions.
     pub(super) reconnect: String,
     /// `prepared` or `text`.
     pub(super) protocol: String,

@@ -35,8 +35,8 @@ struct Found {
     connections: u32,
     /// What was to be kept.
     objective: String,
-    /// `found`, `nothing_keeps` (even the lowest rate breaks it), `nothing_breaks` (not even the highest rate that the
-    /// connections can offer), `unsteady` (noise), `interrupted`.
+    /// `found`, `nothing_keeps` (even the lowest rate breaks it), `nothing_breaks` (not even the highest
+    /// rate that the connections can offer), `unsteady` (noise), `interrupted`.
     ending: String,
     /// The highest rate that kept the objective in every confirming load, transactions per second.
     rate_per_second: Option<f64>,
@@ -166,35 +166,36 @@ fn text(found: &Found, ending: Ending, objectives: &Objectives) -> String {
     ];
     lines.push(match ending {
         Ending::Found { rate, above } => format!(
-            "highest rate  {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; {above:.0}/s ({:.0} % more) \
-             did not",
+            "highest rate  {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; \
+             {above:.0}/s ({:.0} % more) did not",
             (above / rate - 1.0) * 100.0
         ),
         Ending::NothingKeeps { lowest } => format!(
-            "highest rate  none: even {lowest:.0} transactions/s do not keep {objectives}; the objective is below what \
-             the server needs for one transaction at rest"
+            "highest rate  none: even {lowest:.0} transactions/s do not keep {objectives}; the objective is \
+             below what the server needs for one transaction at rest"
         ),
         Ending::NothingBreaks { highest } => format!(
-            "highest rate  at least {highest:.0} transactions/s, the most that {} connections can offer, and {objectives} is \
-             still kept: search with more connections",
+            "highest rate  at least {highest:.0} transactions/s, the most that {} connections can offer, \
+             and {objectives} is still kept: search with more connections",
             found.connections
         ),
         Ending::Unsteady { rate } => format!(
-            "highest rate  not found: near {rate:.0} transactions/s the same load keeps {objectives} at one time and breaks it at \
-             another; make --duration longer, or look for what disturbs the server"
+            "highest rate  not found: near {rate:.0} transactions/s the same load keeps {objectives} at one \
+             time and breaks it at another; make --duration longer, or look for what disturbs the server"
         ),
     });
     if found.client_limited {
         lines.push(
-            "but           Prony itself was near its limit where the objective broke: this may not be the server's limit. Run \
-             it on another machine or give it more processors (`prony calibrate` says what it can do)"
+            "but           Prony itself was near its limit where the objective broke: this may not be the \
+             server's limit. Run it on another machine or give it more processors (`prony calibrate` says \
+             what it can do)"
                 .to_owned(),
         );
     }
     if found.connections_limited {
         lines.push(
-            "but           what broke the objective was the wait for a free connection, while the server's own time kept it, and a \
-             closed loop did hardly more: with more connections it may bear more"
+            "but           what broke the objective was the wait for a free connection, while the server's \
+             own time kept it, and a closed loop did hardly more: with more connections it may bear more"
                 .to_owned(),
         );
     }

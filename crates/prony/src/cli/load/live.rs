@@ -1,5 +1,5 @@
-//! A load while it runs: a bar with the last second and the time left on a terminal, and one line for each interval
-//! where that is asked for.
+//! A load while it runs: a bar with the last second and the time left on a terminal, and one line for each
+//! interval where that is asked for.
 
 use super::super::{progress::style, report::aside};
 use crate::report::number;
@@ -126,7 +126,8 @@ struct Reports {
 }
 
 impl Reports {
-    /// The lines that a sample completes. Seconds are not divided: an interval ends with the first that fills it.
+    /// The lines that a sample completes. Seconds are not divided: an interval ends with the first that fills
+    /// it.
     fn add(&mut self, stream: usize, tick: &Tick) -> Option<String> {
         let gathered = match &mut self.gathered[stream] {
             Some(gathered) if gathered.phase == tick.phase => {

@@ -81,7 +81,8 @@ fn ended_in_an_outage(outcome: &Outcome) -> bool {
     outcome.streams.iter().any(|stream| stream.outages.last().is_some_and(|outage| !outage.recovered))
 }
 
-/// Carries one load out; `begin` is called when it begins. One that the server made impossible is a failure with what to do about it.
+/// Carries one load out; `begin` is called when it begins. One that the server made impossible is a failure
+/// with what to do about it.
 fn offer(
     options: &LoadOptions,
     spec: &Spec,
@@ -116,8 +117,8 @@ fn with_hint(message: String, spec: &Spec) -> String {
     message
 }
 
-/// One login before the thousands: whatever is wrong with server, account or limits is said once, and before the load. Tells what to
-/// remark, and the server's process if it is here.
+/// One login before the thousands: whatever is wrong with server, account or limits is said once, and before
+/// the load. Tells what to remark, and the server's process if it is here.
 fn check(spec: &Spec) -> Result<(Vec<String>, Option<u32>), Failure> {
     let cannot = |error: &dyn std::error::Error| Failure::cannot_begin(chain(error));
     let begun = std::time::Instant::now();

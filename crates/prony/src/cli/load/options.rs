@@ -25,22 +25,23 @@ const DURATION_WITH_LIMIT: Duration = Duration::from_secs(3600);
 const WARM_UP: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    prony load oltp_point_select --url mysql://user@127.0.0.1:3306/test --connections 64 --duration 10s\n  \
-    prony load oltp_read_write --tables 4 --rows 50000 --connections 256 --json > result.json\n  \
-    prony load oltp_point_select -c 64 --rate 5000               an open loop\n  \
-    prony load oltp_point_select -c 64 --rate '100..5000 over 60s' --report-interval 1s\n  \
-    prony load oltp_point_select -c 10000 --think exp:1s         mostly waiting, as people do\n  \
-    prony load oltp_point_select -c 4 --reconnect transaction    what a new connection costs\n  \
-    prony load my_mix --study my.toml -c 64                      written in SQL in a study\n  \
-    prony load oltp_read_write -c 64 --find-rate --objective 'p99 < 20ms, errors < 0.1%'\n  \
-    PRONY_PASSWORD=... prony load oltp_read_only --url mysql://bench@db1/sbtest?ssl-mode=required\n\n\
-    Rates:  1000 · 1000:10s,2000:10s (steps) · 100..5000 over 60s (ramp) · 1000 +- 500 every 60s (sine) · \
-    100 burst 5000 for 2s every 10s\n\n\
-    With --rate and --pace the schedule is fixed beforehand, and response time counts from when a transaction was due: a server \
-    that stalls is charged for all who had to wait.\n\n\
-    The password comes from the URL, from PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three keep it \
-    from other users of this machine.")]
+#[command(after_help = "Examples:\n  prony load oltp_point_select --url mysql://user@127.0.0.1:3306/test \
+                        --connections 64 --duration 10s\n  prony load oltp_read_write --tables 4 --rows \
+                        50000 --connections 256 --json > result.json\n  prony load oltp_point_select -c 64 \
+                        --rate 5000               an open loop\n  prony load oltp_point_select -c 64 \
+                        --rate '100..5000 over 60s' --report-interval 1s\n  prony load oltp_point_select \
+                        -c 10000 --think exp:1s         mostly waiting, as people do\n  prony load \
+                        oltp_point_select -c 4 --reconnect transaction    what a new connection costs\n  \
+                        prony load my_mix --study my.toml -c 64                      written in SQL in a \
+                        study\n  prony load oltp_read_write -c 64 --find-rate --objective 'p99 < 20ms, \
+                        errors < 0.1%'\n  PRONY_PASSWORD=... prony load oltp_read_only --url \
+                        mysql://bench@db1/sbtest?ssl-mode=required\n\nRates:  1000 · 1000:10s,2000:10s \
+                        (steps) · 100..5000 over 60s (ramp) · 1000 +- 500 every 60s (sine) · 100 burst \
+                        5000 for 2s every 10s\n\nWith --rate and --pace the schedule is fixed beforehand, \
+                        and response time counts from when a transaction was due: a server that stalls is \
+                        charged for all who had to wait.\n\nThe password comes from the URL, from \
+                        PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three keep it from \
+                        other users of this machine.")]
 pub(in crate::cli) struct LoadOptions {
     /// A built-in workload (`prony list workloads`), or with --study one that a stream of that study has
     #[arg(value_name = "WORKLOAD")]
@@ -51,7 +52,8 @@ pub(in crate::cli) struct LoadOptions {
     /// How long to measure: 10s, 500ms, 2m [default: 10s; 1h where --transactions or --limit-rows ends it]
     #[arg(long, short = 't', visible_alias = "time", value_name = "TIME")]
     duration: Option<DurationFlag>,
-    /// Load before the measurement, not counted [default: 1s; 0 where --transactions or --limit-rows ends it]
+    /// Load before the measurement, not counted [default: 1s; 0 where --transactions or --limit-rows ends
+    /// it]
     #[arg(long, visible_alias = "warmup-time", value_name = "TIME")]
     warm_up: Option<DurationFlag>,
     /// Prepared statements, or plain text
@@ -63,8 +65,8 @@ pub(in crate::cli) struct LoadOptions {
     /// Threads of the load engine [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,
-    /// How the kernel schedules these threads: batch does not preempt a server on the same machine, normal keeps
-    /// schedules better; auto is normal with --rate, --pace and --think
+    /// How the kernel schedules these threads: batch does not preempt a server on the same machine, normal
+    /// keeps schedules better; auto is normal with --rate, --pace and --think
     #[arg(long, value_enum, default_value_t = SchedulingFlag::Auto)]
     scheduling: SchedulingFlag,
     /// Print one line on stderr for each such time: throughput, latency, errors (as JSON with --json)
@@ -122,14 +124,15 @@ struct ConnectionFlags {
     /// Connections that are opened as well and do nothing
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     idle: u32,
-    /// When a new connection takes the place of the old one: never, after each transaction or statement, or after N
-    /// transactions
+    /// When a new connection takes the place of the old one: never, after each transaction or statement, or
+    /// after N transactions
     #[arg(long, value_name = "never|transaction|statement|N", default_value = "never", value_parser = arrival::connection_mode)]
     reconnect: ConnectionMode,
     /// Addresses of this machine to connect from, in turn; each has ports of its own
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',')]
     source: Vec<IpAddr>,
-    /// Open at most so many connections in a second before the load [default: as fast as the server takes them]
+    /// Open at most so many connections in a second before the load [default: as fast as the server takes
+    /// them]
     #[arg(long, value_name = "N", value_parser = positive)]
     open_rate: Option<f64>,
     /// How long opening one connection may take, login included
@@ -144,12 +147,12 @@ struct ConnectionFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(super) struct FindFlags {
-    /// Find the highest rate that keeps the objective, confirm it, and show that a little more does not; --duration is
-    /// the length of each confirming run
+    /// Find the highest rate that keeps the objective, confirm it, and show that a little more does not;
+    /// --duration is the length of each confirming run
     #[arg(long, requires = "objective")]
     pub(super) find_rate: bool,
-    /// What is to be kept: 'p99 < 20ms', 'p99 < 20ms, errors < 0.1%'; p50 p90 p95 p99 p99.9 mean max are response times
-    /// from the intended start, 'service p99' is from the actual one; may be repeated
+    /// What is to be kept: 'p99 < 20ms', 'p99 < 20ms, errors < 0.1%'; p50 p90 p95 p99 p99.9 mean max are
+    /// response times from the intended start, 'service p99' is from the actual one; may be repeated
     #[arg(long, value_name = "OBJECTIVE", requires = "find_rate", value_parser = Objectives::parse)]
     pub(super) objective: Vec<Objectives>,
 }

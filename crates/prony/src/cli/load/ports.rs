@@ -1,5 +1,6 @@
-//! Whether new connections will run out of ports, said before the load: a closed TCP connection keeps its port for a
-//! minute (TIME_WAIT), so that one address of a client opens some hundred connections in a second and no more.
+//! Whether new connections will run out of ports, said before the load: a closed TCP connection keeps its
+//! port for a minute (TIME_WAIT), so that one address of a client opens some hundred connections in a second
+//! and no more.
 
 use crate::arrival;
 use load::{
@@ -67,8 +68,9 @@ fn assess(spec: &Spec, login: Duration, loopback: bool, kernel: &Kernel) -> Opti
             .to_owned()
     };
     Some(format!(
-        "ports may run out: this load opens up to {:.0} connections in a second, each of which keeps a port for {} s after it is \
-         closed, and {} with {} ports allow {:.0} in a second. {remedy}, or connect by Unix socket",
+        "ports may run out: this load opens up to {:.0} connections in a second, each of which keeps a port \
+         for {} s after it is closed, and {} with {} ports allow {:.0} in a second. {remedy}, or connect by \
+         Unix socket",
         rate,
         held.as_secs(),
         if sources > 1.0 { format!("{sources:.0} addresses") } else { "one address".to_owned() },

@@ -61,7 +61,8 @@ fn write_stream(stream: &StreamFigures, out: &mut String) -> Result {
     if let Some(schedule) = &stream.schedule {
         writeln!(
             out,
-            "offered       {:>12.1} starts/s, started {:.1}; {} late, {} skipped, {} not sent at the end; delay p50 {:.3} ms, p99 {:.3}",
+            "offered       {:>12.1} starts/s, started {:.1}; {} late, {} skipped, {} not sent at the end; \
+             delay p50 {:.3} ms, p99 {:.3}",
             schedule.offered_per_second,
             schedule.started_per_second,
             schedule.late,

@@ -1,5 +1,5 @@
-//! The limits of a server in a container: its client makes the group, and is told the limits; what holds is read from the
-//! group that the server's process then is in.
+//! The limits of a server in a container: its client makes the group, and is told the limits; what holds is
+//! read from the group that the server's process then is in.
 
 use super::{Confines, Controller, Group, cannot, disk_of, has_io, io_files, needed, quota};
 use crate::provision::{Error, hierarchy};
@@ -40,7 +40,8 @@ impl Confines {
         Ok(flags)
     }
 
-    /// Takes the groups that the client has made for the server with this process number for its own, to read them.
+    /// Takes the groups that the client has made for the server with this process number for its own, to read
+    /// them.
     pub(in crate::provision) fn adopt(&mut self, pid: u32, data: &Path) {
         self.is_own = false;
         self.disk = has_io(&self.wanted).then(|| disk_of(data).ok()).flatten();

@@ -1,12 +1,13 @@
-//! Servers in containers: an image that podman or docker has on this machine, and how a server in it is started so that all else
-//! is as with any other server. It knows no study.
+//! Servers in containers: an image that podman or docker has on this machine, and how a server in it is
+//! started so that all else is as with any other server. It knows no study.
 //!
-//! The container shares the network of the machine, and sees the server's own directory under the same path as Prony does. So
-//! option file, data, error log and socket are Prony's, addresses are those of the machine, and the server's process is a process
-//! of the machine, with a number by which it is sampled and stopped.
+//! The container shares the network of the machine, and sees the server's own directory under the same path
+//! as Prony does. So option file, data, error log and socket are Prony's, addresses are those of the machine,
+//! and the server's process is a process of the machine, with a number by which it is sampled and stopped.
 //!
-//! What starts a container (podman's conmon, docker's daemon) is no child of Prony, so that the container would outlive it.
-//! [`watch`] is a process that sees to it that it does not; should that be killed as well, the next sweep finds the name.
+//! What starts a container (podman's conmon, docker's daemon) is no child of Prony, so that the container
+//! would outlive it. [`watch`] is a process that sees to it that it does not; should that be killed as well,
+//! the next sweep finds the name.
 
 pub mod watch;
 
@@ -109,7 +110,8 @@ impl Container {
     }
 }
 
-/// As [`Container::remove`]. Whether the client says that it is gone is not asked: it says the same of what never was.
+/// As [`Container::remove`]. Whether the client says that it is gone is not asked: it says the same of what
+/// never was.
 fn remove(client: &str, name: &str) {
     let _ = Command::new(client)
         .args(["rm", "--force", "--volumes", name])
@@ -130,8 +132,8 @@ impl Image {
         path.strip_prefix(&self.root).map_or_else(|_| path.to_owned(), |inner| Path::new("/").join(inner))
     }
 
-    /// A command that runs `program`, a path on this machine, in a container that vanishes when it ends and sees `directory`, with what
-    /// `flags` say; and the container.
+    /// A command that runs `program`, a path on this machine, in a container that vanishes when it ends and
+    /// sees `directory`, with what `flags` say; and the container.
     pub(super) fn command(
         &self,
         (launcher, bond): (&Path, Bond),
@@ -152,8 +154,8 @@ impl Image {
         (command, container)
     }
 
-    /// Runs `program`, a path on this machine, with `arguments` in a container that sees `directory`: what it prints, and what it
-    /// complains about.
+    /// Runs `program`, a path on this machine, with `arguments` in a container that sees `directory`: what it
+    /// prints, and what it complains about.
     ///
     /// # Errors
     /// If the client cannot be started.

@@ -1,8 +1,9 @@
-//! The process between Prony and a container's client: it ends with the container, and ends the container with Prony.
+//! The process between Prony and a container's client: it ends with the container, and ends the container
+//! with Prony.
 //!
-//! The kernel kills a child with its parent (see [`super::trampoline`]), but a container is nobody's child here. This process
-//! survives Prony for the moment that removing the container takes. It looks for its parent, which needs no right
-//! and no special kernel.
+//! The kernel kills a child with its parent (see [`super::trampoline`]), but a container is nobody's child
+//! here. This process survives Prony for the moment that removing the container takes. It looks for its
+//! parent, which needs no right and no special kernel.
 
 use super::remove;
 use rustix::process::{Pid, getppid};
@@ -35,8 +36,8 @@ pub(super) fn command(launcher: &Path, client: &str, name: &str) -> Command {
     command
 }
 
-/// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the parent's process number, the
-/// container, the client, its arguments. Ends as the client does.
+/// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the parent's
+/// process number, the container, the client, its arguments. Ends as the client does.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     let (parent, name, client) = (word(), word(), word());

@@ -1,7 +1,8 @@
-//! Servers that Debian packages: downloaded by `apt-get download` with lists of its own, unpacked by `dpkg-deb`.
+//! Servers that Debian packages: downloaded by `apt-get download` with lists of its own, unpacked by
+//! `dpkg-deb`.
 //!
-//! Nothing is installed and no root is needed: apt's lists and cache lie in the user's cache. The site is the one that the system
-//! itself is set up for, and apt checks the signatures with the system's keys.
+//! Nothing is installed and no root is needed: apt's lists and cache lie in the user's cache. The site is the
+//! one that the system itself is set up for, and apt checks the signatures with the system's keys.
 
 use super::{
     Error,
@@ -22,8 +23,8 @@ use std::{
 
 pub(super) const CLIENT: Client = Client {
     name: "apt-get",
-    remedy: "it is Debian's; elsewhere install MariaDB or MySQL with your system's package manager (it need not run), or \
-             Maven (mvn), which has other versions",
+    remedy: "it is Debian's; elsewhere install MariaDB or MySQL with your system's package manager (it need \
+             not run), or Maven (mvn), which has other versions",
 };
 const DPKG: Client = Client { name: "dpkg-deb", remedy: "install dpkg" };
 
@@ -35,9 +36,9 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &AptSource) -> Result<(), Err
     apt.unpack(job, &source.packages, job.directory)
 }
 
-/// Fetches the libraries that the server in the job's directory needs and this system lacks, from Debian: single ones that are
-/// known by name, or all that the packages of `source` depend on, with the C library and its loader. Where Debian cannot be had,
-/// the check that follows names what is missing.
+/// Fetches the libraries that the server in the job's directory needs and this system lacks, from Debian:
+/// single ones that are known by name, or all that the packages of `source` depend on, with the C library and
+/// its loader. Where Debian cannot be had, the check that follows names what is missing.
 pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -> Result<(), Error> {
     let Some(program) = find_program(job.directory) else {
         return Err(Error::NoProgram { directory: job.directory.to_owned() });
@@ -190,7 +191,8 @@ fn sources_of_other_suite(job: &mut Job<'_, '_>, suite: &str, home: &Path) -> Re
     Ok(Some(list))
 }
 
-/// Lines of a `sources.list` with `suite` and its security updates, on the sites where the system has its own.
+/// Lines of a `sources.list` with `suite` and its security updates, on the sites where the system has its
+/// own.
 fn other_sources(known: &[(&str, &str)], suite: &str) -> String {
     let keyring = Path::new("/usr/share/keyrings/debian-archive-keyring.gpg");
     let signed = if keyring.exists() { format!("[signed-by={}] ", keyring.display()) } else { String::new() };
@@ -229,9 +231,10 @@ mod tests {
 
     #[test]
     fn of_an_installation_only_the_libraries_are_taken() {
-        let plan = "Reading package lists...\nInst gcc-14-base (14.2.0-19 Debian:13/stable [amd64])\n\
-                    Inst libc6 (2.41-12 Debian:13/stable [amd64])\nConf libc6 (2.41-12 Debian:13/stable [amd64])\n\
-                    Inst zlib1g (1:1.3 Debian:13/stable [amd64]) []\nInst mariadb-server-core (1:11.8.6 Debian:13)\n";
+        let plan = "Reading package lists...\nInst gcc-14-base (14.2.0-19 Debian:13/stable [amd64])\nInst \
+                    libc6 (2.41-12 Debian:13/stable [amd64])\nConf libc6 (2.41-12 Debian:13/stable \
+                    [amd64])\nInst zlib1g (1:1.3 Debian:13/stable [amd64]) []\nInst mariadb-server-core \
+                    (1:11.8.6 Debian:13)\n";
         assert_eq!(libraries_in(plan), ["libc6", "zlib1g"]);
     }
 }

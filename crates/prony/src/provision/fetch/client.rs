@@ -1,4 +1,5 @@
-//! Runs the programs that fetch and unpack: found beforehand, watched while they work, ended with Prony or when the user asks.
+//! Runs the programs that fetch and unpack: found beforehand, watched while they work, ended with Prony or
+//! when the user asks.
 
 use super::Error;
 use crate::provision::{
@@ -62,7 +63,8 @@ pub(super) struct Job<'a, 'w> {
 }
 
 impl Job<'_, '_> {
-    /// Runs `client` with what `arrange` adds, and returns what it printed. What grows below `watched` meanwhile is told as progress.
+    /// Runs `client` with what `arrange` adds, and returns what it printed. What grows below `watched`
+    /// meanwhile is told as progress.
     pub(super) fn run(
         &mut self,
         client: &Client,
@@ -126,7 +128,8 @@ impl Job<'_, '_> {
                 let server = self.server;
                 self.work.say(&match u64::from(self.download_mb) {
                     0 => format!("fetching {server}: {megabytes} MB"),
-                    // What is resumed, and what comes beside the server, may make it more than the catalogue says.
+                    // What is resumed, and what comes beside the server, may make it more than the catalogue
+                    // says.
                     all => format!("fetching {server}: {} of {all} MB", megabytes.min(all)),
                 });
             }

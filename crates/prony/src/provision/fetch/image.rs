@@ -1,5 +1,6 @@
-//! Servers in images of containers. The image stays where podman or docker keeps it, and the server runs in it; into the cache
-//! come the files that Prony reads: the scripts of the system tables, the names of plug-ins, the program itself.
+//! Servers in images of containers. The image stays where podman or docker keeps it, and the server runs in
+//! it; into the cache come the files that Prony reads: the scripts of the system tables, the names of
+//! plug-ins, the program itself.
 
 use super::{
     Error,
@@ -93,7 +94,8 @@ fn export(
     Ok(list.lines().map(str::to_owned).collect())
 }
 
-/// The member of the archive that is the server's program: MariaDB's own name before the old one, the shortest path before others.
+/// The member of the archive that is the server's program: MariaDB's own name before the old one, the
+/// shortest path before others.
 fn program_in(list: &[String]) -> Option<String> {
     let is_for_programs = |path: &Path| {
         ["bin", "sbin", "libexec"].iter().any(|name| path.parent().is_some_and(|it| it.ends_with(name)))
@@ -106,7 +108,8 @@ fn program_in(list: &[String]) -> Option<String> {
     list.iter().filter_map(|member| Some((rank(&member)?, member))).min().map(|(_, member)| member.clone())
 }
 
-/// Members of the archive that Prony reads: the server's programs (one may be a link to another), what it shares, its plug-ins.
+/// Members of the archive that Prony reads: the server's programs (one may be a link to another), what it
+/// shares, its plug-ins.
 fn wanted(list: &[String], program: &str) -> Vec<String> {
     let base = plain(&base_of(Path::new(program)).to_string_lossy()).to_owned();
     let beside = Path::new(program).parent();

@@ -1,7 +1,8 @@
 //! Gets a server of the catalogue into the user's cache: without root, once, whole or not at all.
 //!
-//! Everything goes through the registries' own clients, so that the user's mirror and proxy hold and signatures are
-//! checked by those who made them. A server is unpacked beside its place and then renamed into it.
+//! Everything goes through the registries' own clients, so that the user's mirror and proxy hold and
+//! signatures are checked by those who made them. A server is unpacked beside its place and then renamed into
+//! it.
 
 mod apt;
 mod archive;
@@ -59,11 +60,12 @@ pub fn missing_client(entry: &Entry) -> Option<(&'static str, &'static str)> {
     client.find().is_none().then_some((client.name, client.remedy))
 }
 
-/// The server `entry`, fetched into the cache unless it is there. `launcher` is the `prony` program; see [`super::trampoline`].
+/// The server `entry`, fetched into the cache unless it is there. `launcher` is the `prony` program; see
+/// [`super::trampoline`].
 ///
 /// # Errors
-/// [`Error::OtherArchitecture`], [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`], [`Error::Interrupted`],
-/// and those of [`Software::in_directory`].
+/// [`Error::OtherArchitecture`], [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`],
+/// [`Error::Interrupted`], and those of [`Software::in_directory`].
 pub fn fetch(
     entry: &Entry,
     places: &Places,

@@ -1,7 +1,8 @@
 //! A Galera cluster of MariaDB: every node takes writes, and all certify each commit.
 //!
-//! Nodes that join are given the first one's files. MariaDB has scripts for that, but they need rsync, socat or mariabackup, and the
-//! one with rsync does not work for root; ours needs a shell and cp, since all nodes are on one machine.
+//! Nodes that join are given the first one's files. MariaDB has scripts for that, but they need rsync, socat
+//! or mariabackup, and the one with rsync does not work for root; ours needs a shell and cp, since all nodes
+//! are on one machine.
 
 use super::{Between, Cluster, Group, JOIN_LIMIT, Part, connect, replication::query, wait_until};
 use crate::{
@@ -42,7 +43,8 @@ pub(super) fn bring_up(
 ) -> Result<Group, Error> {
     let software = provisioner.software_of(&plan.source, progress)?;
     if software.image.is_some() {
-        let reason = "Galera's library and the script that copies files lie outside of its container; let Prony fetch the server";
+        let reason = "Galera's library and the script that copies files lie outside of its container; let \
+                      Prony fetch the server";
         return Err(Error::Topology { server: software.to_string(), reason: reason.to_owned() });
     }
     let own_provider = plan.settings.get("wsrep_provider").map(PathBuf::from);

@@ -1,4 +1,5 @@
-//! What servers say of their working together: whether commits still wait for replicas, whether all are still there.
+//! What servers say of their working together: whether commits still wait for replicas, whether all are still
+//! there.
 
 use super::{Group, galera, replication, words::Words};
 use crate::{

@@ -1,8 +1,9 @@
 //! Servers that work together as one of the plan's: a primary with its replicas, the nodes of a cluster.
 //!
-//! [`Group`] is what a run holds for each server of its plan, also where that is one server. All nodes are started alike, each on a
-//! data directory, port and account of its own, from the same empty template; then they are connected. How a node finds
-//! another one is the caller's to say ([`Between`]), so that a network with a latency can stand in between.
+//! [`Group`] is what a run holds for each server of its plan, also where that is one server. All nodes are
+//! started alike, each on a data directory, port and account of its own, from the same empty template; then
+//! they are connected. How a node finds another one is the caller's to say ([`Between`]), so that a network
+//! with a latency can stand in between.
 
 mod galera;
 mod health;
@@ -32,8 +33,8 @@ const JOIN_LIMIT: Duration = Duration::from_secs(60);
 /// How often nodes are asked whether they have caught up.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Says at which address node `to` is reached by node `from`, given where it really listens; nodes are numbered as in
-/// [`Group::servers`]. Whoever stands in between is there when this returns.
+/// Says at which address node `to` is reached by node `from`, given where it really listens; nodes are
+/// numbered as in [`Group::servers`]. Whoever stands in between is there when this returns.
 pub type Between<'a> = dyn FnMut(usize, usize, &Address) -> io::Result<Address> + 'a;
 
 /// Nodes reach each other directly.
@@ -49,7 +50,8 @@ pub fn directly(_from: usize, _to: usize, address: &Address) -> io::Result<Addre
 pub struct Part {
     /// Settings over those of the study.
     pub settings: BTreeMap<String, String>,
-    /// Password of the account that comes with another server's files; `None`: it gets an account of its own.
+    /// Password of the account that comes with another server's files; `None`: it gets an account of its
+    /// own.
     pub password: Option<Secret>,
     /// A directory in which it finds programs before all others.
     pub programs: Option<PathBuf>,
@@ -107,7 +109,8 @@ impl Group {
     /// Waits until every member has what the primary has committed by now.
     ///
     /// # Errors
-    /// [`Error::NotCaughtUp`] after `limit`, [`Error::ReplicationStopped`], [`Error::Interrupted`] where `stop` is pulled.
+    /// [`Error::NotCaughtUp`] after `limit`, [`Error::ReplicationStopped`], [`Error::Interrupted`] where
+    /// `stop` is pulled.
     pub fn wait_until_equal(&self, limit: Duration, stop: &Stop) -> Result<(), Error> {
         let began = Instant::now();
         match self.topology {
@@ -125,7 +128,8 @@ impl Group {
         Watch::of(self)
     }
 
-    /// Stops all, members first, so that none misses its primary. Dropping does the same but cannot tell an error.
+    /// Stops all, members first, so that none misses its primary. Dropping does the same but cannot tell an
+    /// error.
     ///
     /// # Errors
     /// [`Error::File`] if something of one cannot be removed; the others are stopped in any case.
@@ -145,8 +149,8 @@ impl From<Server> for Group {
 }
 
 impl Provisioner {
-    /// Brings up all servers that work together as the one of `plan`, each with room for `data_bytes` of data, and connects them;
-    /// `progress` as in [`Provisioner::bring_up`].
+    /// Brings up all servers that work together as the one of `plan`, each with room for `data_bytes` of
+    /// data, and connects them; `progress` as in [`Provisioner::bring_up`].
     ///
     /// # Errors
     /// Each says what to do next; nothing is left behind but the cache.
@@ -168,8 +172,8 @@ impl Provisioner {
 }
 
 impl Provisioner {
-    /// Restarts all servers on their data, at the same addresses, and waits until they are equal again. Returns whether it did: one that runs
-    /// elsewhere is left alone.
+    /// Restarts all servers on their data, at the same addresses, and waits until they are equal again.
+    /// Returns whether it did: one that runs elsewhere is left alone.
     ///
     /// # Errors
     /// Those of [`Provisioner::restart`] and [`Group::wait_until_equal`].

@@ -1,4 +1,5 @@
-//! A primary with replicas, asynchronous or semi-synchronous, by global transaction ids where the version has them.
+//! A primary with replicas, asynchronous or semi-synchronous, by global transaction ids where the version has
+//! them.
 
 use super::{Between, Group, JOIN_LIMIT, Part, connect, wait_until, words::Words};
 use crate::{
@@ -55,26 +56,29 @@ fn check(software: &Software, words: Words, replication: Replication) -> Result<
         .and_then(|files| files.into_iter().find(|file| software.plugin_directory(file).is_none()));
     if let Some(file) = missing {
         return refuse(format!(
-            "its package lacks {file}, without which there is no semi-synchronous replication; of the servers that Prony can fetch, \
-             MySQL 5.5.34, 5.6.14, 8.0.33 and 9.7, and MariaDB from 10.5 on, have it"
+            "its package lacks {file}, without which there is no semi-synchronous replication; of the \
+             servers that Prony can fetch, MySQL 5.5.34, 5.6.14, 8.0.33 and 9.7, and MariaDB from 10.5 on, \
+             have it"
         ));
     }
     if wait_point == Some(WaitPoint::AfterSync) && !words.has_wait_point() {
         return refuse(
-            "it always waits after the commit: after-sync came with MySQL 5.7 and MariaDB 10.1; use replication = \"after-commit\" or \
-             \"semi-sync\""
+            "it always waits after the commit: after-sync came with MySQL 5.7 and MariaDB 10.1; use \
+             replication = \"after-commit\" or \"semi-sync\""
                 .to_owned(),
         );
     }
     if acknowledgements > 1 && words.semi_sync_count().is_none() {
         return refuse(format!(
-            "it waits for one replica and no more, not for {acknowledgements}: only MySQL from 5.7 on can; use acknowledgements = 1"
+            "it waits for one replica and no more, not for {acknowledgements}: only MySQL from 5.7 on can; \
+             use acknowledgements = 1"
         ));
     }
     Ok(())
 }
 
-/// What node `number` must be set to; 0 is the primary. All could be the primary: they differ by their number and their part alone.
+/// What node `number` must be set to; 0 is the primary. All could be the primary: they differ by their number
+/// and their part alone.
 fn settings(
     of_study: &BTreeMap<String, String>,
     words: Words,
@@ -184,7 +188,8 @@ pub(super) fn wait_until_equal(
     Ok(())
 }
 
-/// What the primary says of semi-synchronous replication, by the last part of the names: `status`, `clients`, `no_tx`.
+/// What the primary says of semi-synchronous replication, by the last part of the names: `status`, `clients`,
+/// `no_tx`.
 pub(super) fn semi_sync_status(
     connection: &mut Connection,
     prefix: &str,

@@ -1,7 +1,8 @@
-//! How each generation says the same of replication. MySQL renamed everything between 8.0.22 and 8.4, MariaDB nothing.
+//! How each generation says the same of replication. MySQL renamed everything between 8.0.22 and 8.4, MariaDB
+//! nothing.
 //!
-//! Sources: MySQL 8.0 Reference Manual, 13.4 "Replication Statements" and 17.1.6 "Replication Options"; MariaDB Knowledge Base,
-//! "CHANGE MASTER TO" and "Semisynchronous Replication".
+//! Sources: MySQL 8.0 Reference Manual, 13.4 "Replication Statements" and 17.1.6 "Replication Options";
+//! MariaDB Knowledge Base, "CHANGE MASTER TO" and "Semisynchronous Replication".
 
 use crate::provision::Software;
 
@@ -71,7 +72,8 @@ impl Words {
         self.version >= if self.is_mariadb { (10, 1, 3) } else { (5, 7, 2) }
     }
 
-    /// Files of the plug-ins of semi-synchronous replication, the primary's and the replica's; `None`: it is built in.
+    /// Files of the plug-ins of semi-synchronous replication, the primary's and the replica's; `None`: it is
+    /// built in.
     pub(super) fn semi_sync_plugins(self) -> Option<[&'static str; 2]> {
         if self.is_mariadb && self.version >= (10, 3, 3) {
             None
@@ -88,7 +90,8 @@ impl Words {
         if self.is_mariadb || self.version >= (5, 6, 3) { "plugin-load-add" } else { "plugin_load" }
     }
 
-    /// Makes a server the replica of the one at `host` and `port`. `place` is the primary's file and position, for those that go by it.
+    /// Makes a server the replica of the one at `host` and `port`. `place` is the primary's file and
+    /// position, for those that go by it.
     pub(super) fn follow(
         self,
         (host, port): (&str, u16),
@@ -99,7 +102,8 @@ impl Words {
         let mut text =
             if self.is_renamed() { "CHANGE REPLICATION SOURCE TO" } else { "CHANGE MASTER TO" }.to_owned();
         text += &format!(
-            " {it}_HOST='{host}', {it}_PORT={port}, {it}_USER='{user}', {it}_PASSWORD='{password}', {it}_CONNECT_RETRY=1, {it}_SSL=0"
+            " {it}_HOST='{host}', {it}_PORT={port}, {it}_USER='{user}', {it}_PASSWORD='{password}', \
+             {it}_CONNECT_RETRY=1, {it}_SSL=0"
         );
         if self.is_mariadb {
             text += ", MASTER_USE_GTID=slave_pos";
@@ -128,8 +132,8 @@ impl Words {
         if is_new { "SHOW BINARY LOG STATUS" } else { "SHOW MASTER STATUS" }
     }
 
-    /// Waits at a replica, a second at most, until it has what stands before `place` in the primary's binary log: 0 or more then,
-    /// -1 if it took longer, NULL if it does not replicate.
+    /// Waits at a replica, a second at most, until it has what stands before `place` in the primary's binary
+    /// log: 0 or more then, -1 if it took longer, NULL if it does not replicate.
     pub(super) fn wait_for(self, place: &(String, u64)) -> String {
         let is_new = !self.is_mariadb && self.version >= (8, 0, 26);
         let function = if is_new { "SOURCE_POS_WAIT" } else { "MASTER_POS_WAIT" };

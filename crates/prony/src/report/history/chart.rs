@@ -1,5 +1,5 @@
-//! The chart of one series over the runs of a history, as SVG: values with their intervals, levels between changes, and by how much
-//! the level changed. Colours are the page's.
+//! The chart of one series over the runs of a history, as SVG: values with their intervals, levels between
+//! changes, and by how much the level changed. Colours are the page's.
 
 use super::{super::number, is_better, span};
 use crate::analyse::{History, Series};

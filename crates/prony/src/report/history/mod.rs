@@ -1,6 +1,6 @@
-//! A history of runs as text: for the terminal, as Markdown, and as one HTML page with a chart of every series, drawn here: it needs
-//! neither a script nor a network. What changed is told run by run, with what else is different since then: one cause moves many
-//! series at once.
+//! A history of runs as text: for the terminal, as Markdown, and as one HTML page with a chart of every
+//! series, drawn here: it needs neither a script nor a network. What changed is told run by run, with what
+//! else is different since then: one cause moves many series at once.
 
 mod chart;
 
@@ -28,7 +28,8 @@ const SKETCHED_MIN: usize = 8;
 const RUNS_MIN: usize = 10;
 /// Other differences that are told of a change; `prony compare` has them all.
 const DIFFERENCES_MAX: usize = 8;
-/// A sketch or chart is as high as this share of a value at least: less is not worth a look, and chance alone fills it.
+/// A sketch or chart is as high as this share of a value at least: less is not worth a look, and chance alone
+/// fills it.
 const HEIGHT_MIN: f64 = 0.1;
 
 /// Series of one point, one for each metric.

@@ -1,5 +1,6 @@
-//! Two runs held against each other, in words and tables: `prony compare`. What differs between the runs beside their figures
-//! stands below the tables, for a difference is only news where its cause is not known already.
+//! Two runs held against each other, in words and tables: `prony compare`. What differs between the runs
+//! beside their figures stands below the tables, for a difference is only news where its cause is not known
+//! already.
 
 mod text;
 
@@ -102,11 +103,14 @@ pub struct ComparedPoint {
     pub ratio: Estimate,
     /// What it means for the run: `better`, `worse`, `same`, `undecided`, `overloaded` (not compared).
     pub verdict: String,
-    /// Probability of a difference as great if there were none, corrected for the number of comparisons of the metric.
+    /// Probability of a difference as great if there were none, corrected for the number of comparisons of
+    /// the metric.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such pairs; null: unknown.
+    /// The smallest difference, as a share, that would have been called one in nine of ten such pairs; null:
+    /// unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats in each run after which it probably would not be; null: no number that is reasonable.
+    /// Where it is undecided: repeats in each run after which it probably would not be; null: no number that
+    /// is reasonable.
     pub repeats_needed: Option<u32>,
 }
 

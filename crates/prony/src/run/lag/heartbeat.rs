@@ -1,8 +1,10 @@
-//! Rows with the time, written at the primary ten times a second and looked for at each member: the time between is how far
-//! the member is behind. One machine, one clock. The idea is that of Percona's pt-heartbeat.
+//! Rows with the time, written at the primary ten times a second and looked for at each member: the time
+//! between is how far the member is behind. One machine, one clock. The idea is that of Percona's
+//! pt-heartbeat.
 //!
-//! Times of writing are fixed beforehand. Where the primary blocks, the rows that were due meanwhile are written afterwards with the
-//! times when they were due, so that a standstill shows in as many rows as it lasted, and not in one.
+//! Times of writing are fixed beforehand. Where the primary blocks, the rows that were due meanwhile are
+//! written afterwards with the times when they were due, so that a standstill shows in as many rows as it
+//! lasted, and not in one.
 
 use super::Member;
 use load::{
@@ -22,18 +24,20 @@ use std::{
 
 /// From one heartbeat to the next: fine enough for percentiles of a short trial, and nothing beside a load.
 const EVERY: Duration = Duration::from_millis(100);
-/// Shortest and longest pause between two looks at a member for a row that is under way; between them a tenth of its age.
+/// Shortest and longest pause between two looks at a member for a row that is under way; between them a tenth
+/// of its age.
 const LOOK: [Duration; 2] = [Duration::from_micros(300), Duration::from_millis(20)];
 /// How long a connection may take to open, and an answer to come before the member counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Rows that are written late at once; a standstill of more than a quarter of an hour is told by its first part.
+/// Rows that are written late at once; a standstill of more than a quarter of an hour is told by its first
+/// part.
 const LATE_ROWS_MAX: u64 = 10_000;
 /// Seconds of which the lag is kept: a day.
 const SECONDS_MAX: u64 = 86_400;
 
 /// The table, in the schema of the account; the comment says whose it is.
-const MAKE: &str = "CREATE TABLE IF NOT EXISTS prony_heartbeat (number BIGINT UNSIGNED NOT NULL PRIMARY KEY, \
-    due_us BIGINT UNSIGNED NOT NULL) ENGINE=InnoDB COMMENT='prony heartbeat 1'";
+const MAKE: &str = "CREATE TABLE IF NOT EXISTS prony_heartbeat (number BIGINT UNSIGNED NOT NULL PRIMARY \
+                    KEY, due_us BIGINT UNSIGNED NOT NULL) ENGINE=InnoDB COMMENT='prony heartbeat 1'";
 
 /// Makes the table at the primary, empty.
 pub(super) fn make_table(primary: &Target) -> Result<(), client::Error> {
@@ -127,8 +131,9 @@ impl Heartbeat {
         Ok(Self { readers: readers.collect(), writer: Some(writer), shared })
     }
 
-    /// The load is over: waits, within `limit`, until all members have what was committed. Returns how long the writes took and
-    /// how the members followed; of the rows those count that were due in `measured`. The load began at `began`.
+    /// The load is over: waits, within `limit`, until all members have what was committed. Returns how long
+    /// the writes took and how the members followed; of the rows those count that were due in `measured`.
+    /// The load began at `began`.
     pub(super) fn end(
         mut self,
         began: Instant,
@@ -179,7 +184,8 @@ impl Drop for Heartbeat {
 }
 
 impl Shared {
-    /// Writes rows when they are due until the end; returns when each was due and how long its commit took, us.
+    /// Writes rows when they are due until the end; returns when each was due and how long its commit took,
+    /// us.
     fn write(&self, primary: &mut Connection) -> Vec<(u64, u64)> {
         let mut commits = Vec::new();
         let mut number = 1;

@@ -1,7 +1,8 @@
-//! How members follow their primary in a trial: how far they are behind, how long they take after the load, whether commits
-//! really waited for them where they should.
+//! How members follow their primary in a trial: how far they are behind, how long they take after the load,
+//! whether commits really waited for them where they should.
 //!
-//! A server that gives up waiting for its replicas says so in a counter and nowhere else: that trial would look like a fast one.
+//! A server that gives up waiting for its replicas says so in a counter and nowhere else: that trial would
+//! look like a fast one.
 
 mod heartbeat;
 
@@ -33,7 +34,8 @@ pub struct Following {
 /// How one member followed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// From when a row was to be written at the primary until it was seen at the member; one for each tenth of a second.
+    /// From when a row was to be written at the primary until it was seen at the member; one for each tenth
+    /// of a second.
     pub lag: Histogram,
     /// The longest of each second of the load, warm-up included, ms; `None`: no row of that second was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -87,7 +89,8 @@ impl Follower {
         self.began = Instant::now();
     }
 
-    /// The load has ended, after a warm-up of this length: waits until members have all of it, and says how they followed.
+    /// The load has ended, after a warm-up of this length: waits until members have all of it, and says how
+    /// they followed.
     pub(super) fn end(self, warm_up: Duration, outcome: &Outcome, stop: &Stop) -> (Following, Vec<Doubt>) {
         let after = self.watch.health().ok().flatten().unwrap_or_default();
         let measured = (self.began + warm_up, self.began + warm_up + outcome.interval);

@@ -11,9 +11,9 @@ use rand_xoshiro::{
 
 fn plan(measure: &str) -> Plan {
     let text = format!(
-        "[server.a]\nproduct = \"mariadb\"\n[server.b]\nproduct = \"mariadb\"\nsettings = {{ back_log = 9 }}\n\
-         [[stream]]\nworkload = \"oltp_point_select\"\n[vary]\n\"stream.connections\" = [1, 2, 4]\n\
-         [measure]\nwarm_up = \"0s\"\ninterval = \"1s\"\n{measure}\n"
+        "[server.a]\nproduct = \"mariadb\"\n[server.b]\nproduct = \"mariadb\"\nsettings = {{ back_log = 9 \
+         }}\n[[stream]]\nworkload = \"oltp_point_select\"\n[vary]\n\"stream.connections\" = [1, 2, \
+         4]\n[measure]\nwarm_up = \"0s\"\ninterval = \"1s\"\n{measure}\n"
     );
     let study = study::parse("test", "test.toml", &text, &Adjustments::default());
     Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")))
@@ -175,9 +175,9 @@ fn restarts_are_spread_over_the_repeats() {
     assert_eq!(starts("repeats = 3\nrestarts = 3", 3), [0, 1, 2]);
 }
 
-/// What stopping by width leaves of the intervals' level: studies of 6 treatments with noise between trials of 3 %, stopped
-/// when all intervals reach no further than `precision`. Returns the share of intervals that hold the truth, and the mean
-/// number of repeats.
+/// What stopping by width leaves of the intervals' level: studies of 6 treatments with noise between trials
+/// of 3 %, stopped when all intervals reach no further than `precision`. Returns the share of intervals that
+/// hold the truth, and the mean number of repeats.
 fn coverage(precision: f64, least: usize, studies: usize) -> (f64, f64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
     let (mut held, mut repeats, mut intervals) = (0, 0, 0);

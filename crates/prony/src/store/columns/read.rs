@@ -23,8 +23,8 @@ pub(in crate::store) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>
 /// Numbers by name, one for each row; NaN: the row has none.
 type Columns = BTreeMap<String, Vec<f64>>;
 
-/// Reads rows of which one field holds nothing but named numbers: that field by column, the others by row. `None`: no row has
-/// the field.
+/// Reads rows of which one field holds nothing but named numbers: that field by column, the others by row.
+/// `None`: no row has the field.
 pub(in crate::store) fn read_beside<T: DeserializeOwned>(
     bytes: &[u8],
     field: &str,

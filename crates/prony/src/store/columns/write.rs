@@ -178,7 +178,8 @@ fn put_tags(bytes: &mut Vec<u8>, tags: &[Tag]) {
 
 /// In units of the smallest power of ten that occurs, where all fit; else each as it is in memory.
 fn put_fractions(bytes: &mut Vec<u8>, fractions: &[Decimal]) {
-    /// Up to here a whole number and a power of ten are exact as `f64`, and so is what comes of them, but for one rounding.
+    /// Up to here a whole number and a power of ten are exact as `f64`, and so is what comes of them, but for
+    /// one rounding.
     const EXACT: u64 = 1 << 53;
     let not_zero = fractions.iter().filter(|decimal| decimal.digits != 0);
     let Some(unit) = not_zero.map(|decimal| decimal.exponent).min().or(fractions.first().map(|_| 0)) else {
