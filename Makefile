@@ -19,17 +19,18 @@ build: tools ## Build the release
 	$(CARGO) build --release
 
 test: tools ## All quick tests, a real server included
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 	$(CARGO) test -p prony --bench peers -- --smoke
 	scripts/viewer.sh test
 
 test-long: tools ## The long tests too: every server version, simulations, bigger data sets
-	$(CARGO) test --workspace -- --include-ignored
+	$(CARGO) test --workspace --no-fail-fast -- --include-ignored
 	$(CARGO) test --release -p prony --test prepare_speed -- --ignored --nocapture
 	scripts/fuzz.sh 60
 
-lint: tools ## Formatting, clippy, rustdoc, licences of dependencies, committed generated files
+lint: tools ## Formatting, width of lines, clippy, rustdoc, licences of dependencies, committed generated files
 	$(CARGO) fmt --all --check
+	$(CARGO) test --quiet -p prony --test tidy
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 	scripts/deny.sh

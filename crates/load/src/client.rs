@@ -617,7 +617,10 @@ mod tests {
         assert_eq!(socket.peer_addr().unwrap(), open);
         let error = connect_any(&name, [closed].into_iter(), deadline).unwrap_err();
         assert!(
-            matches!(&error, Error::Connect { address, .. } if address.starts_with("two.example:1 (127.0.0.1:")),
+            matches!(
+                &error,
+                Error::Connect { address, .. } if address.starts_with("two.example:1 (127.0.0.1:")
+            ),
             "{error}"
         );
         assert!(matches!(connect_any(&name, [].into_iter(), deadline), Err(Error::Address { .. })));

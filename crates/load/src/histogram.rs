@@ -326,7 +326,11 @@ mod tests {
         }
 
         #[test]
-        fn damaged_bytes_are_refused_or_read_as_something_else(place in 0..200_usize, byte: u8, cut in 0..200_usize) {
+        fn damaged_bytes_are_refused_or_read_as_something_else(
+            place in 0..200_usize,
+            byte: u8,
+            cut in 0..200_usize,
+        ) {
             let mut histogram = Histogram::new();
             (0..500).for_each(|n| histogram.record_ns(n * n * 977));
             let mut bytes = histogram.to_raw_bytes();

@@ -1,5 +1,5 @@
-//! Holds the source to what `ARCHITECTURE.md` promises: who may know whom, and what is found in one place
-//! only.
+//! Holds the source to what `ARCHITECTURE.md` promises (who may know whom, what is found in one place only),
+//! and to the width of its lines, where rustfmt does not look: comments, texts, macros.
 
 use std::{
     collections::BTreeSet,
@@ -96,6 +96,53 @@ fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
     }
 }
 
+/// Every line of Rust of the repository, tests, benchmarks and fuzzers included, with its place.
+fn lines_of_everything() -> Vec<(String, String)> {
+    let root = crates().parent().expect("the repository").to_owned();
+    let mut files = Vec::new();
+    for directory in ["crates", "fuzz"] {
+        rust_below(&root.join(directory), &mut files);
+    }
+    assert!(files.len() > 200, "the sources are found: {}", files.len());
+    let mut lines = Vec::new();
+    for file in files {
+        let shown = file.strip_prefix(&root).expect("below the root").display().to_string();
+        let text = fs::read_to_string(&file).expect("source text");
+        lines.extend(
+            text.lines().enumerate().map(|(at, line)| (format!("{shown}:{}", at + 1), line.to_owned())),
+        );
+    }
+    lines
+}
+
+fn rust_below(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a source directory").map(|entry| entry.expect("an entry")) {
+        let path = entry.path();
+        if path.is_dir() {
+            if !path.ends_with("target") {
+                rust_below(&path, files);
+            }
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The width that rustfmt is told, in characters.
+fn width_max() -> usize {
+    let file = crates().parent().expect("the repository").join("rustfmt.toml");
+    let text = fs::read_to_string(file).expect("rustfmt.toml");
+    let value = text.lines().find_map(|line| line.strip_prefix("max_width = ")).expect("max_width");
+    value.trim().parse().expect("a number")
+}
+
+/// Whether a line is too wide. The one excuse: it cannot be broken, since behind what opens it (`//`, `///`,
+/// `//!`, a quotation mark) it is a single word, an address say.
+fn is_too_wide(line: &str, width: usize) -> bool {
+    let inner = line.trim_start().trim_start_matches(['/', '!', '"']).trim();
+    line.chars().count() > width && inner.contains(' ')
+}
+
 /// Names that follow `crate::` in code, `use crate::{a, b::c}` included.
 fn uses(text: &str) -> BTreeSet<String> {
     let code: String =
@@ -181,6 +228,26 @@ fn every_file_says_what_it_is_for_and_can_be_read_in_one_sitting() {
         let lines = text.lines().count();
         assert!(lines <= LINES_MAX, "{} has {lines} lines", path.display());
     }
+}
+
+#[test]
+fn no_line_is_wider_than_rustfmt_is_told() {
+    let width = width_max();
+    let wrong: Vec<String> = lines_of_everything()
+        .into_iter()
+        .filter(|(_, line)| is_too_wide(line, width))
+        .map(|(place, line)| format!("{place} has {} characters, {width} are allowed", line.chars().count()))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn width_is_counted_in_characters_and_only_what_cannot_be_broken_is_excused() {
+    assert!(!is_too_wide(&"ä".repeat(10), 10));
+    assert!(is_too_wide("    // one two", 10));
+    assert!(is_too_wide("let a = \"long\";", 10));
+    assert!(!is_too_wide("//! <https://example.org/a/long/way>", 10));
+    assert!(is_too_wide("//! at <https://example.org/a/long/way>", 10));
 }
 
 #[test]

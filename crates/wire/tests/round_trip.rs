@@ -318,13 +318,15 @@ proptest! {
         prop_assert_eq!(reply.rows, rows.len() as u64);
         prop_assert_eq!(reply.results, seen.ends);
         prop_assert_eq!(reply.error.map(|error| error.code), failed);
-        let affected: u64 = parts.iter().map(|part| if let Part::Ok(affected, ..) = part { *affected } else { 0 }).sum();
+        let affected_of = |part: &Part| if let Part::Ok(affected, ..) = part { *affected } else { 0 };
+        let affected: u64 = parts.iter().map(affected_of).sum();
         prop_assert_eq!(reply.affected, affected);
         if failed.is_some() {
             prop_assert_eq!(session.message(), "words");
         }
         let expected: Vec<Vec<Owned>> = if binary { rows } else {
-            rows.iter().map(|row| row.iter().map(|value| text_of(value).map_or(Owned::Null, Owned::Bytes)).collect()).collect()
+            let as_text = |value: &Owned| text_of(value).map_or(Owned::Null, Owned::Bytes);
+            rows.iter().map(|row| row.iter().map(as_text).collect()).collect()
         };
         prop_assert_eq!(&seen.rows, &expected);
 

@@ -10,7 +10,8 @@ use wire::{
 };
 
 /// The row that every SELECT yields: as long as the column `c` of sysbench's tables.
-pub const ROW: &str = "00000000000-11111111111-22222222222-33333333333-44444444444-55555555555-66666666666-77777777777-88888888888-99999999999";
+pub const ROW: &str = "00000000000-11111111111-22222222222-33333333333-44444444444-\
+                       55555555555-66666666666-77777777777-88888888888-99999999999";
 const COLUMN: &str = "c";
 /// How far off the number of a packet of [`Answer::Misnumbered`] is.
 const MISNUMBERED_BY: u8 = 7;

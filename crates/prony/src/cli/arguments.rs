@@ -294,7 +294,12 @@ pub(super) struct PrepareOptions {
     #[command(flatten)]
     pub(super) server: ServerFlags,
     /// Connections that load at the same time
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=256),
+    )]
     pub(super) threads: u32,
     /// Seed of the contents: the same seed gives the same rows on any server
     #[arg(long, value_name = "N", default_value_t = 42)]

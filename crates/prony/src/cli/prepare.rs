@@ -36,9 +36,9 @@ pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
     let rate = if seconds > 0.0 { done.rows_loaded as f64 / seconds } else { 0.0 };
     if options.json {
         let object = json!({
-            "format": 1, "server": target::shown(&target), "tables": done.tables, "tables_kept": done.tables_kept,
-            "rows": done.rows, "rows_loaded": done.rows_loaded, "seconds": seconds, "rows_per_second": rate,
-            "method": done.method, "checksum": checksum,
+            "format": 1, "server": target::shown(&target), "tables": done.tables,
+            "tables_kept": done.tables_kept, "rows": done.rows, "rows_loaded": done.rows_loaded,
+            "seconds": seconds, "rows_per_second": rate, "method": done.method, "checksum": checksum,
         });
         print(&format!("{}\n", serde_json::to_string_pretty(&object).expect("plain values")))?;
         return differing(checksum.as_ref());

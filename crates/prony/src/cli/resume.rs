@@ -225,8 +225,16 @@ mod tests {
 
     #[test]
     fn differences_are_said_by_key() {
-        let was = json!({"interval": {"secs": 3, "nanos": 0}, "server": [{"name": "a", "settings": {"x": "1"}}], "seed": 1});
-        let is = json!({"interval": {"secs": 5, "nanos": 500_000_000}, "server": [{"name": "a", "settings": {"x": "2"}}], "new": [1, 2]});
+        let was = json!({
+            "interval": {"secs": 3, "nanos": 0},
+            "server": [{"name": "a", "settings": {"x": "1"}}],
+            "seed": 1,
+        });
+        let is = json!({
+            "interval": {"secs": 5, "nanos": 500_000_000},
+            "server": [{"name": "a", "settings": {"x": "2"}}],
+            "new": [1, 2],
+        });
         assert_eq!(
             differences("study", &was, &is),
             [

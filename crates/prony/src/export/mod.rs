@@ -22,7 +22,10 @@ pub const EXPORT_FORMAT: u32 = 2;
 #[non_exhaustive]
 pub enum Error {
     /// Something is there already.
-    #[error("{} is there already and is not an empty directory; name another one with --write", path.display())]
+    #[error(
+        "{} is there already and is not an empty directory; name another one with --write",
+        path.display()
+    )]
     Exists {
         /// The directory asked for.
         path: PathBuf,

@@ -31,7 +31,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn every_block_has_every_treatment_once(servers in 1..4_usize, rungs in 1..9_usize, repeats in 1..6_u32, seed in 0..1000_u64) {
+    fn every_block_has_every_treatment_once(
+        servers in 1..4_usize,
+        rungs in 1..9_usize,
+        repeats in 1..6_u32,
+        seed in 0..1000_u64,
+    ) {
         let plan = plan(servers, rungs, repeats, seed);
         prop_assert_eq!(plan.servers.len(), servers);
         prop_assert_eq!(plan.data_sets.len(), 1);
@@ -47,12 +52,18 @@ proptest! {
     }
 
     #[test]
-    fn servers_run_side_by_side_and_take_turns_in_going_first(servers in 1..4_usize, rungs in 1..9_usize, repeats in 1..7_u32, seed in 0..1000_u64) {
+    fn servers_run_side_by_side_and_take_turns_in_going_first(
+        servers in 1..4_usize,
+        rungs in 1..9_usize,
+        repeats in 1..7_u32,
+        seed in 0..1000_u64,
+    ) {
         let plan = plan(servers, rungs, repeats, seed);
         let mut first: BTreeMap<(usize, String), u32> = BTreeMap::new();
         for cell in plan.trials.chunks(servers) {
             let rung = |trial: &Trial| plan.treatments[trial.treatment].levels["connections"].clone();
-            prop_assert!(cell.iter().all(|trial| rung(trial) == rung(&cell[0]) && trial.seed == cell[0].seed));
+            let alike = |trial: &Trial| rung(trial) == rung(&cell[0]) && trial.seed == cell[0].seed;
+            prop_assert!(cell.iter().all(alike));
             *first.entry((plan.treatments[cell[0].treatment].server, rung(&cell[0]))).or_default() += 1;
         }
         for rung in plan.trials.iter().map(|trial| &plan.treatments[trial.treatment].levels["connections"]) {

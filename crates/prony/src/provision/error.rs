@@ -15,7 +15,10 @@ pub enum Error {
     NoHome { variable: String },
     #[error("cannot {action} {path}: {source}", path = path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
-    #[error("no server program (mariadbd or mysqld) in {directory}: give the directory of an unpacked server", directory = directory.display())]
+    #[error(
+        "no server program (mariadbd or mysqld) in {directory}: give the directory of an unpacked server",
+        directory = directory.display()
+    )]
     NoProgram { directory: PathBuf },
     #[error(
         "the image {image} has no server program (mariadbd or mysqld in a directory bin, sbin or libexec): \
@@ -24,7 +27,10 @@ pub enum Error {
     NoServerInImage { image: String },
     #[error("{program} is no usable server: {reason}", program = program.display())]
     Unusable { program: PathBuf, reason: String },
-    #[error("{program} needs shared libraries that this machine does not have: {}; install them", libraries.join(", "), program = program.display())]
+    #[error(
+        "{program} needs shared libraries that this machine does not have: {}; install them",
+        libraries.join(", "), program = program.display()
+    )]
     LibrariesMissing { program: PathBuf, libraries: Vec<String> },
     #[error(
         "no server {wanted} is installed or can be fetched on this machine; known are: {known}. Give path = \
@@ -66,7 +72,11 @@ pub enum Error {
         lines(differences)
     )]
     NotTaken { server: String, differences: Vec<super::NotTaken>, log: String },
-    #[error("not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
+    #[error(
+        "not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are \
+         free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk",
+        directory = directory.display()
+    )]
     NoSpace { directory: PathBuf, needed_mb: u64, available_mb: u64 },
     #[error(
         "cannot limit the server's {what}: {reason}. Nothing is measured without the limit. As root it \
@@ -75,19 +85,34 @@ pub enum Error {
     )]
     CannotLimit { what: String, reason: String },
     #[error(
-        "the kernel killed {server}, which had used up its limit of {} MiB of memory: raise `memory` in the study, or lower innodb_buffer_pool_size (the server needs a few hundred MiB beside it)",
+        "the kernel killed {server}, which had used up its limit of {} MiB of memory: raise `memory` in the \
+         study, or lower innodb_buffer_pool_size (the server needs a few hundred MiB beside it)",
         limit_bytes >> 20
     )]
     OutOfMemory { server: String, limit_bytes: u64 },
-    #[error("not enough space for the servers with their data and a snapshot of these in {directory}: {needed_mb} MB are needed, {snapshots_mb} MB of them for snapshots, {available_mb} MB are free. Free some, use a smaller data set, put fresh = \"reload\" into [measure] to load data anew in place of snapshots, or set XDG_STATE_HOME to a directory on a larger disk", directory = directory.display())]
+    #[error(
+        "not enough space for the servers with their data and a snapshot of these in {directory}: \
+         {needed_mb} MB are needed, {snapshots_mb} MB of them for snapshots, {available_mb} MB are free. \
+         Free some, use a smaller data set, put fresh = \"reload\" into [measure] to load data anew in \
+         place of snapshots, or set XDG_STATE_HOME to a directory on a larger disk",
+        directory = directory.display()
+    )]
     NoSpaceForSnapshots { directory: PathBuf, needed_mb: u64, snapshots_mb: u64, available_mb: u64 },
     #[error("{variable} is {value}: a size belongs there, such as 50G")]
     DataLimit { variable: &'static str, value: String },
     #[error("no data of the name {name} are kept; `prony server data` lists those that are")]
     NotKept { name: String },
-    #[error("{path} leads out of the data directory, so that a snapshot would not have all data: put fresh = \"reload\" into [measure]", path = path.display())]
+    #[error(
+        "{path} leads out of the data directory, so that a snapshot would not have all data: put fresh = \
+         \"reload\" into [measure]",
+        path = path.display()
+    )]
     Elsewhere { path: PathBuf },
-    #[error("{server} has not shut down in order within {} s, as it must before its data are copied; its last words:\n{log}", after.as_secs())]
+    #[error(
+        "{server} has not shut down in order within {} s, as it must before its data are copied; its last \
+         words:\n{log}",
+        after.as_secs()
+    )]
     NotStopped { server: String, after: Duration, log: String },
     #[error("cannot start {program}: {source}", program = program.display())]
     Spawn { program: PathBuf, source: io::Error },
@@ -123,11 +148,23 @@ pub enum Error {
     StandsNot { name: String },
     #[error("`{name}` is no name for a server: letters, digits, `-`, `_` and `.` make one")]
     ServerName { name: String },
-    #[error("{directory} is not empty, and nothing that Prony made: give a directory that does not exist yet, or is empty", directory = directory.display())]
+    #[error(
+        "{directory} is not empty, and nothing that Prony made: give a directory that does not exist yet, \
+         or is empty",
+        directory = directory.display()
+    )]
     ForeignDirectory { directory: PathBuf },
-    #[error("{directory} holds data of {holds}, which is not for {wanted}: start {holds} on it, or give another directory", directory = directory.display())]
+    #[error(
+        "{directory} holds data of {holds}, which is not for {wanted}: start {holds} on it, or give another \
+         directory",
+        directory = directory.display()
+    )]
     OtherData { directory: PathBuf, holds: Box<str>, wanted: Box<str> },
-    #[error("{file} is not what this version of Prony writes ({reason}): remove it if no server of that name runs", file = file.display())]
+    #[error(
+        "{file} is not what this version of Prony writes ({reason}): remove it if no server of that name \
+         runs",
+        file = file.display()
+    )]
     Record { file: PathBuf, reason: String },
     #[error("cannot log in to {server}: {source}{remedy}")]
     Login { server: String, remedy: String, source: Box<load::client::Error> },
@@ -145,7 +182,8 @@ pub enum Error {
     #[error("replica {replica} has stopped replicating: {reason}")]
     ReplicationStopped { replica: u32, reason: String },
     #[error(
-        "the servers are not equal after {} s: {state}; offer less load, or give the replicas more time or threads",
+        "the servers are not equal after {} s: {state}; offer less load, or give the replicas more time or \
+         threads",
         after.as_secs()
     )]
     NotCaughtUp { state: String, after: Duration },

@@ -1,7 +1,8 @@
 //! Option files as MySQL's and MariaDB's clients read them (`~/.my.cnf`): the one place where a password can
 //! lie in a file.
 //!
-//! Syntax: <https://dev.mysql.com/doc/refman/8.0/en/option-files.html>. Read are the groups of clients in general and of Prony.
+//! Syntax: <https://dev.mysql.com/doc/refman/8.0/en/option-files.html>. Read are the groups of
+//! clients in general and of Prony.
 
 use super::Error;
 use std::{

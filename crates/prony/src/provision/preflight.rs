@@ -35,9 +35,10 @@ impl Wants {
 pub enum Error {
     /// The server's limit of connections.
     #[error(
-        "the server allows {value} connections at once (max_connections) and {used} are in use; the load needs {wanted} more. \
-         Raise max_connections to at least {needed}: among the settings of the study for a server that Prony starts, with SET \
-         GLOBAL max_connections = {needed} elsewhere{}", lowered(*.value, *.needed, .open_files)
+        "the server allows {value} connections at once (max_connections) and {used} are in use; the load \
+         needs {wanted} more. Raise max_connections to at least {needed}: among the settings of the study \
+         for a server that Prony starts, with SET GLOBAL max_connections = {needed} elsewhere{}",
+        lowered(*.value, *.needed, .open_files)
     )]
     MaxConnections {
         /// Its value.

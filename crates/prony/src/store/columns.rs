@@ -71,9 +71,12 @@ mod tests {
     #[test]
     fn rows_of_any_shape_come_back() {
         let rows = [
-            json!({"at": {"secs": 1, "nanos": 1_000_123}, "cpu": 0.4, "memory": 412 << 20, "phase": "warm_up", "none": null}),
-            json!({"at": {"secs": 2, "nanos": 998_877}, "cpu": 1.25, "memory": 411 << 20, "phase": "measure", "more": {}}),
-            json!({"at": {"secs": 3, "nanos": 0}, "cpu": 0.0, "list": [1, -5, "x", [true, false], {"a": []}], "phase": "measure"}),
+            json!({"at": {"secs": 1, "nanos": 1_000_123}, "cpu": 0.4, "memory": 412 << 20, "phase": "warm_up",
+                   "none": null}),
+            json!({"at": {"secs": 2, "nanos": 998_877}, "cpu": 1.25, "memory": 411 << 20, "phase": "measure",
+                   "more": {}}),
+            json!({"at": {"secs": 3, "nanos": 0}, "cpu": 0.0, "list": [1, -5, "x", [true, false], {"a": []}],
+                   "phase": "measure"}),
             json!([]),
             json!({"memory": u64::MAX, "other": i64::MIN, "cpu": 24.0, "phase": "ü"}),
             json!("text"),
@@ -114,7 +117,10 @@ mod tests {
     proptest! {
         #[test]
         fn damaged_bytes_never_panic(place in 0..400_usize, byte: u8, cut in 0..100_usize) {
-            let row = |n: u64| json!({"a": n * n, "b": n as f64 / 7.0, "c": ["x", n.to_string()], "d": {"e": n.is_multiple_of(2)}});
+            let row = |n: u64| {
+                let even = n.is_multiple_of(2);
+                json!({"a": n * n, "b": n as f64 / 7.0, "c": ["x", n.to_string()], "d": {"e": even}})
+            };
             let mut bytes = write(&(0..20).map(row).collect::<Vec<_>>());
             if let Some(target) = bytes.get_mut(place) {
                 *target = byte;

@@ -16,7 +16,10 @@ pub enum Error {
     )]
     NoHome,
     /// The directory of the store cannot be made.
-    #[error("cannot make the directory {}: {cause}; make it, or name another file with --output", path.display())]
+    #[error(
+        "cannot make the directory {}: {cause}; make it, or name another file with --output",
+        path.display()
+    )]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -24,7 +27,11 @@ pub enum Error {
         cause: std::io::Error,
     },
     /// The file cannot be opened or created.
-    #[error("cannot open the store {}: {reason}; check that you may read and write it, or name another file with --output", path.display())]
+    #[error(
+        "cannot open the store {}: {reason}; check that you may read and write it, or name another file \
+         with --output",
+        path.display()
+    )]
     Open {
         /// The file.
         path: PathBuf,
@@ -32,14 +39,19 @@ pub enum Error {
         reason: String,
     },
     /// The file is none of Prony's: no SQLite file, or one of another application.
-    #[error("{} is not a store of Prony, or its beginning is damaged; name another file with --output", path.display())]
+    #[error(
+        "{} is not a store of Prony, or its beginning is damaged; name another file with --output",
+        path.display()
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// A newer Prony has written the file.
     #[error(
-        "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote it or a newer one, or name another file with --output", path.display()
+        "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote \
+         it or a newer one, or name another file with --output",
+        path.display()
     )]
     Newer {
         /// The file.
@@ -51,7 +63,10 @@ pub enum Error {
     },
     /// The file is damaged.
     #[error(
-        "the store {} is damaged ({what}); runs that are whole can be read, and `prony export` saves each of them; what else can be saved, `sqlite3 {} .recover` prints; move the file away to begin a new one", path.display(), path.display()
+        "the store {} is damaged ({what}); runs that are whole can be read, and `prony export` saves each \
+         of them; what else can be saved, `sqlite3 {} .recover` prints; move the file away to begin a new \
+         one",
+        path.display(), path.display()
     )]
     Damaged {
         /// The file.
@@ -61,14 +76,19 @@ pub enum Error {
     },
     /// No room for more.
     #[error(
-        "no space left for the store {}; what had finished before is safe in it; free space, then run again", path.display()
+        "no space left for the store {}; what had finished before is safe in it; free space, then run again",
+        path.display()
     )]
     Full {
         /// The file.
         path: PathBuf,
     },
     /// Another process holds the file for too long.
-    #[error("the store {} has been in use by another process for {seconds} s; wait for it, or name another file with --output", path.display())]
+    #[error(
+        "the store {} has been in use by another process for {seconds} s; wait for it, or name another file \
+         with --output",
+        path.display()
+    )]
     Busy {
         /// The file.
         path: PathBuf,
@@ -76,7 +96,10 @@ pub enum Error {
         seconds: u64,
     },
     /// There is no such run.
-    #[error("there is no run {id} in the store {}; `prony list runs` shows those that are there", path.display())]
+    #[error(
+        "there is no run {id} in the store {}; `prony list runs` shows those that are there",
+        path.display()
+    )]
     NoSuchRun {
         /// The number asked for.
         id: i64,
@@ -84,7 +107,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is no run of that name.
-    #[error("there is no run `{name}` in the store {}: a run is named by its number, `last`, a label, or its study's name; `prony list runs` shows those that are there", path.display())]
+    #[error(
+        "there is no run `{name}` in the store {}: a run is named by its number, `last`, a label, or its \
+         study's name; `prony list runs` shows those that are there",
+        path.display()
+    )]
     NoRunNamed {
         /// What was asked for.
         name: String,

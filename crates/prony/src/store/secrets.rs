@@ -95,7 +95,8 @@ mod tests {
     fn passwords_go_and_everything_else_stays() {
         let mut value = json!({
             "url": "mysql://root:s3:cr@t@db.example:3306/test",
-            "study_text": "title = \"a = b\"\nurl = 'mysql://u:pw1@h/x' # and mysql://u@h\npassword = \"pw2\"\n",
+            "study_text": "title = \"a = b\"\nurl = 'mysql://u:pw1@h/x' # and mysql://u@h\n\
+                           password = \"pw2\"\n",
             "variables": {"report_password": "pw3", "default_password_lifetime": "0", "old_passwords": "OFF",
                           "wsrep_sst_auth": "u:pw4", "tls": "http://a/b:c"},
             "doubts": ["cannot reach mysql://u:pw5@h"],
@@ -105,9 +106,10 @@ mod tests {
             value,
             json!({
                 "url": "mysql://root:(hidden)@db.example:3306/test",
-                "study_text": "title = \"a = b\"\nurl = 'mysql://u:(hidden)@h/x' # and mysql://u@h\npassword = \"(hidden)\"\n",
-                "variables": {"report_password": "(hidden)", "default_password_lifetime": "0", "old_passwords": "OFF",
-                              "wsrep_sst_auth": "(hidden)", "tls": "http://a/b:c"},
+                "study_text": "title = \"a = b\"\nurl = 'mysql://u:(hidden)@h/x' # and mysql://u@h\n\
+                               password = \"(hidden)\"\n",
+                "variables": {"report_password": "(hidden)", "default_password_lifetime": "0",
+                              "old_passwords": "OFF", "wsrep_sst_auth": "(hidden)", "tls": "http://a/b:c"},
                 "doubts": ["cannot reach mysql://u:(hidden)@h"],
             })
         );

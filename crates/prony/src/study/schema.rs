@@ -93,11 +93,14 @@ pub fn reference() -> String {
     }
     heading(&mut text, "workload");
     text.push_str(
-        "# {id} is the number of a row, {table} that of a table; other values are described, or kept from a result.\n\
-         # [workload.shop.values]\n# price = { random = [1, 999] }\n# [[workload.shop.transaction]]\n# name = \"buy\"\n# weight = 1\n\
+        "# {id} is the number of a row, {table} that of a table; other values are described, or kept from a \
+         result.\n\
+         # [workload.shop.values]\n# price = { random = [1, 999] }\n\
+         # [[workload.shop.transaction]]\n# name = \"buy\"\n# weight = 1\n\
          # statements = [\n#   \"BEGIN\",\n\
          #   { sql = \"SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE\", keep = [\"stock\"] },\n\
-         #   \"UPDATE sbtest{table} SET k = {stock + 1}, pad = {price} WHERE id = {id}\",\n#   \"COMMIT\",\n# ]\n\n",
+         #   \"UPDATE sbtest{table} SET k = {stock + 1}, pad = {price} WHERE id = {id}\",\n\
+         #   \"COMMIT\",\n# ]\n\n",
     );
     write_design(&mut text);
     section(&mut text, "client", CLIENT);

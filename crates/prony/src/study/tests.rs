@@ -657,12 +657,22 @@ fn what_cannot_be_searched_or_claimed_is_pointed_at() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever an editor or a cat on the keyboard makes of a study, there is a study or there are mistakes to show.
+    /// Whatever an editor or a cat on the keyboard makes of a study, there is a study or there are mistakes
+    /// to show.
     #[test]
-    fn no_text_is_too_broken_to_be_told_about(cuts in prop::collection::vec((0..3000_usize, 0..12_usize, "[\\]\\[{}=\"'.,# a-zä0-9\n\\\\-]{0,6}"), 1..4)) {
-        let mut text = GOOD.replace("[scale.quick]", &format!("[workload.shop.values]{}\n[scale.quick]", SHOP.split_once("[workload.shop.values]").map_or("", |(_, rest)| rest)));
+    fn no_text_is_too_broken_to_be_told_about(
+        cuts in prop::collection::vec(
+            (0..3000_usize, 0..12_usize, "[\\]\\[{}=\"'.,# a-zä0-9\n\\\\-]{0,6}"),
+            1..4,
+        ),
+    ) {
+        let shop = SHOP.split_once("[workload.shop.values]").map_or("", |(_, rest)| rest);
+        let mut text =
+            GOOD.replace("[scale.quick]", &format!("[workload.shop.values]{shop}\n[scale.quick]"));
         for (at, length, put) in cuts {
-            let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            let boundary = |at: usize| {
+                (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+            };
             let (start, end) = (boundary(at % text.len().max(1)), boundary(at % text.len().max(1) + length));
             text.replace_range(start..end.max(start), &put);
         }

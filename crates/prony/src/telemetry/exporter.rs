@@ -1,6 +1,7 @@
-//! The machine of a server elsewhere, as a Prometheus node_exporter there tells it: `http://host:9100/metrics`, in the text
-//! format that <https://prometheus.io/docs/instrumenting/exposition_formats/> describes. Its figures get the names that this machine's
-//! own have.
+//! The machine of a server elsewhere, as a Prometheus node_exporter there tells it:
+//! `http://host:9100/metrics`, in the text format that
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/> describes. Its figures get the names that
+//! this machine's own have.
 
 use super::counts::{Counts, Source};
 use std::{

@@ -3,15 +3,17 @@
 //!
 //! Every value of a [`Reading`] has a path, whose beginning says whose it is:
 //!
-//! | path | what |
-//! |---|---|
-//! | `machine/...` | this machine: `cpu_user`, `cpu_system`, `cpu_iowait`, `cpu_steal`, `cpu_idle` in CPUs; `run_queue`, `blocked` (processes); `context_switches`, `interrupts`; `disk/NAME/...`, `network/NAME/...`, `pressure/...` |
-//! | `client/...` | this process: as a server's `process`; `telemetry_cpu`: what sampling itself takes, CPUs |
-//! | `node/NAME/process/...` | a server's process on this machine: `cpu_user`, `cpu_system`, `memory_bytes`, `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes` |
-//! | `node/NAME/group/...` | its control group: `throttled` (share of the time that it was held back), `memory_bytes` |
-//! | `node/NAME/status/...`, `metric/...` | what it counts itself, by its own names; `log_syncs` |
-//! | `node/NAME/state/...` | how many of its connections are doing what |
-//! | `node/NAME/machine/...` | the machine of a server elsewhere, from a node_exporter |
+//! * `machine/...`: this machine: `cpu_user`, `cpu_system`, `cpu_iowait`, `cpu_steal`, `cpu_idle` in CPUs;
+//!   `run_queue`, `blocked` (processes); `context_switches`, `interrupts`; `disk/NAME/...`,
+//!   `network/NAME/...`, `pressure/...`
+//! * `client/...`: this process: as a server's `process`; `telemetry_cpu`: what sampling itself takes, CPUs
+//! * `node/NAME/process/...`: a server's process on this machine: `cpu_user`, `cpu_system`, `memory_bytes`,
+//!   `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes`
+//! * `node/NAME/group/...`: its control group: `throttled` (share of the time that it was held back),
+//!   `memory_bytes`
+//! * `node/NAME/status/...`, `metric/...`: what it counts itself, by its own names; `log_syncs`
+//! * `node/NAME/state/...`: how many of its connections are doing what
+//! * `node/NAME/machine/...`: the machine of a server elsewhere, from a node_exporter
 //!
 //! What counts is told per second (time in seconds per second: a share), what goes up and down as it is.
 

@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn readings_of_the_first_version_can_still_be_read() {
-        let old = r#"{"at":{"secs":1,"nanos":0},"length":{"secs":1,"nanos":0},"cpu_user":1.0,"cpu_system":0.5,"cpu_iowait":0.0,
-            "cpu_steal":0.0,"server_cpu":1.25,"server_memory_bytes":4096,"server_threads":null,"client_cpu":0.2,
-            "context_switches_per_second":41000.0}"#;
+        let old = r#"{"at":{"secs":1,"nanos":0},"length":{"secs":1,"nanos":0},"cpu_user":1.0,"cpu_system":0.5,
+            "cpu_iowait":0.0,"cpu_steal":0.0,"server_cpu":1.25,"server_memory_bytes":4096,
+            "server_threads":null,"client_cpu":0.2,"context_switches_per_second":41000.0}"#;
         let reading: Reading = serde_json::from_str(old).unwrap();
         assert_eq!(reading.server_cpu(), Some(1.25));
         assert_eq!(reading.value("machine/context_switches"), Some(41000.0));

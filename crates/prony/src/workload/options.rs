@@ -44,7 +44,8 @@ pub struct OptionInfo {
 /// Declares [`Options`] and everything that lists or sets its fields by name.
 macro_rules! options {
     ($( #[doc = $help:literal] $name:ident $(/ $alias:ident)? : $type:ty = $default:expr; )*) => {
-        /// How a built-in workload is shaped, and which data it needs. See [`Options::table`] for the defaults.
+        /// How a built-in workload is shaped, and which data it needs. See [`Options::table`] for the
+        /// defaults.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Options {

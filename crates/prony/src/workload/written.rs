@@ -572,7 +572,8 @@ mod tests {
         name = "buy"
         statements = [
           "BEGIN",
-          { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", keep = ["stock"], expect = "row", name = "lock" },
+          { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", name = "lock", expect = "row",
+            keep = ["stock"] },
           { sql = "UPDATE sbtest{table} SET k = {stock + 1}, c = {name} WHERE id = {id}", expect = "change" },
           { sql = "UPDATE sbtest{table} SET pad = {city} WHERE id = {id}", text = true },
           "COMMIT",

@@ -1,7 +1,8 @@
 //! The client's side: log in, send commands, read replies.
 //!
 //! ```text
-//! Handshake::new ──advance──▶ StartTls? ──advance──▶ Ready(Session) ──query/execute/...──▶ receive until Done
+//! Handshake::new ──advance──▶ StartTls? ──advance──▶ Ready(Session)
+//! Session ──query/execute/...──▶ receive until Done
 //! ```
 
 mod change_user;

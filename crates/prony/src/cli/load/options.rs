@@ -107,10 +107,20 @@ struct ArrivalFlags {
     #[arg(long, value_name = "TIME")]
     lateness_max: Option<DurationFlag>,
     /// End after exactly so many transactions
-    #[arg(long, visible_alias = "events", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        visible_alias = "events",
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..),
+    )]
     transactions: Option<u64>,
     /// End after so many rows, received and affected together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "transactions")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with = "transactions",
+    )]
     limit_rows: Option<u64>,
 }
 
@@ -119,14 +129,31 @@ struct ArrivalFlags {
 #[command(next_help_heading = "Connections")]
 struct ConnectionFlags {
     /// Connections that work
-    #[arg(long, short = 'c', visible_alias = "threads", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(
+        long,
+        short = 'c',
+        visible_alias = "threads",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+    )]
     connections: u32,
     /// Connections that are opened as well and do nothing
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000),
+    )]
     idle: u32,
     /// When a new connection takes the place of the old one: never, after each transaction or statement, or
     /// after N transactions
-    #[arg(long, value_name = "never|transaction|statement|N", default_value = "never", value_parser = arrival::connection_mode)]
+    #[arg(
+        long,
+        value_name = "never|transaction|statement|N",
+        default_value = "never",
+        value_parser = arrival::connection_mode,
+    )]
     reconnect: ConnectionMode,
     /// Addresses of this machine to connect from, in turn; each has ports of its own
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',')]

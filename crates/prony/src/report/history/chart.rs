@@ -31,9 +31,10 @@ pub(super) fn draw(history: &History, series: &Series) -> String {
         let x = f64::midpoint(scale.x(change.place), scale.x(change.after));
         let tone = if is_better(series, change) { "better" } else { "worse" };
         let anchor = if x > right - 60.0 { "end" } else { "middle" };
+        let _ = write!(svg, r#"<path class="change {tone}" d="M{x:.1} {top}V{bottom}"/>"#);
         let _ = write!(
             svg,
-            r#"<path class="change {tone}" d="M{x:.1} {top}V{bottom}"/><text class="{tone}" x="{x:.1}" y="{:.1}" text-anchor="{anchor}">{:+.1} %</text>"#,
+            r#"<text class="{tone}" x="{x:.1}" y="{:.1}" text-anchor="{anchor}">{:+.1} %</text>"#,
             top - 8.0,
             100.0 * change.share()
         );
@@ -114,9 +115,10 @@ fn put_axes(svg: &mut String, history: &History, scale: &Scale) {
         let value = scale.low + line as f64 * scale.step;
         let y = scale.y(value);
         let rounded = (value * 10_f64.powi(decimals)).round() / 10_f64.powi(decimals);
+        let _ = write!(svg, r#"<path class="axis" d="M{left} {y:.1}H{right}"/>"#);
         let _ = write!(
             svg,
-            r#"<path class="axis" d="M{left} {y:.1}H{right}"/><text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
+            r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
             left - 6.0,
             y + 4.0,
             number::level(rounded)
