@@ -7,6 +7,7 @@
 //! the stream's begin.
 
 use crate::{
+    clock::Moment,
     random::Random,
     spec::{Gaps, Rate, RateStep},
 };
@@ -197,60 +198,60 @@ impl Deal {
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
     deal: Deal,
-    begin_ns: u64,
+    begin: Moment,
     taking: Items,
     /// When the next item to be started is due.
-    due_ns: u64,
+    due: Moment,
     /// Runs ahead of `taking` to tell what has become due.
     counting: Items,
-    counting_due_ns: u64,
+    counting_due: Moment,
     offered: u64,
 }
 
 impl Arrivals {
-    /// Those of a stream that begins at `begin_ns`, ns since the engine began.
-    pub(crate) fn new((rate, gaps): (&Rate, Gaps), random: Random, deal: Deal, begin_ns: u64) -> Self {
+    /// Those of a stream that begins then.
+    pub(crate) fn new((rate, gaps): (&Rate, Gaps), random: Random, deal: Deal, begin: Moment) -> Self {
         let items = Items { profile: Profile::new(rate), gaps, random, number: 0, sum: 0.0 };
         let mut arrivals = Self {
             deal,
-            begin_ns,
+            begin,
             taking: items.clone(),
-            due_ns: 0,
+            due: Moment::ZERO,
             counting: items,
-            counting_due_ns: 0,
+            counting_due: Moment::ZERO,
             offered: 0,
         };
-        arrivals.due_ns = next_own(&mut arrivals.taking, deal, begin_ns);
-        arrivals.counting_due_ns = next_own(&mut arrivals.counting, deal, begin_ns);
+        arrivals.due = next_own(&mut arrivals.taking, deal, begin);
+        arrivals.counting_due = next_own(&mut arrivals.counting, deal, begin);
         arrivals
     }
 
-    /// When the next item that was not started yet is due, ns since the engine began; `u64::MAX`: never.
+    /// When the next item that was not started yet is due.
     #[inline]
-    pub(crate) fn due_ns(&self) -> u64 {
-        self.due_ns
+    pub(crate) fn due(&self) -> Moment {
+        self.due
     }
 
     /// That item is being started, or skipped.
     pub(crate) fn take(&mut self) {
-        self.due_ns = next_own(&mut self.taking, self.deal, self.begin_ns);
+        self.due = next_own(&mut self.taking, self.deal, self.begin);
     }
 
-    /// How many have become due before `until_ns`, which never goes back.
-    pub(crate) fn offered_before(&mut self, until_ns: u64) -> u64 {
-        while self.counting_due_ns < until_ns {
+    /// How many have become due before `until`, which never goes back.
+    pub(crate) fn offered_before(&mut self, until: Moment) -> u64 {
+        while self.counting_due < until {
             self.offered += 1;
-            self.counting_due_ns = next_own(&mut self.counting, self.deal, self.begin_ns);
+            self.counting_due = next_own(&mut self.counting, self.deal, self.begin);
         }
         self.offered
     }
 }
 
-fn next_own(items: &mut Items, deal: Deal, begin_ns: u64) -> u64 {
+fn next_own(items: &mut Items, deal: Deal, begin: Moment) -> Moment {
     loop {
         let (number, due_ns) = items.next();
         if due_ns == u64::MAX || deal.owns(number) {
-            return begin_ns.saturating_add(due_ns);
+            return begin.after(due_ns);
         }
     }
 }
@@ -267,13 +268,14 @@ mod tests {
     }
 
     fn due(rate: &Rate, gaps: Gaps, deal: Deal, until: Duration) -> Vec<u64> {
-        let mut arrivals = Arrivals::new((rate, gaps), random(), deal, 0);
+        let mut arrivals = Arrivals::new((rate, gaps), random(), deal, Moment::ZERO);
         let mut all = Vec::new();
-        while arrivals.due_ns() < until.as_nanos() as u64 {
-            all.push(arrivals.due_ns());
+        let until = Moment::ZERO.after(until.as_nanos() as u64);
+        while arrivals.due() < until {
+            all.push(arrivals.due().as_ns());
             arrivals.take();
         }
-        assert_eq!(arrivals.offered_before(until.as_nanos() as u64), all.len() as u64);
+        assert_eq!(arrivals.offered_before(until), all.len() as u64);
         all
     }
 

@@ -2,6 +2,7 @@
 //! thread, no lock.
 
 use crate::{
+    clock::{Clock, Moment},
     engine::Message,
     histogram::Histogram,
     program::{Drawn, Program},
@@ -19,7 +20,7 @@ use std::{
         Arc,
         mpsc::{Receiver, Sender},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Bytes read at once.
@@ -49,9 +50,9 @@ pub(crate) struct Bench<'a> {
     /// This worker's part of each stream.
     pub(crate) shares: Vec<Share<'a>>,
     /// When to look after which connection again; whether it still wants that is with the connection.
-    pub(crate) timers: BinaryHeap<Reverse<(u64, u32)>>,
+    pub(crate) timers: BinaryHeap<Reverse<(Moment, u32)>>,
     /// When the kernel last told of events.
-    pub(crate) woken_ns: u64,
+    pub(crate) woken: Moment,
     /// See [`crate::sample::ClientUsage::queueing`].
     pub(crate) queueing: Histogram,
     /// See [`crate::sample::ClientUsage::send_delay`].
@@ -60,7 +61,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) hopeless: Option<String>,
     /// No new transaction begins.
     pub(crate) stopping: bool,
-    epoch: Instant,
+    clock: Clock,
 }
 
 impl<'a> Bench<'a> {
@@ -68,7 +69,7 @@ impl<'a> Bench<'a> {
         (programs, shares): (&'a [Program], Vec<Share<'a>>),
         logins: &'a [Option<Login>],
         tally: Timeline,
-        (epoch, connections): (Instant, usize),
+        (clock, connections): (Clock, usize),
     ) -> Self {
         Self {
             programs,
@@ -81,12 +82,12 @@ impl<'a> Bench<'a> {
             tally,
             shares,
             timers: BinaryHeap::with_capacity(connections * 2),
-            woken_ns: 0,
+            woken: Moment::ZERO,
             queueing: Histogram::new(),
             send_delay: Histogram::new(),
             hopeless: None,
             stopping: false,
-            epoch,
+            clock,
         }
     }
 
@@ -95,10 +96,10 @@ impl<'a> Bench<'a> {
         self.logins[server].as_ref().expect("every server that a connection goes to has one")
     }
 
-    /// Nanoseconds since the engine began: the one clock of a load.
+    /// What time it is: the one clock of a load.
     #[inline]
-    pub(crate) fn now_ns(&self) -> u64 {
-        self.epoch.elapsed().as_nanos() as u64
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
     }
 
     /// Whether no new transaction may begin.
@@ -107,29 +108,29 @@ impl<'a> Bench<'a> {
         self.stopping || self.tally.over
     }
 
-    /// Hands finished seconds over where `now_ns` lies past their end. Whatever is counted next belongs to
-    /// the second of `now_ns`.
+    /// Hands finished seconds over where `now` lies past their end. Whatever is counted next belongs to
+    /// the second of `now`.
     #[inline]
-    pub(crate) fn turn(&mut self, now_ns: u64) {
-        while now_ns >= self.tally.end_ns() {
+    pub(crate) fn turn(&mut self, now: Moment) {
+        while now >= self.tally.end() {
             self.next_second();
         }
     }
 
     #[cold]
     fn next_second(&mut self) {
-        let end_ns = self.tally.end_ns();
+        let end = self.tally.end();
         for (share, stream) in self.shares.iter_mut().zip(&mut self.tally.batch.streams) {
-            share.close_second(end_ns, &mut stream.schedule);
+            share.close_second(end, &mut stream.schedule);
         }
         self.tally.next_second(self.programs);
     }
 
-    /// The end of the load was moved to `end_ns`, since the engine began.
-    pub(crate) fn cut(&mut self, end_ns: u64) {
-        let now_ns = self.now_ns();
-        self.turn(now_ns.min(end_ns));
-        self.tally.cut(end_ns);
+    /// The end of the load was moved to `end`.
+    pub(crate) fn cut(&mut self, end: Moment) {
+        let now = self.now();
+        self.turn(now.min(end));
+        self.tally.cut(end);
     }
 
     /// The measurement begins at `at_ns`, since the load began: earlier than was said.
@@ -137,9 +138,9 @@ impl<'a> Bench<'a> {
         self.tally.measure_from(at_ns);
     }
 
-    /// Looks after connection `index` again at `at_ns`.
-    pub(crate) fn wake_at(&mut self, at_ns: u64, index: u32) {
-        self.timers.push(Reverse((at_ns, index)));
+    /// Looks after connection `index` again at that time.
+    pub(crate) fn wake_at(&mut self, at: Moment, index: u32) {
+        self.timers.push(Reverse((at, index)));
     }
 
     /// Counts an error of the measurement interval, and of the current second.
@@ -149,14 +150,14 @@ impl<'a> Bench<'a> {
         code: u16,
         state: [u8; 5],
         message: &str,
-        now_ns: u64,
+        now: Moment,
     ) {
-        self.turn(now_ns);
+        self.turn(now);
         self.tally.batch.streams[stream].errors += 1;
         let share = &mut self.shares[stream];
-        share.watch.failure(now_ns);
+        share.watch.failure(now);
         if self.tally.is_measuring() {
-            let at = Duration::from_nanos(now_ns.saturating_sub(self.tally.start_ns()));
+            let at = Duration::from_nanos(now.since(self.tally.start_at()));
             share.errors.add(code, state, message, at);
         }
     }
@@ -167,9 +168,9 @@ pub(crate) struct Timeline {
     pub(crate) batch: Box<Batch>,
     pub(crate) phase: Phase,
     seconds: Seconds,
-    start_ns: Option<u64>,
-    /// End of the current second, since the engine began.
-    end_ns: u64,
+    start: Option<Moment>,
+    /// End of the current second.
+    end: Moment,
     /// The last second is over.
     pub(crate) over: bool,
     full: Sender<Message>,
@@ -184,13 +185,13 @@ impl Timeline {
         empty: Receiver<Box<Batch>>,
     ) -> Self {
         let phase = seconds.phase(0);
-        Self { batch, phase, seconds, start_ns: None, end_ns: u64::MAX, over: false, full, empty }
+        Self { batch, phase, seconds, start: None, end: Moment::NEVER, over: false, full, empty }
     }
 
     /// The load began at this time.
-    pub(crate) fn start(&mut self, start_ns: u64) {
-        self.start_ns = Some(start_ns);
-        self.end_ns = start_ns + self.seconds.end_ns(0);
+    pub(crate) fn start(&mut self, start: Moment) {
+        self.start = Some(start);
+        self.end = start.after(self.seconds.end_ns(0));
     }
 
     /// Whether what is counted now belongs to the measurement interval: neither to the warm-up nor to what is
@@ -201,21 +202,26 @@ impl Timeline {
     }
 
     pub(crate) fn started(&self) -> bool {
-        self.start_ns.is_some()
+        self.start.is_some()
     }
 
-    pub(crate) fn start_ns(&self) -> u64 {
-        self.start_ns.unwrap_or(0)
+    /// When the load began; before that, when the engine did.
+    pub(crate) fn start_at(&self) -> Moment {
+        self.start.unwrap_or_default()
     }
 
-    /// End of the current second, since the engine began; far away before the start and after the end.
-    pub(crate) fn end_ns(&self) -> u64 {
-        self.end_ns
+    /// End of the current second; far away before the start and after the end.
+    pub(crate) fn end(&self) -> Moment {
+        self.end
     }
 
-    /// End of the load, since the engine began.
-    pub(crate) fn load_end_ns(&self) -> u64 {
-        self.start_ns() + self.seconds.end_ns(self.seconds.count().saturating_sub(1))
+    /// End of the load.
+    pub(crate) fn load_end(&self) -> Moment {
+        self.end_of(self.seconds.count().saturating_sub(1))
+    }
+
+    fn end_of(&self, second: u32) -> Moment {
+        self.start_at().after(self.seconds.end_ns(second))
     }
 
     /// Ends the warm-up at `at_ns`, since the load began. The running second ends where it did: both fall on
@@ -223,18 +229,18 @@ impl Timeline {
     fn measure_from(&mut self, at_ns: u64) {
         self.seconds.measure_from(at_ns);
         self.phase = self.seconds.phase(self.batch.second);
-        self.end_ns = self.start_ns() + self.seconds.end_ns(self.batch.second);
+        self.end = self.end_of(self.batch.second);
     }
 
-    /// Ends the load at `end_ns`, since the engine began; a second that has begun later is the last one and
+    /// Ends the load at `end`; a second that has begun later is the last one and
     /// is not counted.
-    fn cut(&mut self, end_ns: u64) {
-        self.seconds.cut(end_ns.saturating_sub(self.start_ns()));
+    fn cut(&mut self, end: Moment) {
+        self.seconds.cut(end.since(self.start_at()));
         if self.batch.second < self.seconds.count() {
-            self.end_ns = self.start_ns() + self.seconds.end_ns(self.batch.second);
+            self.end = self.end_of(self.batch.second);
         } else {
             self.over = true;
-            self.end_ns = u64::MAX;
+            self.end = Moment::NEVER;
         }
     }
 
@@ -249,10 +255,10 @@ impl Timeline {
         let _ = self.full.send(Message::Second(std::mem::replace(&mut self.batch, empty)));
         if second + 1 < self.seconds.count() {
             self.phase = self.seconds.phase(second + 1);
-            self.end_ns = self.start_ns() + self.seconds.end_ns(second + 1);
+            self.end = self.end_of(second + 1);
         } else {
             self.over = true;
-            self.end_ns = u64::MAX;
+            self.end = Moment::NEVER;
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::{
     bench::Bench,
+    clock::{Moment, ns},
     compose::FirstRow,
     program::{Drawn, Program},
     random::Random,
@@ -142,16 +143,16 @@ pub(crate) struct Connection {
     /// Whether a transaction has begun and not ended.
     pub(crate) under_way: bool,
     /// When the transaction was to begin.
-    pub(crate) due_ns: u64,
+    pub(crate) due: Moment,
     /// When its first byte was sent.
-    pub(crate) began_ns: Option<u64>,
-    pub(crate) sent_ns: u64,
+    pub(crate) began: Option<Moment>,
+    pub(crate) sent: Moment,
     /// When the connection became free, or was opened.
-    pub(crate) ready_ns: u64,
+    pub(crate) ready: Moment,
     /// When its next transaction is due, where each connection has times of its own.
-    pub(crate) next_due_ns: u64,
+    pub(crate) next_due: Moment,
     /// When the worker is to look after it again; other times that it once asked for are out of date.
-    pub(crate) wake_ns: u64,
+    pub(crate) wake: Moment,
     /// Whether it takes transactions; otherwise it is only open.
     pub(crate) works: bool,
     /// Its place in the worker.
@@ -160,6 +161,8 @@ pub(crate) struct Connection {
     pub(crate) is_in_queue: bool,
     /// Whether it counts among those that the worker opens at the same time.
     pub(crate) has_opening_place: bool,
+    /// Whether the coordinator was told, before the load began, that it is open.
+    pub(crate) is_told_open: bool,
     /// Transactions since it was opened.
     pub(crate) uses: u32,
     /// Status flags of the last reply without error.
@@ -177,10 +180,10 @@ pub(crate) struct Connection {
 /// When the steps of opening a connection were reached.
 #[derive(Debug, Clone, Copy, Default)]
 struct OpeningTimes {
-    began_ns: u64,
-    connected_ns: u64,
-    tls_began_ns: Option<u64>,
-    tls_ended_ns: Option<u64>,
+    began: Moment,
+    connected: Moment,
+    tls_began: Option<Moment>,
+    tls_ended: Option<Moment>,
 }
 
 /// What the worker must do after a connection was served.
@@ -219,16 +222,17 @@ impl Connection {
             routine: 0,
             step: 0,
             under_way: false,
-            due_ns: 0,
-            began_ns: None,
-            sent_ns: 0,
-            ready_ns: 0,
-            next_due_ns: 0,
-            wake_ns: u64::MAX,
+            due: Moment::ZERO,
+            began: None,
+            sent: Moment::ZERO,
+            ready: Moment::ZERO,
+            next_due: Moment::ZERO,
+            wake: Moment::NEVER,
             works,
             index: 0,
             is_in_queue: false,
             has_opening_place: false,
+            is_told_open: false,
             uses: 0,
             status: 0,
             times: OpeningTimes::default(),
@@ -277,23 +281,23 @@ impl Connection {
     }
 
     /// Since when the transaction that is under way has been waited for; `None`: none is.
-    pub(crate) fn busy_since_ns(&self) -> Option<u64> {
-        self.under_way.then_some(self.due_ns)
+    pub(crate) fn busy_since(&self) -> Option<Moment> {
+        self.under_way.then_some(self.due)
     }
 
     /// Whether it takes longer than it may.
     pub(crate) fn overdue(
         &self,
-        now_ns: u64,
+        now: Moment,
         connect_limit: Duration,
         reply_limit: Option<Duration>,
     ) -> Option<Loss> {
-        let over = |since_ns: u64, limit: Duration| now_ns.saturating_sub(since_ns) > limit.as_nanos() as u64;
-        if self.is_opening() && over(self.times.began_ns, connect_limit) {
+        let over = |since: Moment, limit: Duration| now.since(since) > ns(limit);
+        if self.is_opening() && over(self.times.began, connect_limit) {
             let step = if matches!(self.stage, Stage::Connecting) { CONNECTING } else { LOGGING_IN };
             return Some(Loss::ConnectTimeout { step, limit: connect_limit });
         }
-        let limit = reply_limit.filter(|&limit| self.is_waiting() && over(self.sent_ns, limit))?;
+        let limit = reply_limit.filter(|&limit| self.is_waiting() && over(self.sent, limit))?;
         Some(Loss::ReplyTimeout(limit))
     }
 
@@ -304,7 +308,7 @@ impl Connection {
 
     /// Begins to connect.
     pub(crate) fn open(&mut self, bench: &Bench<'_>) -> Result<(), Loss> {
-        self.times = OpeningTimes { began_ns: bench.now_ns(), ..OpeningTimes::default() };
+        self.times = OpeningTimes { began: bench.now(), ..OpeningTimes::default() };
         self.stage = Stage::Connecting;
         self.wants_write = true;
         let login = bench.login(self.server);
@@ -361,7 +365,7 @@ impl Connection {
         let Some(transport) = &mut self.transport else { return Ok(()) };
         if matches!(self.stage, Stage::Connecting) {
             transport.finish_connecting()?;
-            self.times.connected_ns = bench.now_ns();
+            self.times.connected = bench.now();
             let login = bench.login(self.server);
             let kind = match login.peer {
                 Peer::Tcp(_) => wire::client::Transport::Tcp,
@@ -396,18 +400,18 @@ impl Connection {
                 Received::Later => return Ok(after),
                 Received::Closed => return Err(Loss::Closed),
             };
-            let now_ns = bench.now_ns();
+            let now = bench.now();
             if bench.tally.is_measuring() {
-                bench.queueing.record_ns(now_ns.saturating_sub(bench.woken_ns));
+                bench.queueing.record_ns(now.since(bench.woken));
             }
             if self.pending.is_empty() {
-                let (used, done) = self.consume(&input[..count], now_ns, bench)?;
+                let (used, done) = self.consume(&input[..count], now, bench)?;
                 self.pending.extend_from_slice(&input[used..count]);
                 after = done.max(after);
             } else {
                 let mut bytes = std::mem::take(&mut self.pending);
                 bytes.extend_from_slice(&input[..count]);
-                let (used, done) = self.consume(&bytes, now_ns, bench)?;
+                let (used, done) = self.consume(&bytes, now, bench)?;
                 bytes.drain(..used);
                 self.pending = bytes;
                 after = done.max(after);
@@ -420,13 +424,13 @@ impl Connection {
     }
 
     /// Takes whole packets. Returns how many bytes are done with.
-    fn consume(&mut self, bytes: &[u8], now_ns: u64, bench: &mut Bench<'_>) -> Result<(usize, After), Loss> {
+    fn consume(&mut self, bytes: &[u8], now: Moment, bench: &mut Bench<'_>) -> Result<(usize, After), Loss> {
         let mut at = 0;
         let mut after = After::Carry;
         loop {
             match &mut self.stage {
                 Stage::LoggingIn(_) => {
-                    let (used, logged_in) = self.log_in(&bytes[at..], now_ns, bench)?;
+                    let (used, logged_in) = self.log_in(&bytes[at..], now, bench)?;
                     at += used;
                     if !logged_in {
                         return Ok((at, after));
@@ -443,9 +447,12 @@ impl Connection {
                 _ => {
                     let (used, progress) = self.read_reply(&bytes[at..], bench)?;
                     at += used;
+                    if progress != Progress::NeedMore {
+                        self.refuse_surplus(bytes.len() - at)?;
+                    }
                     match progress {
                         Progress::NeedMore => return Ok((at, after)),
-                        Progress::Done(reply) => self.on_reply(&reply, now_ns, bench)?,
+                        Progress::Done(reply) => self.on_reply(&reply, now, bench)?,
                         Progress::LocalInfile { .. } => self.refuse_local_file(bench)?,
                     }
                 }
@@ -453,15 +460,12 @@ impl Connection {
         }
     }
 
-    fn log_in(&mut self, bytes: &[u8], now_ns: u64, bench: &mut Bench<'_>) -> Result<(usize, bool), Loss> {
+    fn log_in(&mut self, bytes: &[u8], now: Moment, bench: &mut Bench<'_>) -> Result<(usize, bool), Loss> {
         let (Stage::LoggingIn(handshake), Some(transport)) = (&mut self.stage, &mut self.transport) else {
             return Ok((0, false));
         };
-        if self.times.tls_began_ns.is_some()
-            && self.times.tls_ended_ns.is_none()
-            && !transport.is_handshaking()
-        {
-            self.times.tls_ended_ns = Some(now_ns);
+        if self.times.tls_began.is_some() && self.times.tls_ended.is_none() && !transport.is_handshaking() {
+            self.times.tls_ended = Some(now);
         }
         bench.out.clear();
         let (used, step) = handshake.advance(bytes, &mut bench.out)?;
@@ -469,7 +473,7 @@ impl Connection {
         match step {
             Step::NeedMore => Ok((used, false)),
             Step::StartTls => {
-                self.times.tls_began_ns = Some(now_ns);
+                self.times.tls_began = Some(now);
                 let connector = bench.login(self.server).tls.as_ref().ok_or(Loss::TlsUnwanted)?;
                 transport.start_tls(connector.connect().map_err(io::Error::other)?)?;
                 bench.out.clear();
@@ -482,10 +486,10 @@ impl Connection {
                 self.stage = Stage::Idle;
                 self.failures = 0;
                 self.is_fresh = true;
-                self.ready_ns = now_ns;
+                self.ready = now;
                 bench.shares[self.stream].opened += 1;
                 if let Some(connects) = connects(bench, self.stream) {
-                    self.times.record(now_ns, connects);
+                    self.times.record(now, connects);
                 }
                 Ok((used, true))
             }
@@ -493,13 +497,25 @@ impl Connection {
     }
 
     /// The first reply after a login came.
-    pub(crate) fn note_first_reply(&mut self, now_ns: u64, bench: &mut Bench<'_>) {
+    pub(crate) fn note_first_reply(&mut self, now: Moment, bench: &mut Bench<'_>) {
         self.is_fresh = false;
-        let was_opened_before = self.ready_ns < bench.tally.start_ns();
+        let was_opened_before = self.ready < bench.tally.start_at();
         if was_opened_before {
-            bench.shares[self.stream].opening.first_reply.record_ns(now_ns - self.sent_ns);
+            bench.shares[self.stream].opening.first_reply.record_ns(now.since(self.sent));
         } else if let Some(connects) = connects(bench, self.stream) {
-            connects.first_reply.record_ns(now_ns - self.sent_ns);
+            connects.first_reply.record_ns(now.since(self.sent));
+        }
+    }
+
+    /// What came behind a reply and before the next request is the reply to nothing: which of the two was
+    /// the reply, nobody can tell, so neither is counted. `rest` is what was read and not yet looked at.
+    #[inline]
+    fn refuse_surplus(&mut self, rest: usize) -> Result<(), Loss> {
+        let unpacked = self.session.as_ref().map_or(0, |session| session.unread());
+        let deciphered = self.transport.as_mut().map_or(Ok(0), Transport::unread)?;
+        match rest + unpacked + deciphered {
+            0 => Ok(()),
+            surplus => Err(Loss::Unasked(surplus)),
         }
     }
 
@@ -528,12 +544,12 @@ impl Connection {
 }
 
 impl OpeningTimes {
-    /// The login ended at `now_ns`.
-    fn record(&self, now_ns: u64, connects: &mut Connects) {
-        let total = now_ns.saturating_sub(self.began_ns);
-        let tcp = self.connected_ns.saturating_sub(self.began_ns);
-        let tls = match (self.tls_began_ns, self.tls_ended_ns) {
-            (Some(began), Some(ended)) => Some(ended.saturating_sub(began)),
+    /// The login ended at `now`.
+    fn record(&self, now: Moment, connects: &mut Connects) {
+        let total = now.since(self.began);
+        let tcp = self.connected.since(self.began);
+        let tls = match (self.tls_began, self.tls_ended) {
+            (Some(began), Some(ended)) => Some(ended.since(began)),
             _ => None,
         };
         connects.opened += 1;
@@ -542,7 +558,7 @@ impl OpeningTimes {
         if let Some(tls) = tls {
             connects.tls.record_ns(tls);
         }
-        connects.login.record_ns(total.saturating_sub(tcp + tls.unwrap_or(0)));
+        connects.login.record_ns(total.saturating_sub(tcp.saturating_add(tls.unwrap_or(0))));
     }
 }
 

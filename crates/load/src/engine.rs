@@ -6,6 +6,7 @@ use crate::{
     bench::{Login, Timeline},
     check::check,
     client,
+    clock::{Clock, Moment, ns},
     connection::{Connection, Place},
     gather::Gatherer,
     program::{self, Program},
@@ -38,7 +39,7 @@ const OPENING_STALL_MAX: Duration = Duration::from_secs(30);
 /// How long the server's address may take to answer at all.
 const REACH_MAX: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, so that all workers have heard of it.
-pub(crate) const START_AHEAD: Duration = Duration::from_millis(2);
+const START_AHEAD: Duration = Duration::from_millis(2);
 /// How often the coordinator looks whether it is to stop.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(50);
 /// How long it may go on where attempts fail: the connections of an earlier load may still be on their way
@@ -139,11 +140,11 @@ pub(crate) struct Control {
     /// 0: not yet.
     start_ns: AtomicU64,
     /// Where the load ends before its interval is over; 0: not yet.
-    pub(crate) end_ns: AtomicU64,
+    end_ns: AtomicU64,
     /// Where the measurement begins before the warm-up is over, since the load began; 0: not yet.
-    pub(crate) measure_ns: AtomicU64,
+    measure_ns: AtomicU64,
     /// When each stream begins; far away: not yet known.
-    pub(crate) begins_ns: Vec<AtomicU64>,
+    begins_ns: Vec<AtomicU64>,
 }
 
 impl Control {
@@ -157,20 +158,36 @@ impl Control {
         }
     }
 
-    pub(crate) fn end_ns(&self) -> Option<u64> {
-        Some(self.end_ns.load(Ordering::Acquire)).filter(|&end| end != 0)
+    pub(crate) fn end(&self) -> Option<Moment> {
+        Some(self.end_ns.load(Ordering::Acquire)).filter(|&end| end != 0).map(Moment::of_ns)
+    }
+
+    pub(crate) fn set_end(&self, end: Moment) {
+        self.end_ns.store(end.as_ns(), Ordering::Release);
     }
 
     pub(crate) fn measure_ns(&self) -> Option<u64> {
         Some(self.measure_ns.load(Ordering::Acquire)).filter(|&at| at != 0)
     }
 
-    pub(crate) fn begin_ns(&self, stream: usize) -> u64 {
-        self.begins_ns[stream].load(Ordering::Acquire)
+    pub(crate) fn set_measure_ns(&self, at_ns: u64) {
+        self.measure_ns.store(at_ns, Ordering::Release);
     }
 
-    pub(crate) fn start_ns(&self) -> Option<u64> {
-        Some(self.start_ns.load(Ordering::Acquire)).filter(|&start| start != 0)
+    pub(crate) fn begin(&self, stream: usize) -> Moment {
+        Moment::of_ns(self.begins_ns[stream].load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_begin(&self, stream: usize, begin: Moment) {
+        self.begins_ns[stream].store(begin.as_ns(), Ordering::Release);
+    }
+
+    pub(crate) fn start(&self) -> Option<Moment> {
+        Some(self.start_ns.load(Ordering::Acquire)).filter(|&start| start != 0).map(Moment::of_ns)
+    }
+
+    fn set_start(&self, start: Moment) {
+        self.start_ns.store(start.as_ns(), Ordering::Release);
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -200,6 +217,8 @@ pub(crate) enum Message {
     NotOpened {
         loss: String,
         code: u16,
+        /// Whether it had been told as opened before: it is not any more.
+        was_open: bool,
     },
     Hopeless(String),
     /// A second of one worker.
@@ -207,7 +226,7 @@ pub(crate) enum Message {
     /// One worker's share of a stream has reached its limit; its last transaction ended then.
     Done {
         stream: usize,
-        at_ns: u64,
+        at: Moment,
     },
 }
 
@@ -246,10 +265,10 @@ pub fn run_until_warm(
     let logins = logins(spec)?;
     let budgets: Vec<AtomicI64> = spec.streams.iter().map(budget_of).collect();
     let seconds = Seconds::new(spec.warm_up, spec.interval);
-    let epoch = Instant::now();
+    let clock = Clock::start();
     let control = Control::new(spec.streams.len());
     let groups = deal(spec, &programs);
-    let terms = terms(spec, groups.len(), epoch);
+    let terms = terms(spec, groups.len(), clock);
     thread::scope(|scope| {
         let (messages, inbox) = mpsc::channel();
         let mut crew = Crew { workers: Vec::new(), wakes: Vec::new(), empties: Vec::new() };
@@ -270,12 +289,12 @@ pub fn run_until_warm(
             crew.empties.push(empty_sender);
         }
         drop(messages);
-        let coordinator = Coordinator { spec, programs: &programs, epoch, control: &control, stop };
+        let coordinator = Coordinator { spec, programs: &programs, clock, control: &control, stop };
         coordinator.conduct(crew, seconds, &inbox, tell)
     })
 }
 
-fn terms(spec: &Spec, workers: usize, epoch: Instant) -> Terms {
+fn terms(spec: &Spec, workers: usize, clock: Clock) -> Terms {
     let is_closed = spec.streams.iter().all(|stream| stream.arrival == Arrival::Closed);
     Terms {
         is_batch: match spec.scheduling {
@@ -288,7 +307,7 @@ fn terms(spec: &Spec, workers: usize, epoch: Instant) -> Terms {
             .map_or(Duration::ZERO, |rate| Duration::from_secs_f64(workers as f64 / rate.max(1e-3))),
         connect_timeout: spec.connect_timeout,
         reply_timeout: spec.reply_timeout,
-        epoch,
+        clock,
     }
 }
 
@@ -380,7 +399,7 @@ pub(crate) struct Crew<'scope> {
 pub(crate) struct Coordinator<'a> {
     pub(crate) spec: &'a Spec,
     pub(crate) programs: &'a [Program],
-    pub(crate) epoch: Instant,
+    pub(crate) clock: Clock,
     pub(crate) control: &'a Control,
     pub(crate) stop: &'a Stop,
 }
@@ -405,12 +424,12 @@ impl Coordinator<'_> {
                 return Err(error);
             }
         };
-        let start_ns = (self.epoch.elapsed() + START_AHEAD).as_nanos() as u64;
-        self.set_begins(start_ns, self.spec.warm_up);
-        self.control.start_ns.store(start_ns, Ordering::Release);
+        let start = self.soon();
+        self.set_begins(start, self.spec.warm_up);
+        self.control.set_start(start);
         Control::wake(&crew.wakes);
         tell(Progress::Started);
-        let mut gatherer = Gatherer::new(self, seconds, (start_ns, crew.workers.len()));
+        let mut gatherer = Gatherer::new(self, seconds, (start, crew.workers.len()));
         let end = gatherer.gather(&crew, inbox, tell);
         self.end(&crew);
         let mut reports = Vec::new();
@@ -422,17 +441,22 @@ impl Coordinator<'_> {
 
     /// Says when the streams begin, as far as that is known before they run; again when the warm-up ends
     /// earlier.
-    pub(crate) fn set_begins(&self, start_ns: u64, warm_up: Duration) {
-        let measured_ns = start_ns + warm_up.as_nanos() as u64;
-        for (stream, begin) in self.spec.streams.iter().zip(&self.control.begins_ns) {
-            let begin_ns = match &stream.begin {
-                Begin::Together if stream.limit.is_none() => start_ns,
-                Begin::Together => measured_ns,
-                Begin::After(wait) => measured_ns + wait.as_nanos() as u64,
-                Begin::WhenDone(_) => u64::MAX,
+    pub(crate) fn set_begins(&self, start: Moment, warm_up: Duration) {
+        let measured = start.after(ns(warm_up));
+        for (index, stream) in self.spec.streams.iter().enumerate() {
+            let begin = match &stream.begin {
+                Begin::Together if stream.limit.is_none() => start,
+                Begin::Together => measured,
+                Begin::After(wait) => measured.after(ns(*wait)),
+                Begin::WhenDone(_) => Moment::NEVER,
             };
-            begin.store(begin_ns, Ordering::Release);
+            self.control.set_begin(index, begin);
         }
+    }
+
+    /// The next time of which all workers have heard before it comes.
+    pub(crate) fn soon(&self) -> Moment {
+        self.clock.now().after(ns(START_AHEAD))
     }
 
     fn end(&self, crew: &Crew<'_>) {
@@ -440,14 +464,14 @@ impl Coordinator<'_> {
         Control::wake(&crew.wakes);
     }
 
-    /// Returns the server's version once every connection is open.
+    /// Returns the server's version once every connection is open: what was lost again is not.
     fn wait_until_open(
         &self,
         inbox: &Receiver<Message>,
         tell: &mut dyn FnMut(Progress) -> WarmUp,
     ) -> Result<String, Error> {
         let wanted: u32 = self.spec.streams.iter().map(|stream| stream.connections + stream.idle).sum();
-        let mut opened = 0;
+        let (mut opened, mut lost) = (0_u32, 0_u32);
         let gap = self.spec.open_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(2.0 / rate));
         let mut patience = OPENING_STALL_MAX.max(self.spec.connect_timeout * 2) + gap;
         let mut last_opened = Instant::now();
@@ -456,25 +480,31 @@ impl Coordinator<'_> {
             self.spec.ways().enumerate().filter(|(number, _)| is_used(&self.spec.streams, *number, members));
         let address = used.map(|(_, target)| target.address.to_string()).collect::<Vec<_>>().join(", ");
         let mut last_failure = (format!("no reply within {} s", OPENING_STALL_MAX.as_secs()), 2013);
+        let mut version = String::new();
         loop {
-            match inbox.recv_timeout(LOOK_UP) {
-                Ok(Message::Opened { version }) => {
-                    let version = plain_version(version);
+            // where all are open, only what has been said already is heard: one of them may be lost again
+            let wait = if opened == wanted { Duration::ZERO } else { LOOK_UP };
+            match inbox.recv_timeout(wait) {
+                Ok(Message::Opened { version: greeted }) => {
+                    version = plain_version(greeted);
                     opened += 1;
-                    last_opened = Instant::now();
-                    tell(Progress::Opening { opened, wanted });
-                    if opened == wanted {
-                        return Ok(version);
+                    // a server that lets everybody in and none stay makes no progress
+                    if lost <= wanted {
+                        last_opened = Instant::now();
                     }
+                    tell(Progress::Opening { opened, wanted });
                 }
-                Ok(Message::NotOpened { loss, code }) => {
-                    let is_final = (1000..2000).contains(&code) && code != TOO_MANY_CONNECTIONS;
+                Ok(Message::NotOpened { loss, code, was_open }) => {
+                    opened -= u32::from(was_open);
+                    lost = lost.saturating_add(u32::from(was_open));
+                    let is_final = !was_open && (1000..2000).contains(&code) && code != TOO_MANY_CONNECTIONS;
                     patience =
                         if is_final { Duration::ZERO } else { patience.min(OPENING_FAILURE_MAX + gap) };
                     last_failure = (loss, code);
                 }
                 Ok(Message::Hopeless(reason)) => last_failure = (reason, 2000),
                 Ok(Message::Second(_) | Message::Done { .. }) => {}
+                Err(RecvTimeoutError::Timeout) if opened == wanted => return Ok(version),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => patience = Duration::ZERO,
             }

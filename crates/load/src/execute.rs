@@ -3,6 +3,7 @@
 
 use crate::{
     bench::Bench,
+    clock::Moment,
     compose::write_plain,
     connection::{Connection, Loss, Prepared, Stage},
     program::{Action, Drawer, Drawn, Part, Program},
@@ -24,37 +25,37 @@ const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 114
 
 impl Connection {
     /// Begins the next transaction, if one is due; otherwise waits for it.
-    pub(crate) fn take_up(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        bench.turn(now_ns);
-        if !bench.is_over() && self.find(now_ns, bench) { self.advance(now_ns, bench) } else { Ok(()) }
+    pub(crate) fn take_up(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        bench.turn(now);
+        if !bench.is_over() && self.find(now, bench) { self.advance(now, bench) } else { Ok(()) }
     }
 
     /// Goes on with the transaction that needed a socket, or begins the next one.
-    pub(crate) fn resume(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        if self.under_way { self.advance(now_ns, bench) } else { self.take_up(now_ns, bench) }
+    pub(crate) fn resume(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        if self.under_way { self.advance(now, bench) } else { self.take_up(now, bench) }
     }
 
-    /// Whether a transaction is to begin at `now_ns`. If not, the connection stands where it is found when
+    /// Whether a transaction is to begin at `now`. If not, the connection stands where it is found when
     /// one is due.
-    fn find(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> bool {
+    fn find(&mut self, now: Moment, bench: &mut Bench<'_>) -> bool {
         if !self.works {
             return false;
         }
         let schedule = &mut bench.tally.batch.streams[self.stream].schedule;
-        match bench.shares[self.stream].next(now_ns, &mut self.next_due_ns, schedule) {
-            Turn::Go(due_ns) => {
+        match bench.shares[self.stream].next(now, &mut self.next_due, schedule) {
+            Turn::Go(due) => {
                 self.under_way = true;
-                self.due_ns = due_ns;
-                self.began_ns = None;
-                self.wake_ns = u64::MAX;
+                self.due = due;
+                self.began = None;
+                self.wake = Moment::NEVER;
                 self.routine = bench.programs[self.stream].choose(&mut self.random);
                 self.step = 0;
                 self.arena.clear();
                 return true;
             }
-            Turn::At(due_ns) => {
-                self.wake_ns = due_ns;
-                bench.wake_at(due_ns, self.index);
+            Turn::At(due) => {
+                self.wake = due;
+                bench.wake_at(due, self.index);
             }
             // it stands in the queue once, also where it was lost and came back meanwhile
             Turn::Free if !self.is_in_queue => {
@@ -67,18 +68,18 @@ impl Connection {
     }
 
     /// Goes on with the current transaction until something must be waited for.
-    /// `now_ns` is when the last reply came: a transaction ends with the reply to its last statement, in the
+    /// `now` is when the last reply came: a transaction ends with the reply to its last statement, in the
     /// same second.
-    fn advance(&mut self, mut now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+    fn advance(&mut self, mut now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         let programs = bench.programs;
         let program = &programs[self.stream];
         loop {
             let Some(action) = program.transactions[self.routine].steps.get(self.step) else {
-                self.end_transaction(bench, now_ns);
+                self.end_transaction(bench, now);
                 if bench.is_over() || bench.shares[self.stream].over {
                     return self.rest(bench);
                 }
-                if self.find(now_ns, bench) {
+                if self.find(now, bench) {
                     continue;
                 }
                 return if bench.shares[self.stream].over { self.rest(bench) } else { self.stand_by() };
@@ -96,12 +97,12 @@ impl Connection {
                 }
                 Action::Send(statement) => return self.send_statement(*statement, bench),
                 Action::BulkRow { kind, head, row, limit_bytes } => {
-                    if self.began_ns.is_none() {
-                        let now_ns = bench.now_ns();
-                        self.note_began(now_ns, bench);
+                    if self.began.is_none() {
+                        let now = bench.now();
+                        self.note_began(now, bench);
                     }
                     self.add_row(program, head, row, bench);
-                    now_ns = bench.now_ns(); // most of these transactions end without a reply
+                    now = bench.now(); // most of these transactions end without a reply
                     if self.bulk.len() >= *limit_bytes {
                         if self.transport.is_none() {
                             // the row is in the buffer, and goes out with the next one
@@ -122,46 +123,46 @@ impl Connection {
     }
 
     /// A transaction ended well.
-    fn end_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
-        bench.turn(now_ns);
+    fn end_transaction(&mut self, bench: &mut Bench<'_>, now: Moment) {
+        bench.turn(now);
         // the last of a bulk insert is sent after its transactions have ended
         if !std::mem::take(&mut self.under_way) {
             return;
         }
-        self.note_if_too_late(now_ns, bench);
-        let began_ns = self.began_ns.take().unwrap_or(now_ns);
+        self.note_if_too_late(now, bench);
+        let began = self.began.take().unwrap_or(now);
         let tally = &mut bench.tally.batch.streams[self.stream].transactions[self.routine];
         tally.count += 1;
-        tally.service.record_ns(now_ns - began_ns);
+        tally.service.record_ns(now.since(began));
         if let Some(response) = &mut tally.response {
-            response.record_ns(now_ns.saturating_sub(self.due_ns));
+            response.record_ns(now.since(self.due));
         }
         if bench.tally.is_measuring() {
             self.finished += 1;
         }
         let share = &mut bench.shares[self.stream];
         share.busy -= 1;
-        share.ended_ns = now_ns;
+        share.ended = now;
         if !bench.tally.over {
-            share.watch.success(now_ns);
+            share.watch.success(now);
         }
-        self.be_ready(now_ns, bench);
+        self.be_ready(now, bench);
     }
 
     /// A transaction that ends after the interval was in flight at its end, also where the worker, busy with
     /// other replies, has not yet looked for such.
-    fn note_if_too_late(&self, now_ns: u64, bench: &mut Bench<'_>) {
+    fn note_if_too_late(&self, now: Moment, bench: &mut Bench<'_>) {
         if bench.tally.over && !bench.stopping {
-            bench.shares[self.stream].in_flight.add(self.due_ns, now_ns);
+            bench.shares[self.stream].in_flight.add(self.due, now);
         }
     }
 
     /// A transaction has ended, well or not: when may the next one begin, and does the connection stay open?
-    fn be_ready(&mut self, now_ns: u64, bench: &mut Bench<'_>) {
+    fn be_ready(&mut self, now: Moment, bench: &mut Bench<'_>) {
         let share = &bench.shares[self.stream];
-        self.ready_ns = now_ns;
+        self.ready = now;
         if let Some(pause_ns) = share.pause_ns(&mut self.random) {
-            self.next_due_ns = now_ns + pause_ns;
+            self.next_due = now.after(pause_ns);
         }
         self.uses += 1;
         if let ConnectionMode::Transactions(limit) = share.mode
@@ -203,25 +204,25 @@ impl Connection {
 
     /// Sends what is in the worker's output buffer; its reply is timed from here.
     fn send(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        self.sent_ns = bench.now_ns();
-        if self.began_ns.is_none() && self.under_way {
-            self.note_began(self.sent_ns, bench);
+        self.sent = bench.now();
+        if self.began.is_none() && self.under_way {
+            self.note_began(self.sent, bench);
         }
         let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
         Ok(transport.send(&bench.out)?)
     }
 
-    /// The transaction's first byte is sent at `now_ns`.
+    /// The transaction's first byte is sent at `now`.
     #[inline]
-    fn note_began(&mut self, now_ns: u64, bench: &mut Bench<'_>) {
-        self.began_ns = Some(now_ns);
+    fn note_began(&mut self, now: Moment, bench: &mut Bench<'_>) {
+        self.began = Some(now);
         let share = &mut bench.shares[self.stream];
         if !share.waits_for_times() {
             return;
         }
-        share.started(self.due_ns, now_ns, &mut bench.tally.batch.streams[self.stream].schedule);
+        share.started(self.due, now, &mut bench.tally.batch.streams[self.stream].schedule);
         if bench.tally.is_measuring() {
-            bench.send_delay.record_ns(now_ns.saturating_sub(self.due_ns.max(self.ready_ns)));
+            bench.send_delay.record_ns(now.since(self.due.max(self.ready)));
         }
     }
 
@@ -263,21 +264,21 @@ impl Connection {
     }
 
     /// A whole reply has come.
-    pub(crate) fn on_reply(&mut self, reply: &Reply, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        bench.turn(now_ns);
+    pub(crate) fn on_reply(&mut self, reply: &Reply, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        bench.turn(now);
         if self.is_fresh {
-            self.note_first_reply(now_ns, bench);
+            self.note_first_reply(now, bench);
         }
         match self.stage {
             Stage::Executing(index) => {
                 let sentence = &bench.programs[self.stream].statements[index];
-                self.count(sentence.kind, sentence.expect, reply, now_ns, bench);
+                self.count(sentence.kind, sentence.expect, reply, now, bench);
             }
-            Stage::Inserting(kind) => self.count(kind, Expect::Anything, reply, now_ns, bench),
-            Stage::Preparing(index) => return self.on_prepared(index, reply, now_ns, bench),
+            Stage::Inserting(kind) => self.count(kind, Expect::Anything, reply, now, bench),
+            Stage::Preparing(index) => return self.on_prepared(index, reply, now, bench),
             Stage::RollingBack => {
                 self.status &= !status::IN_TRANSACTION;
-                return self.after_failure(now_ns, bench);
+                return self.after_failure(now, bench);
             }
             Stage::Down
             | Stage::Away
@@ -295,18 +296,18 @@ impl Connection {
                     statement.forget_types();
                 }
             }
-            return self.on_failure(now_ns, bench);
+            return self.on_failure(now, bench);
         }
         self.status = reply.status;
         if bench.shares[self.stream].mode == ConnectionMode::Statement {
             self.hang_up(bench);
         }
-        self.advance(now_ns, bench)
+        self.advance(now, bench)
     }
 
     /// Counts a reply to a statement of `kind`.
     #[inline]
-    fn count(&mut self, kind: usize, expect: Expect, reply: &Reply, now_ns: u64, bench: &mut Bench<'_>) {
+    fn count(&mut self, kind: usize, expect: Expect, reply: &Reply, now: Moment, bench: &mut Bench<'_>) {
         let tally = &mut bench.tally.batch.streams[self.stream].statements[kind];
         tally.rows += reply.rows;
         tally.affected += reply.affected;
@@ -314,7 +315,7 @@ impl Connection {
             tally.errors += 1;
             tally.cut_short += u64::from(reply.rows > 0);
             let message = self.session.as_ref().map_or("", |session| session.message());
-            bench.count_error(self.stream, error.code, error.state, message, now_ns);
+            bench.count_error(self.stream, error.code, error.state, message, now);
             if HOPELESS.contains(&error.code) && bench.hopeless.is_none() {
                 bench.hopeless = Some(format!("{message} (error {error})"));
             }
@@ -323,7 +324,7 @@ impl Connection {
         tally.count += 1;
         tally.not_found += u64::from(expect == Expect::Row && reply.rows == 0);
         tally.unchanged += u64::from(expect == Expect::Change && reply.affected == 0);
-        tally.service.record_ns(now_ns - self.sent_ns);
+        tally.service.record_ns(now.since(self.sent));
         bench.shares[self.stream].add_rows(reply.rows + reply.affected);
     }
 
@@ -331,7 +332,7 @@ impl Connection {
         &mut self,
         index: usize,
         reply: &Reply,
-        now_ns: u64,
+        now: Moment,
         bench: &mut Bench<'_>,
     ) -> Result<(), Loss> {
         let program = &bench.programs[self.stream];
@@ -344,8 +345,8 @@ impl Connection {
                 self.prepared[place] = Prepared::Ready(Statement::new(prepared));
             }
             (Some(error), _) if !CANNOT_PREPARE.contains(&error.code) => {
-                self.count(program.statements[index].kind, Expect::Anything, reply, now_ns, bench);
-                return self.on_failure(now_ns, bench);
+                self.count(program.statements[index].kind, Expect::Anything, reply, now, bench);
+                return self.on_failure(now, bench);
             }
             _ => self.prepared[place] = Prepared::AsText,
         }
@@ -353,38 +354,37 @@ impl Connection {
     }
 
     /// A statement failed: its transaction ends here, rolled back if the server still has it open.
-    fn on_failure(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        self.fail_transaction(bench, now_ns);
+    fn on_failure(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        self.fail_transaction(bench, now);
         if self.status & status::IN_TRANSACTION == 0 {
-            return self.after_failure(now_ns, bench);
+            return self.after_failure(now, bench);
         }
         bench.shares[self.stream].rolled_back += u64::from(bench.tally.is_measuring());
         bench.out.clear();
         let session = self.session.as_mut().ok_or(Loss::Closed)?;
         session.query(b"ROLLBACK", &mut bench.out)?;
         self.stage = Stage::RollingBack;
-        let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
-        Ok(transport.send(&bench.out)?)
+        self.send(bench)
     }
 
     /// Counts the transaction that is under way as failed.
-    pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now_ns: u64) {
-        bench.turn(now_ns);
+    pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now: Moment) {
+        bench.turn(now);
         if std::mem::take(&mut self.under_way) {
-            self.note_if_too_late(now_ns, bench);
+            self.note_if_too_late(now, bench);
             let batch = &mut bench.tally.batch.streams[self.stream];
             batch.transactions[self.routine].errors += 1;
             let share = &mut bench.shares[self.stream];
-            if self.began_ns.take().is_none() {
+            if self.began.take().is_none() {
                 // its connection could not be opened: it was tried, and is not still to be sent
-                share.started(self.due_ns, now_ns, &mut batch.schedule);
+                share.started(self.due, now, &mut batch.schedule);
             }
             share.busy -= 1;
-            share.ended_ns = now_ns;
+            share.ended = now;
         }
     }
 
-    fn after_failure(&mut self, now_ns: u64, bench: &mut Bench<'_>) -> Result<(), Loss> {
+    fn after_failure(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         self.stage = Stage::Idle;
         if bench.hopeless.is_some() {
             return Ok(());
@@ -392,7 +392,7 @@ impl Connection {
         if bench.shares[self.stream].mode == ConnectionMode::Statement {
             self.hang_up(bench);
         }
-        self.be_ready(now_ns, bench);
-        self.take_up(now_ns, bench)
+        self.be_ready(now, bench);
+        self.take_up(now, bench)
     }
 }

@@ -2,7 +2,8 @@
 //! reached, and makes the outcome.
 
 use crate::{
-    engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, START_AHEAD, WarmUp},
+    clock::Moment,
+    engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, WarmUp},
     io,
     outage::outages,
     record::{Batch, ErrorBook, Seconds, StreamBatch},
@@ -11,10 +12,7 @@ use crate::{
     worker::Report,
 };
 use std::{
-    sync::{
-        atomic::Ordering,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
+    sync::mpsc::{Receiver, RecvTimeoutError},
     time::Duration,
 };
 
@@ -22,13 +20,13 @@ use std::{
 pub(crate) struct Gatherer<'a> {
     coordinator: &'a Coordinator<'a>,
     seconds: Seconds,
-    start_ns: u64,
+    start: Moment,
     workers: usize,
     /// Seconds that not all workers have delivered yet, with the number of those that have.
     partial: Vec<(usize, Box<Batch>)>,
     totals: Vec<StreamBatch>,
     /// How many workers have reached the limit of each stream, and when the last transaction of it ended.
-    done: Vec<(usize, u64)>,
+    done: Vec<(usize, Moment)>,
     measured: Duration,
     /// Whether the warm-up was told to end.
     is_warm: bool,
@@ -40,16 +38,16 @@ impl<'a> Gatherer<'a> {
     pub(crate) fn new(
         coordinator: &'a Coordinator<'a>,
         seconds: Seconds,
-        (start_ns, workers): (u64, usize),
+        (start, workers): (Moment, usize),
     ) -> Self {
         Self {
             coordinator,
             seconds,
-            start_ns,
+            start,
             workers,
             partial: Vec::new(),
             totals: coordinator.programs.iter().map(StreamBatch::new).collect(),
-            done: vec![(0, 0); coordinator.programs.len()],
+            done: vec![(0, Moment::ZERO); coordinator.programs.len()],
             measured: Duration::ZERO,
             is_warm: false,
             usage_at_start: io::process_usage(),
@@ -67,7 +65,7 @@ impl<'a> Gatherer<'a> {
         while complete < self.seconds.count() {
             match inbox.recv_timeout(LOOK_UP) {
                 Ok(Message::Second(batch)) => complete += u32::from(self.add(batch, crew, tell)),
-                Ok(Message::Done { stream, at_ns }) => self.note_done(stream, at_ns, crew),
+                Ok(Message::Done { stream, at }) => self.note_done(stream, at, crew),
                 Ok(Message::Hopeless(reason)) => return End::Failed(reason),
                 Ok(Message::Opened { .. } | Message::NotOpened { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return End::Failed("a worker ended early".to_owned()),
@@ -81,25 +79,24 @@ impl<'a> Gatherer<'a> {
 
     /// A worker has reached the limit of a stream. When all have, those that waited for it begin; when all
     /// streams with a limit have reached theirs, the load ends.
-    fn note_done(&mut self, stream: usize, at_ns: u64, crew: &Crew<'_>) {
-        let (count, last_ns) = &mut self.done[stream];
+    fn note_done(&mut self, stream: usize, at: Moment, crew: &Crew<'_>) {
+        let (count, last) = &mut self.done[stream];
         *count += 1;
-        *last_ns = at_ns.max(*last_ns);
+        *last = at.max(*last);
         if *count < self.workers {
             return;
         }
-        let Coordinator { spec, control, epoch, .. } = self.coordinator;
-        // all workers are to hear of it before the time has come
-        let soon_ns = (epoch.elapsed() + START_AHEAD).as_nanos() as u64;
-        for (other, begin) in spec.streams.iter().zip(&control.begins_ns) {
+        let Coordinator { spec, control, .. } = self.coordinator;
+        let soon = self.coordinator.soon();
+        for (index, other) in spec.streams.iter().enumerate() {
             if matches!(&other.begin, Begin::WhenDone(first) if *first == spec.streams[stream].name) {
-                begin.store(soon_ns, Ordering::Release);
+                control.set_begin(index, soon);
             }
         }
         let limited = spec.streams.iter().zip(&self.done).filter(|(stream, _)| stream.limit.is_some());
         if limited.into_iter().all(|(_, (count, _))| *count == self.workers) {
-            self.seconds.cut(soon_ns - self.start_ns);
-            control.end_ns.store(soon_ns, Ordering::Release);
+            self.seconds.cut(soon.since(self.start));
+            control.set_end(soon);
         }
         Control::wake(&crew.wakes);
     }
@@ -144,12 +141,11 @@ impl<'a> Gatherer<'a> {
     /// Lets the measurement begin with the next second that all workers can hear of before it comes.
     fn end_warm_up(&mut self, crew: &Crew<'_>) {
         self.is_warm = true;
-        let Coordinator { control, epoch, .. } = self.coordinator;
-        let now_ns = (epoch.elapsed().as_nanos() as u64).saturating_sub(self.start_ns);
-        let Some(at_ns) = self.seconds.measure_soon(now_ns) else { return };
+        let Coordinator { control, clock, .. } = self.coordinator;
+        let Some(at_ns) = self.seconds.measure_soon(clock.now().since(self.start)) else { return };
         self.seconds.measure_from(at_ns);
-        self.coordinator.set_begins(self.start_ns, self.seconds.warm_up());
-        control.measure_ns.store(at_ns, Ordering::Release);
+        self.coordinator.set_begins(self.start, self.seconds.warm_up());
+        control.set_measure_ns(at_ns);
         Control::wake(&crew.wakes);
     }
 
@@ -239,7 +235,7 @@ impl<'a> Gatherer<'a> {
             reconnecting,
             active: self.active(index, reports),
             limit_reached: stream.limit.map(|_| self.done[index].0 == self.workers),
-            outages: outages(silences, self.start_ns),
+            outages: outages(silences, self.start),
             transactions: total.all_transactions(),
             by_transaction: total.transactions,
             statements: total.statements,
@@ -256,11 +252,11 @@ impl<'a> Gatherer<'a> {
     fn active(&self, index: usize, reports: &[Report]) -> (Duration, Duration) {
         let warm_up = self.seconds.warm_up();
         let end = warm_up + self.measured;
-        let since_start = |ns: u64| Duration::from_nanos(ns.saturating_sub(self.start_ns));
-        let begin_ns = reports.iter().map(|report| report.streams[index].begin_ns).min().unwrap_or(0);
-        let from = since_start(begin_ns).clamp(warm_up, end);
-        let (count, done_ns) = self.done[index];
-        let until = if count == self.workers { since_start(done_ns).clamp(from, end) } else { end };
+        let since_start = |at: Moment| Duration::from_nanos(at.since(self.start));
+        let begins = reports.iter().map(|report| report.streams[index].begins).min().unwrap_or_default();
+        let from = since_start(begins).clamp(warm_up, end);
+        let (count, done) = self.done[index];
+        let until = if count == self.workers { since_start(done).clamp(from, end) } else { end };
         (from, until)
     }
 }

@@ -10,6 +10,7 @@ mod arrival;
 mod bench;
 mod check;
 pub mod client;
+mod clock;
 mod compose;
 mod connection;
 mod engine;

@@ -1,7 +1,7 @@
 //! Times without success. Each worker notes its own; a stream is out where all of its workers are at the same
 //! time, from the first failure on.
 
-use crate::sample::Outage;
+use crate::{clock::Moment, sample::Outage};
 use std::time::Duration;
 
 /// A silence is noted from this length on, also where nothing failed in it: another worker of the stream may
@@ -11,13 +11,13 @@ const SILENCE_MIN_NS: u64 = 100_000_000;
 /// Most silences that a worker keeps of one stream: the longest ones.
 const KEPT_MAX: usize = 512;
 
-/// A time without success, ns since the engine began.
+/// A time without success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Silence {
-    from_ns: u64,
-    until_ns: u64,
+    from: Moment,
+    until: Moment,
     /// The first failure in it.
-    failed_ns: Option<u64>,
+    failed: Option<Moment>,
     /// Whether a success ended it.
     recovered: bool,
 }
@@ -25,42 +25,41 @@ pub(crate) struct Silence {
 /// Notes the silences of one worker's share of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    success_ns: u64,
-    failed_ns: Option<u64>,
+    success_at: Moment,
+    failed: Option<Moment>,
     kept: Vec<Silence>,
 }
 
 impl Watch {
     /// The stream begins.
-    pub(crate) fn begin(&mut self, now_ns: u64) {
-        self.success_ns = now_ns;
+    pub(crate) fn begin(&mut self, now: Moment) {
+        self.success_at = now;
     }
 
     #[inline]
-    pub(crate) fn success(&mut self, now_ns: u64) {
-        if self.failed_ns.is_some() || now_ns.saturating_sub(self.success_ns) >= SILENCE_MIN_NS {
-            self.note(now_ns, true);
+    pub(crate) fn success(&mut self, now: Moment) {
+        if self.failed.is_some() || now.since(self.success_at) >= SILENCE_MIN_NS {
+            self.note(now, true);
         }
-        self.success_ns = now_ns;
+        self.success_at = now;
     }
 
-    pub(crate) fn failure(&mut self, now_ns: u64) {
-        self.failed_ns.get_or_insert(now_ns);
+    pub(crate) fn failure(&mut self, now: Moment) {
+        self.failed.get_or_insert(now);
     }
 
     /// The stream's end: the silence that lasts until then.
-    pub(crate) fn finish(mut self, end_ns: u64) -> Vec<Silence> {
-        if end_ns > self.success_ns {
-            self.note(end_ns, false);
+    pub(crate) fn finish(mut self, end: Moment) -> Vec<Silence> {
+        if end > self.success_at {
+            self.note(end, false);
         }
-        self.kept.sort_by_key(|silence| silence.from_ns);
+        self.kept.sort_by_key(|silence| silence.from);
         self.kept
     }
 
     #[cold]
-    fn note(&mut self, until_ns: u64, recovered: bool) {
-        let silence =
-            Silence { from_ns: self.success_ns, until_ns, failed_ns: self.failed_ns.take(), recovered };
+    fn note(&mut self, until: Moment, recovered: bool) {
+        let silence = Silence { from: self.success_at, until, failed: self.failed.take(), recovered };
         if silence.length() < SILENCE_MIN_NS {
             return;
         }
@@ -76,36 +75,36 @@ impl Watch {
 
 impl Silence {
     fn length(&self) -> u64 {
-        self.until_ns.saturating_sub(self.from_ns)
+        self.until.since(self.from)
     }
 
     /// The time that both are silent.
     fn common(&self, other: &Self) -> Option<Self> {
-        let from_ns = self.from_ns.max(other.from_ns);
-        let until_ns = self.until_ns.min(other.until_ns);
-        let failed_ns = [self.failed_ns, other.failed_ns].into_iter().flatten().min();
-        let ends = if self.until_ns <= other.until_ns { self } else { other };
-        (from_ns < until_ns).then_some(Self { from_ns, until_ns, failed_ns, recovered: ends.recovered })
+        let from = self.from.max(other.from);
+        let until = self.until.min(other.until);
+        let failed = [self.failed, other.failed].into_iter().flatten().min();
+        let ends = if self.until <= other.until { self } else { other };
+        (from < until).then_some(Self { from, until, failed, recovered: ends.recovered })
     }
 }
 
-/// The outages of a stream from what its workers noted; `start_ns` is when the load began.
-pub(crate) fn outages(mut of_workers: Vec<Vec<Silence>>, start_ns: u64) -> Vec<Outage> {
+/// The outages of a stream from what its workers noted; `start` is when the load began.
+pub(crate) fn outages(mut of_workers: Vec<Vec<Silence>>, start: Moment) -> Vec<Outage> {
     let Some(first) = of_workers.pop() else { return Vec::new() };
     let common = of_workers.into_iter().fold(first, |ours, theirs| {
         ours.iter().flat_map(|one| theirs.iter().filter_map(|other| one.common(other))).collect()
     });
-    let since_start = |ns: u64| Duration::from_nanos(ns.saturating_sub(start_ns));
+    let since_start = |at: Moment| Duration::from_nanos(at.since(start));
     common
         .iter()
         .filter_map(|silence| {
-            let from_ns = silence.failed_ns?.max(silence.from_ns);
+            let from = silence.failed?.max(silence.from);
             let outage = Outage {
-                from: since_start(from_ns),
-                until: since_start(silence.until_ns),
+                from: since_start(from),
+                until: since_start(silence.until),
                 recovered: silence.recovered,
             };
-            (silence.until_ns.saturating_sub(from_ns) >= SILENCE_MIN_NS).then_some(outage)
+            (silence.until.since(from) >= SILENCE_MIN_NS).then_some(outage)
         })
         .collect()
 }
@@ -116,16 +115,17 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn watched(successes: impl IntoIterator<Item = u64>, failures: &[u64], end_ns: u64) -> Vec<Silence> {
+    fn watched(successes: impl IntoIterator<Item = u64>, failures: &[u64], end: u64) -> Vec<Silence> {
         let mut events: Vec<(u64, bool)> = successes.into_iter().map(|at| (at * MS, true)).collect();
         events.extend(failures.iter().map(|at| (at * MS, false)));
         events.sort_unstable();
         let mut watch = Watch::default();
-        watch.begin(0);
+        watch.begin(Moment::ZERO);
         for (at, success) in events {
+            let at = Moment::of_ns(at);
             if success { watch.success(at) } else { watch.failure(at) }
         }
-        watch.finish(end_ns * MS)
+        watch.finish(Moment::of_ns(end * MS))
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         // both fail when the server dies at 500; the first comes back at 1700, the second at 2000
         let one = watched((0..500).chain(1700..3000), &[501, 600, 900], 3000);
         let two = watched((0..499).chain(2000..3000), &[503, 1000], 3000);
-        let found = outages(vec![one, two], 0);
+        let found = outages(vec![one, two], Moment::ZERO);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].from, Duration::from_millis(501));
         assert_eq!(found[0].until, Duration::from_millis(1700));
@@ -144,15 +144,15 @@ mod tests {
     fn a_failure_beside_successes_is_no_outage() {
         let one = watched(0..3000, &[100, 700], 3000);
         let two = watched(0..3000, &[], 3000);
-        assert_eq!(outages(vec![one.clone(), two], 0), []);
+        assert_eq!(outages(vec![one.clone(), two], Moment::ZERO), []);
         // nor is a worker that is out while another one is not
         let out = watched(0..500, &[501], 3000);
-        assert_eq!(outages(vec![one, out], 0), []);
+        assert_eq!(outages(vec![one, out], Moment::ZERO), []);
     }
 
     #[test]
     fn what_does_not_come_back_lasts_to_the_end() {
-        let found = outages(vec![watched(0..500, &[600], 3000)], 100 * MS);
+        let found = outages(vec![watched(0..500, &[600], 3000)], Moment::of_ns(100 * MS));
         let lasting =
             Outage { from: Duration::from_millis(500), until: Duration::from_millis(2900), recovered: false };
         assert_eq!(found, [lasting]);
@@ -160,6 +160,6 @@ mod tests {
 
     #[test]
     fn a_slow_answer_without_failure_is_no_outage() {
-        assert_eq!(outages(vec![watched([0, 900, 2000], &[], 3000)], 0), []);
+        assert_eq!(outages(vec![watched([0, 900, 2000], &[], 3000)], Moment::ZERO), []);
     }
 }

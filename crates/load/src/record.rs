@@ -2,6 +2,7 @@
 //! the coordinator once a second and come back empty.
 
 use crate::{
+    clock::ns,
     histogram::Histogram,
     program::Program,
     sample::{ErrorCount, Phase, Schedule, Tally},
@@ -175,8 +176,7 @@ pub(crate) struct Seconds {
 
 impl Seconds {
     pub(crate) fn new(warm_up: Duration, interval: Duration) -> Self {
-        let warm_up_ns = warm_up.as_nanos() as u64;
-        Self { warm_up_ns, end_ns: warm_up_ns + interval.as_nanos() as u64 }
+        Self { warm_up_ns: ns(warm_up), end_ns: ns(warm_up.saturating_add(interval)) }
     }
 
     /// Length of the warm-up.
@@ -188,7 +188,7 @@ impl Seconds {
     /// the first that is far enough away that all workers hear of it before. `None` where the warm-up is
     /// over by then.
     pub(crate) fn measure_soon(&self, now_ns: u64) -> Option<u64> {
-        let at_ns = (now_ns + TOLD_AHEAD_NS).div_ceil(SECOND_NS) * SECOND_NS;
+        let at_ns = now_ns.saturating_add(TOLD_AHEAD_NS).div_ceil(SECOND_NS).saturating_mul(SECOND_NS);
         (at_ns < self.warm_up_ns).then_some(at_ns)
     }
 
@@ -196,8 +196,8 @@ impl Seconds {
     /// keeps its length.
     pub(crate) fn measure_from(&mut self, at_ns: u64) {
         let earlier_ns = self.warm_up_ns.saturating_sub(at_ns);
-        self.warm_up_ns -= earlier_ns;
-        self.end_ns -= earlier_ns;
+        self.warm_up_ns = self.warm_up_ns.saturating_sub(earlier_ns);
+        self.end_ns = self.end_ns.saturating_sub(earlier_ns);
     }
 
     fn warm_up_seconds(&self) -> u32 {
@@ -206,7 +206,7 @@ impl Seconds {
 
     /// How many there are.
     pub(crate) fn count(&self) -> u32 {
-        self.warm_up_seconds() + (self.end_ns - self.warm_up_ns).div_ceil(SECOND_NS) as u32
+        self.warm_up_seconds() + self.end_ns.saturating_sub(self.warm_up_ns).div_ceil(SECOND_NS) as u32
     }
 
     pub(crate) fn phase(&self, second: u32) -> Phase {
@@ -216,25 +216,25 @@ impl Seconds {
     /// Begin of a second, ns since the load began.
     pub(crate) fn begin_ns(&self, second: u32) -> u64 {
         match second.checked_sub(self.warm_up_seconds()) {
-            None => u64::from(second) * SECOND_NS,
-            Some(measured) => self.warm_up_ns + u64::from(measured) * SECOND_NS,
+            None => u64::from(second).saturating_mul(SECOND_NS),
+            Some(measured) => self.warm_up_ns.saturating_add(u64::from(measured).saturating_mul(SECOND_NS)),
         }
     }
 
     /// End of a second, ns since the load began.
     pub(crate) fn end_ns(&self, second: u32) -> u64 {
         let limit = if self.phase(second) == Phase::WarmUp { self.warm_up_ns } else { self.end_ns };
-        (self.begin_ns(second) + SECOND_NS).min(limit)
+        self.begin_ns(second).saturating_add(SECOND_NS).min(limit)
     }
 
     /// Moves the end to `end_ns` since the load began, if that is earlier and leaves something of the
     /// interval.
     pub(crate) fn cut(&mut self, end_ns: u64) {
-        self.end_ns = self.end_ns.min(end_ns.max(self.warm_up_ns + 1));
+        self.end_ns = self.end_ns.min(end_ns.max(self.warm_up_ns.saturating_add(1)));
     }
 
     pub(crate) fn length(&self, second: u32) -> Duration {
-        Duration::from_nanos(self.end_ns(second) - self.begin_ns(second))
+        Duration::from_nanos(self.end_ns(second).saturating_sub(self.begin_ns(second)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! One worker's share of a stream: when its connections may begin their next transaction, and what belongs to
-//! the stream as a whole. Times are ns since the engine began.
+//! the stream as a whole.
 
 use crate::{
     arrival::{Arrivals, Deal, exponential},
+    clock::{Moment, ns},
     outage::Watch,
     random::Random,
     record::ErrorBook,
@@ -25,9 +26,9 @@ const SCHEDULE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Begin a transaction that was due at this time.
-    Go(u64),
+    Go(Moment),
     /// Ask again at this time.
-    At(u64),
+    At(Moment),
     /// Wait until it is called.
     Free,
     /// Nothing, ever or until the stream begins.
@@ -39,7 +40,7 @@ pub(crate) enum Turn {
 enum Pace {
     Closed,
     Think(Think),
-    Paced { every_ns: u64, lateness_max_ns: u64, firsts_ns: Vec<u64> },
+    Paced { every_ns: u64, lateness_max_ns: u64, firsts: Vec<Moment> },
     Open { rate: Rate, gaps: Gaps, lateness_max_ns: u64, arrivals: Option<Box<Arrivals>> },
 }
 
@@ -51,10 +52,10 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Adds one that was to begin at `due_ns`.
-    pub(crate) fn add(&mut self, due_ns: u64, now_ns: u64) {
+    /// Adds one that was to begin at `due`.
+    pub(crate) fn add(&mut self, due: Moment, now: Moment) {
         self.count += 1;
-        self.age_max = self.age_max.max(Duration::from_nanos(now_ns.saturating_sub(due_ns)));
+        self.age_max = self.age_max.max(Duration::from_nanos(now.since(due)));
     }
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct Share<'a> {
     pub(crate) errors: ErrorBook,
     pub(crate) watch: Watch,
     /// When it begins; far away: not known yet.
-    pub(crate) begin_ns: u64,
+    pub(crate) begins: Moment,
     pub(crate) begun: bool,
     /// No further transaction begins: its limit is reached.
     pub(crate) over: bool,
@@ -79,7 +80,7 @@ pub(crate) struct Share<'a> {
     /// What the end of the interval met under way.
     pub(crate) in_flight: InFlight,
     /// When the last transaction ended.
-    pub(crate) ended_ns: u64,
+    pub(crate) ended: Moment,
     /// Connections of an open loop that wait to be called.
     free: VecDeque<u32>,
     pace: Pace,
@@ -140,19 +141,19 @@ pub(crate) fn budget_of(stream: &Stream) -> AtomicI64 {
 
 impl<'a> Share<'a> {
     pub(crate) fn new(stream: &Stream, left: &'a AtomicI64, deal: Deal, seed: (u64, u32)) -> Self {
-        let ns = |limit: Option<Duration>| limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
+        let at_most = |limit: Option<Duration>| limit.map_or(u64::MAX, ns);
         let pace = match &stream.arrival {
             Arrival::Closed => Pace::Closed,
             Arrival::Think(think) => Pace::Think(*think),
             Arrival::Paced { every, lateness_max } => Pace::Paced {
-                every_ns: every.as_nanos() as u64,
-                lateness_max_ns: ns(*lateness_max),
-                firsts_ns: Vec::new(),
+                every_ns: ns(*every),
+                lateness_max_ns: at_most(*lateness_max),
+                firsts: Vec::new(),
             },
             Arrival::Open { rate, gaps, lateness_max } => Pace::Open {
                 rate: rate.clone(),
                 gaps: *gaps,
-                lateness_max_ns: ns(*lateness_max),
+                lateness_max_ns: at_most(*lateness_max),
                 arrivals: None,
             },
         };
@@ -165,12 +166,12 @@ impl<'a> Share<'a> {
             rolled_back: 0,
             errors: ErrorBook::default(),
             watch: Watch::default(),
-            begin_ns: u64::MAX,
+            begins: Moment::NEVER,
             begun: false,
             over: false,
             busy: 0,
             in_flight: InFlight::default(),
-            ended_ns: 0,
+            ended: Moment::ZERO,
             free: VecDeque::with_capacity(stream.connections as usize / deal.workers + 1),
             pace,
             budget: stream.limit.map(|limit| Budget { left, limit, workers, leased: 0 }),
@@ -182,29 +183,29 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// The stream begins now, at [`Share::begin_ns`].
+    /// The stream begins now, at [`Share::begins`].
     pub(crate) fn begin(&mut self) {
         self.begun = true;
-        self.ended_ns = self.begin_ns;
-        self.watch.begin(self.begin_ns);
+        self.ended = self.begins;
+        self.watch.begin(self.begins);
         if let Pace::Open { rate, gaps, arrivals, .. } = &mut self.pace {
             let random = Random::for_connection(self.seed.0, self.seed.1, SCHEDULE);
-            *arrivals = Some(Box::new(Arrivals::new((rate, *gaps), random, self.deal, self.begin_ns)));
+            *arrivals = Some(Box::new(Arrivals::new((rate, *gaps), random, self.deal, self.begins)));
         }
     }
 
     /// When connection `number`, which is this worker's, is due for the first time.
-    pub(crate) fn first_due_ns(&mut self, number: u32) -> u64 {
+    pub(crate) fn first_due(&mut self, number: u32) -> Moment {
         // with pauses, too: otherwise all connections would go on coming at the same moment
         let period_ns = match &self.pace {
             Pace::Paced { every_ns, .. } => *every_ns,
-            Pace::Think(Think::Fixed(pause) | Think::Exponential(pause)) => pause.as_nanos() as u64,
-            Pace::Closed | Pace::Open { .. } => return self.begin_ns,
+            Pace::Think(Think::Fixed(pause) | Think::Exponential(pause)) => ns(*pause),
+            Pace::Closed | Pace::Open { .. } => return self.begins,
         };
         let phase = u128::from(period_ns) * u128::from(number) / u128::from(self.deal.connections.max(1));
-        let first = self.begin_ns + phase as u64;
-        if let Pace::Paced { firsts_ns, .. } = &mut self.pace {
-            firsts_ns.push(first);
+        let first = self.begins.after(phase as u64);
+        if let Pace::Paced { firsts, .. } = &mut self.pace {
+            firsts.push(first);
         }
         first
     }
@@ -214,65 +215,65 @@ impl<'a> Share<'a> {
         !matches!(self.pace, Pace::Closed)
     }
 
-    /// What a free connection has to do at `now_ns`; `next_due_ns` is its own next time. What is later than
+    /// What a free connection has to do at `now`; `next_due` is its own next time. What is later than
     /// it may be is skipped and counted in `schedule`.
     #[inline]
     pub(crate) fn next(
         &mut self,
-        now_ns: u64,
-        next_due_ns: &mut u64,
+        now: Moment,
+        next_due: &mut Moment,
         schedule: &mut Option<Schedule>,
     ) -> Turn {
         if self.over || !self.begun {
             return Turn::Rest;
         }
-        let due_ns = match &mut self.pace {
-            Pace::Closed => now_ns,
-            Pace::Think(_) => *next_due_ns,
+        let due = match &mut self.pace {
+            Pace::Closed => now,
+            Pace::Think(_) => *next_due,
             Pace::Paced { every_ns, lateness_max_ns, .. } => {
-                let latest = next_due_ns.saturating_add(*lateness_max_ns);
-                if now_ns > latest {
-                    let skipped = (now_ns - latest).div_ceil(*every_ns);
-                    *next_due_ns += skipped * *every_ns;
+                let latest = next_due.after(*lateness_max_ns);
+                if now > latest {
+                    let skipped = now.since(latest).div_ceil(*every_ns);
+                    *next_due = next_due.after(skipped.saturating_mul(*every_ns));
                     self.settled += skipped;
                     count_skipped(schedule, skipped);
                 }
-                *next_due_ns
+                *next_due
             }
             Pace::Open { lateness_max_ns, arrivals: Some(arrivals), .. } => {
-                while now_ns > arrivals.due_ns().saturating_add(*lateness_max_ns) {
+                while now > arrivals.due().after(*lateness_max_ns) {
                     arrivals.take();
                     self.settled += 1;
                     count_skipped(schedule, 1);
                 }
-                if arrivals.due_ns() > now_ns {
+                if arrivals.due() > now {
                     return Turn::Free;
                 }
-                arrivals.due_ns()
+                arrivals.due()
             }
             Pace::Open { .. } => return Turn::Rest,
         };
-        if due_ns > now_ns {
-            return Turn::At(due_ns);
+        if due > now {
+            return Turn::At(due);
         }
         if self.budget.as_mut().is_some_and(|budget| !budget.take()) {
             self.over = true;
             return Turn::Rest;
         }
         match &mut self.pace {
-            Pace::Paced { every_ns, .. } => *next_due_ns += *every_ns,
+            Pace::Paced { every_ns, .. } => *next_due = next_due.after(*every_ns),
             Pace::Open { arrivals: Some(arrivals), .. } => arrivals.take(),
             _ => {}
         }
         self.busy += 1;
-        Turn::Go(due_ns)
+        Turn::Go(due)
     }
 
     /// How long a connection pauses after a transaction; `None`: its times do not depend on that.
     #[inline]
     pub(crate) fn pause_ns(&self, random: &mut Random) -> Option<u64> {
         match &self.pace {
-            Pace::Think(Think::Fixed(pause)) => Some(pause.as_nanos() as u64),
+            Pace::Think(Think::Fixed(pause)) => Some(ns(*pause)),
             Pace::Think(Think::Exponential(mean)) => {
                 Some((mean.as_nanos() as f64 * exponential(random)) as u64)
             }
@@ -280,28 +281,28 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// A transaction that was due at `due_ns` sends its first byte.
+    /// A transaction that was due at `due` sends its first byte.
     #[inline]
-    pub(crate) fn started(&mut self, due_ns: u64, sent_ns: u64, schedule: &mut Option<Schedule>) {
+    pub(crate) fn started(&mut self, due: Moment, sent: Moment, schedule: &mut Option<Schedule>) {
         let Some(schedule) = schedule else { return };
-        let delay_ns = sent_ns.saturating_sub(due_ns);
+        let delay_ns = sent.since(due);
         self.settled += 1;
         schedule.started += 1;
         schedule.late += u64::from(delay_ns > crate::sample::LATE.as_nanos() as u64);
         schedule.delay.record_ns(delay_ns);
     }
 
-    /// A second that ended at `end_ns` is complete: how much became due in it, and what is still not sent.
-    pub(crate) fn close_second(&mut self, end_ns: u64, schedule: &mut Option<Schedule>) {
+    /// A second that ended then is complete: how much became due in it, and what is still not sent.
+    pub(crate) fn close_second(&mut self, end: Moment, schedule: &mut Option<Schedule>) {
         let Some(schedule) = schedule else { return };
         // what becomes due after the limit was reached was not asked for
-        let until_ns = if self.over { end_ns.min(self.ended_ns) } else { end_ns };
+        let until = if self.over { end.min(self.ended) } else { end };
         let offered = match &mut self.pace {
             _ if !self.begun => 0,
-            Pace::Paced { every_ns, firsts_ns, .. } => {
-                firsts_ns.iter().map(|first| until_ns.saturating_sub(*first).div_ceil(*every_ns)).sum()
+            Pace::Paced { every_ns, firsts, .. } => {
+                firsts.iter().map(|first| until.since(*first).div_ceil(*every_ns)).sum()
             }
-            Pace::Open { arrivals: Some(arrivals), .. } => arrivals.offered_before(until_ns),
+            Pace::Open { arrivals: Some(arrivals), .. } => arrivals.offered_before(until),
             _ => 0,
         };
         schedule.backlog = self.unsent;
@@ -331,10 +332,10 @@ impl<'a> Share<'a> {
         self.free.push_back(index);
     }
 
-    /// A connection to call, if something is due at `now_ns`; whoever has waited longest.
-    pub(crate) fn call(&mut self, now_ns: u64) -> Option<u32> {
+    /// A connection to call, if something is due at `now`; whoever has waited longest.
+    pub(crate) fn call(&mut self, now: Moment) -> Option<u32> {
         match &self.pace {
-            Pace::Open { arrivals: Some(arrivals), .. } if !self.over && arrivals.due_ns() <= now_ns => {
+            Pace::Open { arrivals: Some(arrivals), .. } if !self.over && arrivals.due() <= now => {
                 self.free.pop_front()
             }
             _ => None,
@@ -342,12 +343,12 @@ impl<'a> Share<'a> {
     }
 
     /// When a connection is to be called next; far away: when one is free, or never.
-    pub(crate) fn call_ns(&self) -> u64 {
+    pub(crate) fn call_at(&self) -> Moment {
         match &self.pace {
             Pace::Open { arrivals: Some(arrivals), .. } if !self.over && !self.free.is_empty() => {
-                arrivals.due_ns()
+                arrivals.due()
             }
-            _ => u64::MAX,
+            _ => Moment::NEVER,
         }
     }
 }

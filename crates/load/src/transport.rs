@@ -120,6 +120,13 @@ impl Transport {
         self.tls.is_some()
     }
 
+    /// Bytes that TLS has deciphered and nobody has read.
+    #[inline]
+    pub(crate) fn unread(&mut self) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return Ok(0) };
+        Ok(tls.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read())
+    }
+
     /// Whether a TLS handshake is under way.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())

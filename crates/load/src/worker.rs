@@ -3,6 +3,7 @@
 
 use crate::{
     bench::{Bench, Login, Timeline},
+    clock::{Clock, Moment, ns},
     connection::{self, After, Connection, Loss},
     engine::{Control, Message},
     histogram::Histogram,
@@ -27,7 +28,7 @@ use std::{
     collections::VecDeque,
     num::NonZeroU64,
     sync::{Arc, mpsc::Sender},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Events taken from the kernel at once. Small, so that the last of them has not waited long.
@@ -73,7 +74,7 @@ pub(crate) struct StreamReport {
     pub(crate) rolled_back: u64,
     pub(crate) errors: ErrorBook,
     pub(crate) silences: Vec<Silence>,
-    pub(crate) begin_ns: u64,
+    pub(crate) begins: Moment,
     pub(crate) in_flight: InFlight,
 }
 
@@ -85,7 +86,7 @@ pub(crate) struct Terms {
     pub(crate) open_gap: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) reply_timeout: Option<Duration>,
-    pub(crate) epoch: Instant,
+    pub(crate) clock: Clock,
 }
 
 /// A worker before its thread runs.
@@ -98,9 +99,9 @@ pub(crate) struct Worker<'a> {
     terms: Terms,
     to_open: VecDeque<u32>,
     /// When the next connection may be opened before the load begins.
-    open_ns: u64,
+    open_at: Moment,
     opening: usize,
-    swept_ns: u64,
+    swept: Moment,
     /// Streams of which the coordinator knows that they have reached their limit.
     told_done: Vec<bool>,
     /// Whether the end was moved to an earlier time.
@@ -125,15 +126,15 @@ impl<'a> Worker<'a> {
         }
         Self {
             to_open: (0..connections.len() as u32).collect(),
-            bench: Bench::new((programs, shares), logins, timeline, (terms.epoch, connections.len())),
+            bench: Bench::new((programs, shares), logins, timeline, (terms.clock, connections.len())),
             connections,
             control,
             messages,
             wake,
             terms,
-            open_ns: 0,
+            open_at: Moment::ZERO,
             opening: 0,
-            swept_ns: 0,
+            swept: Moment::ZERO,
             told_done: vec![false; programs.len()],
             is_cut: false,
             is_warm: false,
@@ -154,28 +155,28 @@ impl<'a> Worker<'a> {
         epoll::add(&poll, &*self.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         let tick = self.tick(&poll)?;
-        let mut drained_ns = u64::MAX;
+        let mut drained = Moment::NEVER;
         loop {
             // where nothing has a time to keep, that of the last wake-up is near enough: every reply reads
             // the clock itself
-            let now_ns = if self.keeps_times { self.bench.now_ns() } else { self.bench.woken_ns };
-            self.bench.turn(now_ns);
+            let now = if self.keeps_times { self.bench.now() } else { self.bench.woken };
+            self.bench.turn(now);
             if !self.bench.stopping {
-                self.look_up(now_ns);
-                self.begin_streams(&poll, now_ns);
-                self.look_after(&poll, now_ns);
+                self.look_up(now);
+                self.begin_streams(&poll, now);
+                self.look_after(&poll, now);
                 self.call_free(&poll);
                 if self.bench.stopping {
-                    drained_ns = now_ns + DRAIN_MAX.as_nanos() as u64;
+                    drained = now.after(ns(DRAIN_MAX));
                 }
             }
-            self.open_waiting(&poll, now_ns);
-            if self.bench.stopping && (now_ns >= drained_ns || self.is_quiet()) {
+            self.open_waiting(&poll, now);
+            if self.bench.stopping && (now >= drained || self.is_quiet()) {
                 break;
             }
-            let patience = self.patience(drained_ns);
+            let patience = self.patience(drained);
             events.wait(poll.as_fd(), patience)?;
-            self.bench.woken_ns = self.bench.now_ns();
+            self.bench.woken = self.bench.now();
             for index in 0..events.count() {
                 match events.at(index) {
                     (TICK, _) => self.control.acknowledge(&tick),
@@ -187,11 +188,11 @@ impl<'a> Worker<'a> {
     }
 
     /// What the coordinator wants: start, begin of a stream, end; and whether the time is over.
-    fn look_up(&mut self, now_ns: u64) {
-        if let Some(start_ns) = self.control.start_ns()
+    fn look_up(&mut self, now: Moment) {
+        if let Some(start) = self.control.start()
             && !self.bench.tally.started()
         {
-            self.bench.tally.start(start_ns);
+            self.bench.tally.start(start);
         }
         if let Some(at_ns) = self.control.measure_ns()
             && !self.is_warm
@@ -201,20 +202,20 @@ impl<'a> Worker<'a> {
         }
         for (index, share) in self.bench.shares.iter_mut().enumerate() {
             if !share.begun {
-                share.begin_ns = self.control.begin_ns(index);
+                share.begins = self.control.begin(index);
             }
             if !self.told_done[index] && share.is_done() {
                 self.told_done[index] = true;
-                let done = Message::Done { stream: index, at_ns: share.ended_ns };
+                let done = Message::Done { stream: index, at: share.ended };
                 // the coordinator may be gone already: then the load is being given up anyway
                 let _ = self.messages.send(done);
             }
         }
-        if let Some(end_ns) = self.control.end_ns()
+        if let Some(end) = self.control.end()
             && !self.is_cut
         {
             self.is_cut = true;
-            self.bench.cut(end_ns);
+            self.bench.cut(end);
         }
         if self.bench.tally.is_measuring() && self.usage_at_start.is_none() {
             self.usage_at_start = Some(io::thread_usage());
@@ -224,16 +225,16 @@ impl<'a> Worker<'a> {
             self.bench.stopping = true;
         }
         if self.control.is_stopped() || self.bench.tally.over {
-            self.note_in_flight(now_ns);
+            self.note_in_flight(now);
             self.bench.stopping = true;
         }
     }
 
     /// Begins the streams whose time has come.
-    fn begin_streams(&mut self, poll: &OwnedFd, now_ns: u64) {
+    fn begin_streams(&mut self, poll: &OwnedFd, now: Moment) {
         for stream in 0..self.bench.shares.len() {
             let share = &mut self.bench.shares[stream];
-            if share.begun || now_ns < share.begin_ns || !self.bench.tally.started() {
+            if share.begun || now < share.begins || !self.bench.tally.started() {
                 continue;
             }
             share.begin();
@@ -242,10 +243,10 @@ impl<'a> Worker<'a> {
                 if connection.stream != stream || !connection.works {
                     continue;
                 }
-                connection.next_due_ns = self.bench.shares[stream].first_due_ns(connection.number);
+                connection.next_due = self.bench.shares[stream].first_due(connection.number);
                 if connection.is_free() {
-                    let now_ns = self.bench.now_ns();
-                    let result = connection.take_up(now_ns, &mut self.bench);
+                    let now = self.bench.now();
+                    let result = connection.take_up(now, &mut self.bench);
                     self.settle(poll, index, result.map(|()| After::Carry));
                 }
             }
@@ -254,34 +255,34 @@ impl<'a> Worker<'a> {
 
     /// Looks after the connections that have asked for it: those that have a transaction due, and those that
     /// are to be opened again. Then after those that take longer than they may.
-    fn look_after(&mut self, poll: &OwnedFd, now_ns: u64) {
-        while let Some(Reverse((at_ns, _))) = self.bench.timers.peek()
-            && *at_ns <= now_ns
+    fn look_after(&mut self, poll: &OwnedFd, now: Moment) {
+        while let Some(Reverse((at, _))) = self.bench.timers.peek()
+            && *at <= now
         {
-            let Some(Reverse((at_ns, index))) = self.bench.timers.pop() else { break };
+            let Some(Reverse((at, index))) = self.bench.timers.pop() else { break };
             let connection = &mut self.connections[index as usize];
-            if connection.wake_ns != at_ns {
+            if connection.wake != at {
                 continue; // it has asked for another time since
             }
-            connection.wake_ns = u64::MAX;
+            connection.wake = Moment::NEVER;
             if connection.is_down() {
                 self.to_open.push_back(index);
             } else if connection.is_free() {
-                let now_ns = self.bench.now_ns();
-                let result = connection.take_up(now_ns, &mut self.bench);
+                let now = self.bench.now();
+                let result = connection.take_up(now, &mut self.bench);
                 self.settle(poll, index as usize, result.map(|()| After::Carry));
             }
         }
-        if now_ns >= self.swept_ns + SWEEP_NS {
-            self.swept_ns = now_ns;
-            self.sweep(now_ns);
+        if now >= self.swept.after(SWEEP_NS) {
+            self.swept = now;
+            self.sweep(now);
         }
     }
 
-    fn sweep(&mut self, now_ns: u64) {
+    fn sweep(&mut self, now: Moment) {
         let Terms { connect_timeout, reply_timeout, .. } = self.terms;
         for index in 0..self.connections.len() {
-            if let Some(loss) = self.connections[index].overdue(now_ns, connect_timeout, reply_timeout) {
+            if let Some(loss) = self.connections[index].overdue(now, connect_timeout, reply_timeout) {
                 self.lost(index, &loss);
             }
         }
@@ -291,15 +292,15 @@ impl<'a> Worker<'a> {
     fn call_free(&mut self, poll: &OwnedFd) {
         for stream in 0..self.bench.shares.len() {
             for _ in 0..CALLS_AT_ONCE {
-                if self.bench.shares[stream].call_ns() == u64::MAX {
+                if self.bench.shares[stream].call_at() == Moment::NEVER {
                     break; // no open loop, or nobody to call: not worth a look at the clock
                 }
-                let now_ns = self.bench.now_ns();
-                let Some(index) = self.bench.shares[stream].call(now_ns) else { break };
+                let now = self.bench.now();
+                let Some(index) = self.bench.shares[stream].call(now) else { break };
                 let connection = &mut self.connections[index as usize];
                 connection.is_in_queue = false;
                 if connection.is_free() {
-                    let result = connection.take_up(now_ns, &mut self.bench);
+                    let result = connection.take_up(now, &mut self.bench);
                     self.settle(poll, index as usize, result.map(|()| After::Carry));
                 }
             }
@@ -310,10 +311,10 @@ impl<'a> Worker<'a> {
         !self.connections.iter().any(Connection::is_waiting)
     }
 
-    fn note_in_flight(&mut self, now_ns: u64) {
+    fn note_in_flight(&mut self, now: Moment) {
         for connection in &self.connections {
-            if let Some(began_ns) = connection.busy_since_ns() {
-                self.bench.shares[connection.stream].in_flight.add(began_ns, now_ns);
+            if let Some(began) = connection.busy_since() {
+                self.bench.shares[connection.stream].in_flight.add(began, now);
             }
         }
     }
@@ -330,37 +331,36 @@ impl<'a> Worker<'a> {
     }
 
     /// How long events may be waited for until something else is to be done; `None`: until the next tick.
-    fn patience(&mut self, drained_ns: u64) -> Option<Duration> {
-        let mut until_ns = drained_ns;
+    fn patience(&mut self, drained: Moment) -> Option<Duration> {
+        let mut until = drained;
         if !self.bench.stopping {
-            let timer_ns = self.bench.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
-            until_ns = until_ns.min(timer_ns).min(self.open_ns_waited_for());
+            let timer = self.bench.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
+            until = until.min(timer).min(self.next_opening());
             if self.bench.tally.started() {
                 for share in &self.bench.shares {
-                    until_ns = until_ns.min(if share.begun { share.call_ns() } else { share.begin_ns });
+                    until = until.min(if share.begun { share.call_at() } else { share.begins });
                 }
             }
         }
-        self.keeps_times = until_ns != u64::MAX;
-        let wait_ns = self.keeps_times.then(|| until_ns.saturating_sub(self.bench.now_ns()))?;
+        self.keeps_times = until != Moment::NEVER;
+        let wait_ns = self.keeps_times.then(|| until.since(self.bench.now()))?;
         Some(Duration::from_nanos(wait_ns)).filter(|&wait| wait < LOOK_UP)
     }
 
     /// When the next connection may be opened, where one waits only for that.
-    fn open_ns_waited_for(&self) -> u64 {
+    fn next_opening(&self) -> Moment {
         let waits = !self.to_open.is_empty() && self.opening < OPENING_AT_ONCE;
-        if waits { self.open_ns } else { u64::MAX }
+        if waits { self.open_at } else { Moment::NEVER }
     }
 
     /// Opens connections that are due, as many as may be on their way at once.
-    fn open_waiting(&mut self, poll: &OwnedFd, now_ns: u64) {
+    fn open_waiting(&mut self, poll: &OwnedFd, now: Moment) {
         while self.opening < OPENING_AT_ONCE && !self.bench.stopping {
             if !self.bench.tally.started() && !self.terms.open_gap.is_zero() {
-                if now_ns < self.open_ns {
+                if now < self.open_at {
                     return;
                 }
-                self.open_ns =
-                    self.open_ns.max(now_ns.saturating_sub(SWEEP_NS)) + self.terms.open_gap.as_nanos() as u64;
+                self.open_at = self.open_at.max(now.before(SWEEP_NS)).after(ns(self.terms.open_gap));
             }
             let Some(index) = self.to_open.pop_front() else { return };
             self.opening += 1;
@@ -432,19 +432,20 @@ impl<'a> Worker<'a> {
         }
         if !self.bench.tally.started() {
             let version = connection.server_version().unwrap_or_default().to_owned();
+            connection.is_told_open = true;
             let _ = self.messages.send(Message::Opened { version });
         }
         let mut result = Ok(());
         if self.bench.tally.started() && !self.bench.stopping {
-            let now_ns = self.bench.now_ns();
-            result = connection.resume(now_ns, &mut self.bench);
+            let now = self.bench.now();
+            result = connection.resume(now, &mut self.bench);
         }
         self.settle(poll, index, result.map(|()| After::Carry));
     }
 
     /// A connection is gone, or could not be opened.
     fn lost(&mut self, index: usize, loss: &Loss) {
-        let now_ns = self.bench.now_ns();
+        let now = self.bench.now();
         let connection = &mut self.connections[index];
         if std::mem::take(&mut connection.has_opening_place) {
             self.opening -= 1;
@@ -458,23 +459,24 @@ impl<'a> Worker<'a> {
                 connects.failed += 1;
             }
             if self.bench.tally.started() {
-                connection.fail_transaction(&mut self.bench, now_ns);
+                connection.fail_transaction(&mut self.bench, now);
                 let (code, state) = loss.code();
-                self.bench.count_error(connection.stream, code, state, &loss.to_string(), now_ns);
+                self.bench.count_error(connection.stream, code, state, &loss.to_string(), now);
             } else {
                 let code = loss.code().0;
                 // a server's refusal names its code itself
                 let says_code = matches!(loss, Loss::Wire(wire::Error::Server { .. }));
                 let text = if says_code { loss.to_string() } else { format!("{loss} (error {code})") };
-                let _ = self.messages.send(Message::NotOpened { loss: text, code });
+                let was_open = std::mem::take(&mut connection.is_told_open);
+                let _ = self.messages.send(Message::NotOpened { loss: text, code, was_open });
             }
         }
         let doublings = connection.failures().min(8);
         connection.close();
         if !self.bench.stopping {
             let pause = (BACK_OFF * 2u32.pow(doublings)).min(BACK_OFF_MAX);
-            connection.wake_ns = now_ns + pause.as_nanos() as u64;
-            self.bench.wake_at(connection.wake_ns, index as u32);
+            connection.wake = now.after(ns(pause));
+            self.bench.wake_at(connection.wake, index as u32);
         }
     }
 
@@ -492,16 +494,16 @@ impl<'a> Worker<'a> {
             }
             connection.quit(&mut self.bench);
         }
-        let end_ns = self.bench.tally.load_end_ns();
+        let end = self.bench.tally.load_end();
         let Bench { shares, send_delay, queueing, .. } = self.bench;
         let report = |share: Share<'_>| StreamReport {
-            silences: share.watch.finish(if share.over { share.ended_ns } else { end_ns }),
+            silences: share.watch.finish(if share.over { share.ended } else { end }),
             opening: share.opening,
             reconnecting: share.reconnecting,
             opened: share.opened,
             rolled_back: share.rolled_back,
             errors: share.errors,
-            begin_ns: share.begin_ns,
+            begins: share.begins,
             in_flight: share.in_flight,
         };
         let streams = shares.into_iter().map(report).collect();

@@ -101,6 +101,11 @@ impl Compression {
         }
     }
 
+    /// Bytes that were taken and have not been read.
+    pub(crate) fn unread(&self) -> usize {
+        self.plain.len() + self.packed.len()
+    }
+
     /// Unpacks what has come, up to about [`WHOLE_MAX`] bytes; false: more must come first.
     fn take(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Error> {
         if let Some(long) = &mut self.long {

@@ -54,6 +54,8 @@ pub enum Answer {
     Raw(Vec<u8>),
     /// The first so many bytes of an answer, then what is said.
     Torn(Box<Answer>, u64, Then),
+    /// An answer, and so much later (nothing: in the same breath) bytes that nothing has asked for.
+    Surplus(Box<Answer>, Duration, Vec<u8>),
     /// An answer after this time; other connections are answered meanwhile.
     After(Duration, Box<Answer>),
 }
@@ -81,6 +83,8 @@ pub enum Welcome {
     Raw(Vec<u8>, Then),
     /// It greets, and never answers the login.
     NoLogin,
+    /// It greets and lets the client in, and sends these bytes behind that.
+    Surplus(Vec<u8>),
 }
 
 /// What is asked for a statement that is executed: its text where it came as text, its id where it was
@@ -155,7 +159,7 @@ pub(super) enum Rest {
     End(Then),
     /// More than a buffer should hold: to be sent as the client takes it.
     Flood(Flood),
-    /// Nothing was encoded: this is to be answered after a time.
+    /// Beside what was encoded, if anything: this is to be sent after a time.
     Later(Duration, Answer),
 }
 
@@ -213,6 +217,14 @@ pub(super) fn put(
                     Rest::End(then)
                 }
             };
+        }
+        Answer::Surplus(answer, time, bytes) => {
+            let rest = put(*answer, binary, capabilities, encoder, out);
+            if !time.is_zero() {
+                return Rest::Later(time, Answer::Raw(bytes));
+            }
+            out.extend_from_slice(&bytes);
+            return rest;
         }
         Answer::After(time, answer) => return Rest::Later(time, *answer),
     }

@@ -64,6 +64,8 @@ struct Client {
     flood: Option<Flood>,
     /// Nothing that it says is answered any more.
     ignored: bool,
+    /// What follows the answer to its login.
+    surplus: Vec<u8>,
 }
 
 struct Due {
@@ -247,13 +249,15 @@ impl Loop {
             let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
             let token = epoll::EventData::new_u64(index as u64);
             let watched = epoll::add(&self.poll, transport.as_fd(), token, flags);
+            let (pending, surplus) = (Vec::new(), Vec::new());
             let client =
-                Client { number, transport, connection, pending: Vec::new(), flood: None, ignored: false };
+                Client { number, transport, connection, pending, flood: None, ignored: false, surplus };
             let client = self.clients[index].insert(client);
             let mut then = None;
             match self.desk.scenario.welcome(number) {
                 Welcome::Greeting => {}
                 Welcome::NoLogin => client.ignored = true,
+                Welcome::Surplus(bytes) => client.surplus = bytes,
                 Welcome::Torn(bytes, next) => {
                     self.out.truncate(bytes);
                     then = Some(next);
@@ -355,6 +359,8 @@ impl Desk {
                 }
                 turn => turn.answer(encoder, out),
             };
+            // the first answer is that to the login
+            out.append(&mut client.surplus);
         }
         client.pending.drain(..at);
         Ok(rest)

@@ -4,8 +4,10 @@
 //! a busy machine.
 
 mod ledger;
+mod opening;
 mod outages;
 mod relay;
 mod replies;
 #[path = "../support/mod.rs"]
 mod support;
+mod surplus;

@@ -277,6 +277,14 @@ impl Session {
         }
     }
 
+    /// Bytes that came in compressed packets and were not part of any reply yet: after a reply that is
+    /// complete, what nobody has asked for. Without compression such bytes stay with the caller.
+    #[must_use]
+    #[inline]
+    pub fn unread(&self) -> usize {
+        self.compression.as_ref().map_or(0, |compression| compression.unread())
+    }
+
     fn command(&mut self, awaited: Awaited, code: u8, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.machine.begin(awaited)?;
         let start = packet::begin(out);
