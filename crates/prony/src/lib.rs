@@ -14,6 +14,7 @@ pub mod foreign;
 pub mod network;
 pub mod plan;
 pub mod provision;
+pub mod quantity;
 pub mod report;
 pub mod run;
 pub mod search;

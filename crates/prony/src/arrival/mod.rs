@@ -9,6 +9,7 @@
 //! | `1000 +- 500 every 60s` | a sine around 1000, at most 500 more and less |
 //! | `100 burst 5000 for 2s every 10s` | 100, and 5000 in the first 2 s of each 10 s |
 
+use crate::quantity::{duration, rate as number, show_duration as time};
 use load::spec::{Arrival, ConnectionMode, Gaps, Rate, RateStep, Think};
 use std::time::Duration;
 
@@ -16,9 +17,6 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Not a time.
-    #[error("`{0}` is not a time: write 10s, 500ms or 2m")]
-    Duration(String),
     /// Not a rate.
     #[error("`{text}` is not a rate: {reason}")]
     Rate {
@@ -94,19 +92,6 @@ impl Parts {
     }
 }
 
-/// A time as people write it: `10s`, `500ms`, `100us`, `1m 30s`; a bare number is seconds.
-///
-/// # Errors
-/// Where the text is something else, or negative.
-pub fn duration(text: &str) -> Result<Duration, Error> {
-    let wanted = || Error::Duration(text.to_owned());
-    if let Ok(seconds) = text.trim().parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).map_err(|_| wanted());
-    }
-    let signed: jiff::SignedDuration = text.trim().parse().map_err(|_| wanted())?;
-    Duration::try_from(signed).map_err(|_| wanted())
-}
-
 /// A rate in one of the forms above.
 ///
 /// # Errors
@@ -180,13 +165,6 @@ fn parse_steps(text: &str) -> Option<Rate> {
 
 /// Written for a last step without a time; it lasts to the end whatever stands here.
 const LAST: Duration = Duration::from_secs(1);
-
-/// A number of starts in a second, 0 or more; `_` between digits and `/s` behind them are allowed.
-fn number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let digits = text.strip_suffix("/s").unwrap_or(text).trim().replace('_', "");
-    digits.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0)
-}
 
 /// The highest rate that it ever reaches, starts in a second.
 #[must_use]
@@ -292,15 +270,6 @@ pub fn write_rate(rate: &Rate) -> String {
     }
 }
 
-/// A time in its largest unit that keeps it whole, as [`duration`] reads it.
-#[must_use]
-pub fn time(time: Duration) -> String {
-    let ns = time.as_nanos();
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let (size, unit) = units.into_iter().find(|(size, _)| ns.is_multiple_of(*size)).unwrap_or((1, "ns"));
-    format!("{}{unit}", ns / size)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,8 +353,8 @@ mod tests {
     #[test]
     fn think_times_and_connection_modes() {
         assert_eq!(think("5ms"), Ok(Think::Fixed(Duration::from_millis(5))));
-        assert_eq!(think("exp:1.5"), Ok(Think::Exponential(Duration::from_millis(1500))));
-        assert!(think("uniform:5ms").is_err() && think("exp:").is_err());
+        assert_eq!(think("exp:1.5s"), Ok(Think::Exponential(Duration::from_millis(1500))));
+        assert!(think("5").is_err() && think("uniform:5ms").is_err() && think("exp:").is_err());
         for (text, mode) in [
             ("never", ConnectionMode::Long),
             ("transaction", ConnectionMode::Transactions(1)),
@@ -397,19 +366,6 @@ mod tests {
         }
         assert_eq!(connection_mode("0"), Ok(ConnectionMode::Long));
         assert!(connection_mode("often").is_err() && connection_mode("-1").is_err());
-    }
-
-    #[test]
-    fn times_are_read_as_people_write_them() {
-        let read = |text: &str| duration(text).ok();
-        assert_eq!(read("10s"), Some(seconds(10)));
-        assert_eq!(read("0"), Some(Duration::ZERO));
-        assert_eq!(read("1.5"), Some(Duration::from_millis(1500)));
-        assert_eq!(read("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(read("100us"), Some(Duration::from_micros(100)));
-        assert_eq!(read("1m 30s"), Some(seconds(90)));
-        assert!(read("soon").is_none() && read("-1s").is_none() && read("-1").is_none());
-        assert_eq!([time(seconds(90)), time(Duration::from_micros(1500))], ["90s", "1500us"]);
     }
 
     #[test]

@@ -2,23 +2,23 @@
 
 use super::failure::{Failure, chain};
 use crate::{
-    arrival,
     provision::target,
+    quantity,
     workload::{OptionInfo, OptionKind, Options},
 };
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use load::spec::Target;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
-/// A duration as people write it: `10s`, `500ms`, `1m 30s`; a bare number is seconds.
+/// A duration as people write it: `10s`, `500ms`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DurationFlag(pub(super) Duration);
 
 impl FromStr for DurationFlag {
-    type Err = arrival::Error;
+    type Err = quantity::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        arrival::duration(text).map(Self)
+        quantity::duration(text).map(Self)
     }
 }
 

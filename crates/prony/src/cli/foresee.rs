@@ -11,7 +11,7 @@ use crate::{
     network::{self, WhyRelay},
     plan::{self, Fairness, Network, Plan, ServerPlan},
     provision::{self, Build, Provisioner, Translated, translate},
-    run,
+    quantity, run,
     study::{Adjustments, Refused, settings_refused},
     telemetry::Machine,
 };
@@ -138,14 +138,16 @@ impl<'a> Foreseen<'a> {
         let mut text = String::new();
         let has = Machine::of_this_host().memory_bytes;
         if cost.memory_bytes > has && has > 0 {
-            let (needed, has) = (plan::size(cost.memory_bytes), plan::size(has));
+            let (needed, has) =
+                (quantity::show_size_about(cost.memory_bytes), quantity::show_size_about(has));
             let _ = writeln!(text, "  {needed} of memory are needed, and it has {has}");
         }
         let directory = &self.directory;
         let there = directory.ancestors().find(|path| path.is_dir());
         let free = there.and_then(|path| provision::available(path).ok());
         if let Some(free) = free.filter(|free| cost.disk_bytes > *free) {
-            let (needed, free) = (plan::size(cost.disk_bytes), plan::size(free));
+            let (needed, free) =
+                (quantity::show_size_about(cost.disk_bytes), quantity::show_size_about(free));
             let _ = writeln!(
                 text,
                 "  {needed} on disk are needed, and {free} are free at {}",

@@ -1,6 +1,6 @@
 //! The conditions that decide what a comparison is worth, each read from a server's variables by meaning.
 
-use crate::provision::size;
+use crate::quantity::size_or_bytes;
 use std::collections::BTreeMap;
 
 type Variables = BTreeMap<String, String>;
@@ -178,7 +178,7 @@ const SWITCHES: &[&str] = &[
 ];
 
 fn bytes(all: &Variables, name: &str) -> Option<u64> {
-    size(all.get(name)?)
+    size_or_bytes(all.get(name)?).ok()
 }
 
 /// Bytes in the largest unit that leaves no or little behind: `96M`, `1G`.

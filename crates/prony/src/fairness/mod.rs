@@ -214,7 +214,7 @@ fn sizes(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
 }
 
 fn near(one: &str, other: &str) -> bool {
-    let bytes = |text: &str| crate::provision::size(text).unwrap_or(0) as f64;
+    let bytes = |text: &str| crate::quantity::size_or_bytes(text).unwrap_or(0) as f64;
     let (one, other) = (bytes(one), bytes(other));
     one.max(other) <= SIZE_FACTOR_MAX * one.min(other)
 }

@@ -5,6 +5,7 @@ use super::{
     DataPlan, Plan, ServerSource, Trial,
     state::{self, PutBack},
 };
+use crate::quantity;
 use std::{collections::BTreeSet, time::Duration};
 
 /// What a plan will cost.
@@ -113,20 +114,5 @@ pub(super) fn row_count(data: &DataPlan) -> u64 {
 
 fn buffer_pool_bytes(settings: &std::collections::BTreeMap<String, String>) -> u64 {
     let size = settings.get("innodb_buffer_pool_size").or_else(|| settings.get("buffer_pool"));
-    size.and_then(|text| bytes(text)).unwrap_or(BUFFER_POOL_BYTES)
-}
-
-/// A size as a server's option file has it: `128M`, `1G`, `1024`.
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+    size.and_then(|text| quantity::size_or_bytes(text).ok()).unwrap_or(BUFFER_POOL_BYTES)
 }

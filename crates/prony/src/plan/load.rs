@@ -2,7 +2,10 @@
 //! starts, when it ends.
 
 use super::{Client, Goal, Plan, Transport};
-use crate::arrival;
+use crate::{
+    arrival,
+    quantity::{show_count, show_duration},
+};
 use ::load::spec::{
     Arrival, Begin, ConnectionMode, Destination, Gaps, Limit, Protocol, Stream, Think, TlsMode,
 };
@@ -49,7 +52,7 @@ fn stream_line(plan: &Plan, name: &str) -> String {
         stream.map(|stream| goal.map_or_else(|| start(stream), |goal| search(stream, goal)))
     });
     let numbers = there.iter().map(|stream| {
-        stream.map_or_else(|| "no".to_owned(), |stream| super::text::thousands(u64::from(stream.connections)))
+        stream.map_or_else(|| "no".to_owned(), |stream| show_count(u64::from(stream.connections)))
     });
     let connections = one_of(numbers);
     let is_primary = |stream: &&Stream| stream.to == Destination::Primary;
@@ -144,7 +147,7 @@ fn destination(stream: &Stream) -> String {
 fn idle(stream: &Stream) -> String {
     match stream.idle {
         0 => String::new(),
-        idle => format!("{} more that are open and idle", super::text::thousands(u64::from(idle))),
+        idle => format!("{} more that are open and idle", show_count(u64::from(idle))),
     }
 }
 
@@ -205,9 +208,9 @@ fn limit(stream: &Stream) -> String {
     match stream.limit {
         None => String::new(),
         Some(Limit::Transactions(count)) => {
-            format!("ends after {} transactions", super::text::thousands(count))
+            format!("ends after {} transactions", show_count(count))
         }
-        Some(Limit::Rows(count)) => format!("ends after {} rows", super::text::thousands(count)),
+        Some(Limit::Rows(count)) => format!("ends after {} rows", show_count(count)),
     }
 }
 
@@ -281,7 +284,7 @@ fn time(time: Duration) -> String {
     if us >= 100 && !us.is_multiple_of(1000) && time.subsec_nanos().is_multiple_of(1000) {
         return format!("{} ms", us as f64 / 1e3);
     }
-    let text = arrival::time(time);
+    let text = show_duration(time);
     let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..at], &text[at..])
 }

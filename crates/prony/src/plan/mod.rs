@@ -17,7 +17,7 @@ pub use crate::study::{
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use claims::is_measured;
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
-pub use text::{common_settings, render, servers_elsewhere, size, time_words};
+pub use text::{common_settings, render, servers_elsewhere, time_words};
 
 use crate::study::{RELEVANT, Study};
 use ::load::spec::{Stream, TlsMode};

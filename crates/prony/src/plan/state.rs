@@ -1,6 +1,7 @@
 //! In which state trials begin, in words and figures: how often data are put back, what that takes.
 
 use super::{DataPlan, Fresh, Plan, Reuse, ServerSource, Trial, Warm};
+use crate::quantity::show_size_about;
 use std::{collections::BTreeMap, time::Duration};
 
 /// To stop a server, copy what a trial changed of its own files, and start it again: without its data.
@@ -66,7 +67,7 @@ pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, rows_pe
 }
 
 /// Sentences for a reader of the plan.
-pub(super) fn lines(plan: &Plan, put_back: &PutBack, size: impl Fn(u64) -> String) -> Vec<String> {
+pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     let mut lines = Vec::new();
     let writes = plan.treatments.iter().any(super::Treatment::writes);
     let elsewhere = plan.servers.iter().any(|server| matches!(server.source, ServerSource::Url(_)));
@@ -81,7 +82,7 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack, size: impl Fn(u64) -> Strin
             } else {
                 format!("{} snapshots", put_back.snapshots)
             },
-            size(put_back.disk_bytes)
+            show_size_about(put_back.disk_bytes)
         ));
     }
     if put_back.reloaded > 0 {

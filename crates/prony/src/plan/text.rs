@@ -5,6 +5,7 @@ use super::{
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
+use crate::quantity::{show_count, show_size_about};
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 /// Trials that are listed; of more, the first block, as far as that goes.
@@ -54,7 +55,7 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     for data in &plan.data_sets {
         writeln!(text, "  {}", data_words(data))?;
     }
-    let state = state::lines(plan, &estimate::put_back(plan, &plan.trials), size);
+    let state = state::lines(plan, &estimate::put_back(plan, &plan.trials));
     if !state.is_empty() {
         writeln!(text, "\nBefore a trial")?;
     }
@@ -99,7 +100,7 @@ fn write_head(text: &mut String, plan: &Plan) -> std::fmt::Result {
         },
     )?;
     let time = time_words(plan, 1.0);
-    let (disk, memory) = (size(cost.disk_bytes), size(cost.memory_bytes));
+    let (disk, memory) = (show_size_about(cost.disk_bytes), show_size_about(cost.memory_bytes));
     writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")
 }
 
@@ -314,7 +315,7 @@ fn data_words(data: &DataPlan) -> String {
     let engine = data.engine.as_deref().unwrap_or("the server's default engine");
     let tables = count(data.tables as usize, "table");
     match data.generator.as_str() {
-        "sysbench" => format!("{tables} of {} rows as sysbench makes them, {engine}", thousands(data.rows)),
+        "sysbench" => format!("{tables} of {} rows as sysbench makes them, {engine}", show_count(data.rows)),
         other => format!("{tables}, {other}, {engine}"),
     }
 }
@@ -336,23 +337,4 @@ fn minutes(duration: Duration) -> String {
         172_800.. => format!("{:.1} days", duration.as_secs_f64() / 86_400.0),
         _ => format!("{:.1} h", duration.as_secs_f64() / 3600.0),
     }
-}
-
-/// `1.7 GiB`.
-#[must_use]
-pub fn size(bytes: u64) -> String {
-    let gibibytes = bytes as f64 / f64::from(1 << 30);
-    match gibibytes {
-        0.0..1.0 => format!("{} MiB", bytes >> 20),
-        1.0..10.0 => format!("{gibibytes:.1} GiB"),
-        _ => format!("{gibibytes:.0} GiB"),
-    }
-}
-
-/// A whole number, thousands apart.
-pub(super) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
-    groups.join(",")
 }

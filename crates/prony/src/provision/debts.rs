@@ -10,8 +10,9 @@ use super::{
     Error, Places, describe,
     lock::Lock,
     log_in, not_taken, read_back, target,
-    translate::{self, Build, flag, same, size, translate},
+    translate::{self, Build, flag, same, translate},
 };
+use crate::quantity::size_or_bytes;
 use load::{client::Connection, spec::Target};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -196,12 +197,12 @@ fn pay(connection: &mut Connection, debt: &Debt) -> Result<Vec<String>, Error> {
 }
 
 fn set_global(connection: &mut Connection, server: &str, variable: &str, value: &str) -> Result<(), Error> {
-    let literal = match size(value) {
-        Some(number) => number.to_string(),
-        None if value.parse::<f64>().is_ok() => value.to_owned(),
-        None if flag(value) == Some(true) => "ON".to_owned(),
-        None if flag(value) == Some(false) => "OFF".to_owned(),
-        None => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
+    let literal = match size_or_bytes(value) {
+        Ok(number) => number.to_string(),
+        Err(_) if value.parse::<f64>().is_ok() => value.to_owned(),
+        Err(_) if flag(value) == Some(true) => "ON".to_owned(),
+        Err(_) if flag(value) == Some(false) => "OFF".to_owned(),
+        Err(_) => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
     };
     let failed = |source| Error::SetGlobal {
         server: server.to_owned(),

@@ -15,10 +15,9 @@ use super::{
     snapshot::Snapshot,
     software::Software,
     space,
-    translate::size,
     work::Work,
 };
-use crate::plan::DataPlan;
+use crate::{plan::DataPlan, quantity};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{
@@ -300,7 +299,7 @@ fn limit_bytes() -> Result<u64, Error> {
     let Some(value) = std::env::var(LIMIT_VARIABLE).ok().filter(|value| !value.is_empty()) else {
         return Ok(LIMIT_BYTES);
     };
-    size(&value).ok_or(Error::DataLimit { variable: LIMIT_VARIABLE, value })
+    quantity::size_or_bytes(&value).map_err(|_| Error::DataLimit { variable: LIMIT_VARIABLE, value })
 }
 
 /// Every entry, those used last at the end.

@@ -65,7 +65,7 @@ pub use software::Software;
 pub use space::{SERVER_BYTES, available, check as check_space, check_snapshots};
 pub use standing::{Standing, StandingWish};
 pub use topology::{Between, Cluster, Fault, Group, Health, Part, SemiSync, Watch, directly};
-pub use translate::{Build, Expected, Form, Refusal, Translated, Word, size, translate, words};
+pub use translate::{Build, Expected, Form, Refusal, Translated, Word, translate, words};
 pub use work::Work;
 
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,8 @@
 //! A setting that a server silently changed is found here before a load is offered: it would be measured as
 //! something else.
 
-use super::translate::{Expected, flag, same, size};
+use super::translate::{Expected, flag, same};
+use crate::quantity;
 use std::{collections::BTreeMap, fmt, path::Path};
 
 /// Sizes and counts that are nearer than this share are one: servers round them to pages and kilobytes.
@@ -89,7 +90,7 @@ fn plain(text: &str) -> String {
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.parse().ok().or_else(|| size(text).map(|size| size as f64))
+    text.parse().ok().or_else(|| quantity::size_or_bytes(text).ok().map(|size| size as f64))
 }
 
 /// Servers add their own directory to a file's name, and a slash to a directory's.
@@ -111,12 +112,11 @@ fn is_part_of(wanted: &str, found: &str) -> bool {
 
 /// A value for people: large numbers of bytes also in units.
 fn shown(value: &str) -> String {
-    const UNITS: [(u32, char); 3] = [(30, 'G'), (20, 'M'), (10, 'K')];
-    let unit = value.parse::<u64>().ok().and_then(|bytes| {
-        let whole = |&&(shift, _): &&(u32, char)| bytes >= 1 << shift && bytes.trailing_zeros() >= shift;
-        UNITS.iter().find(whole).map(|(shift, letter)| format!("{value} ({}{letter})", bytes >> shift))
-    });
-    unit.unwrap_or_else(|| if value.is_empty() { "nothing".to_owned() } else { value.to_owned() })
+    match value.parse().ok().and_then(quantity::whole_unit) {
+        Some(units) => format!("{value} ({units})"),
+        None if value.is_empty() => "nothing".to_owned(),
+        None => value.to_owned(),
+    }
 }
 
 #[cfg(test)]

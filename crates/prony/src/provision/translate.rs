@@ -6,6 +6,7 @@
 //! running server, and must be read back from it.
 
 use super::{settings::plain_name, software::numbers_of};
+use crate::quantity::size_or_bytes;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::OnceLock};
 
@@ -299,9 +300,9 @@ impl Form {
     fn read(&self, value: &str) -> Result<String, String> {
         let wrong = || format!("it takes {}", self.words());
         match self {
-            Self::Size => Ok(size(value).ok_or_else(wrong)?.to_string()),
+            Self::Size => Ok(size_or_bytes(value).map_err(|_| wrong())?.to_string()),
             Self::SizeOrOff if flag(value) == Some(false) => Ok("off".to_owned()),
-            Self::SizeOrOff => Ok(size(value).ok_or_else(wrong)?.to_string()),
+            Self::SizeOrOff => Ok(size_or_bytes(value).map_err(|_| wrong())?.to_string()),
             Self::Count => Ok(value.trim().parse::<u64>().map_err(|_| wrong())?.to_string()),
             Self::Flag => Ok(if flag(value).ok_or_else(wrong)? { "on" } else { "off" }.to_owned()),
             Self::Text => Ok(value.trim().to_owned()),
@@ -321,17 +322,6 @@ pub(super) fn flag(text: &str) -> Option<bool> {
         "off" | "0" | "false" | "no" => Some(false),
         _ => None,
     }
-}
-
-/// Bytes of `1G`, in the units that servers take; also as people write them: `1 GB`, `1GiB`.
-#[must_use]
-pub fn size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = text[digits.len()..].to_ascii_uppercase();
-    let letter = unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(&unit);
-    let power = ["", "K", "M", "G", "T", "P", "E"].iter().position(|known| *known == letter)?;
-    digits.trim().parse::<u64>().ok()?.checked_mul(1024_u64.checked_pow(power as u32)?)
 }
 
 impl<'de> Deserialize<'de> for Form {
@@ -440,16 +430,5 @@ mod tests {
             assert!(!of("8.0.33", plain).contains(chunk), "{plain}");
         }
         assert!(!told("mariadb", "10.11", &[("buffer_pool", "200M")]).unwrap().contains(chunk));
-    }
-
-    #[test]
-    fn sizes_are_read_as_servers_read_them() {
-        assert_eq!(size("1G"), Some(1 << 30));
-        assert_eq!(size(" 128m "), Some(128 << 20));
-        assert_eq!(size("4096"), Some(4096));
-        assert_eq!([size("64MB"), size("2 GiB"), size("7b")], [Some(64 << 20), Some(2 << 30), Some(7)]);
-        for wrong in ["", "G", "1GG", "lots", "-1", "99999999999999T"] {
-            assert_eq!(size(wrong), None, "{wrong}");
-        }
     }
 }

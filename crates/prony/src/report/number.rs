@@ -1,5 +1,7 @@
 //! Numbers as people read them: as many digits as mean something, thousands apart.
 
+use crate::quantity::{grouped, show_count};
+
 /// `1 trial`, `12 trials`: a count with its noun, regular plurals only.
 pub(crate) fn counted(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
@@ -7,7 +9,7 @@ pub(crate) fn counted(value: u64, noun: &str) -> String {
 
 /// A whole number: `1,234`.
 pub(crate) fn count(value: u64) -> String {
-    grouped(&value.to_string())
+    show_count(value)
 }
 
 /// A rate or another quantity of any size, three digits or more: `1,234`, `123`, `12.3`, `1.23`, `0.012`.
@@ -97,18 +99,6 @@ fn decimals(value: f64, places: usize) -> String {
         Some((whole, fraction)) => format!("{}.{fraction}", grouped(whole)),
         None => grouped(&text),
     }
-}
-
-fn grouped(digits: &str) -> String {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
-    let mut text = String::from(sign);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

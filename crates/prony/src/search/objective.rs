@@ -1,6 +1,6 @@
 //! What is to be kept: `p99 < 20ms, errors < 0.1%`.
 
-use crate::arrival;
+use crate::quantity;
 use load::{Histogram, sample::StreamOutcome};
 use serde::Serialize;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::fmt;
 )]
 pub struct Error {
     text: String,
-    reason: &'static str,
+    reason: String,
 }
 
 /// Limits that must all be kept; not empty.
@@ -88,20 +88,18 @@ impl fmt::Display for Objectives {
 
 impl Objective {
     fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |reason| Error { text: text.trim().to_owned(), reason };
-        let (name, limit) = text.split_once('<').ok_or_else(|| wrong("there is no <"))?;
+        let wrong = |reason: String| Error { text: text.trim().to_owned(), reason };
+        let (name, limit) = text.split_once('<').ok_or_else(|| wrong("there is no <".to_owned()))?;
         let limit = limit.trim_start_matches('=').trim();
-        let metric = Metric::parse(name.trim()).ok_or_else(|| wrong("the name before < is not known"))?;
+        let metric =
+            Metric::parse(name.trim()).ok_or_else(|| wrong("the name before < is not known".to_owned()))?;
         let value = match metric {
-            Metric::Errors => {
-                share(limit).ok_or_else(|| wrong("errors are compared with a share like 0.1%"))?
-            }
-            Metric::Latency { .. } => {
-                seconds(limit).ok_or_else(|| wrong("a time like 20ms belongs behind <"))?
-            }
+            Metric::Errors => quantity::share(limit),
+            Metric::Latency { .. } => quantity::duration(limit).map(|time| time.as_secs_f64()),
         };
+        let value = value.map_err(|error| wrong(error.to_string()))?;
         if value <= 0.0 {
-            return Err(wrong("nothing is below 0"));
+            return Err(wrong("nothing is below 0".to_owned()));
         }
         let words: Vec<&str> = name.split_whitespace().collect();
         Ok(Self { metric, limit: value, text: format!("{} < {limit}", words.join(" ")) })
@@ -206,22 +204,6 @@ impl Latency {
     }
 }
 
-/// `0.1%` or `0.001`, at most 1.
-fn share(text: &str) -> Option<f64> {
-    let (number, unit) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    let share = number.trim().parse::<f64>().ok()? / unit;
-    (share.is_finite() && share <= 1.0).then_some(share)
-}
-
-/// A time with its unit: a bare number would be taken for milliseconds by some and for seconds by others.
-fn seconds(text: &str) -> Option<f64> {
-    let has_unit = text.ends_with(|letter: char| letter.is_alphabetic());
-    has_unit.then(|| arrival::duration(text).ok()).flatten().map(|time| time.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,11 +246,12 @@ mod tests {
     fn what_is_no_objective_is_refused() {
         for (text, word) in [
             ("p99", "no <"),
-            ("p99 < 20", "20ms"),
+            ("p99 < 20", "`20` has no unit"),
             ("p99 < 0ms", "below 0"),
             ("p100 < 1ms", "not known"),
             ("speed < 1ms", "not known"),
             ("errors < 5ms", "0.1%"),
+            ("errors < 0.001", "`0.001` has no unit"),
             ("service errors < 1%", "not known"),
             ("p99 < 1ms, ", "no <"),
         ] {

@@ -371,7 +371,7 @@ pub(super) fn bound(node: &Node, metric: &str) -> Result<Bound, String> {
     let factor = match (metric, rest[end..].trim()) {
         ("throughput" | "statements" | "rate" | "switches" | "reads" | "log_syncs" | "", "") => 1.0,
         // a time, an amount or a share without its unit could be any
-        (_, "") => return Err(wanted()),
+        (_, "") => return Err(format!("`{rest}` has no unit: write \"{}\"", example(metric))),
         ("throughput" | "statements" | "rate", "/s") => 1.0,
         ("errors", "%") => 0.01,
         ("written", unit) => match unit {

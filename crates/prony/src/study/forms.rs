@@ -5,10 +5,13 @@
 use super::{
     claim::bound,
     mistake::nearest,
-    read::parse_duration,
     tree::{Node, Value},
 };
-use crate::{arrival, search::Objectives};
+use crate::{
+    arrival,
+    quantity::{self, Wanted},
+    search::Objectives,
+};
 use load::spec::{Arrival, Begin, ConnectionMode, Limit, Rate, Think};
 use std::{net::IpAddr, time::Duration};
 
@@ -111,18 +114,20 @@ pub(super) fn arrival(node: &Node) -> Read<Arrival> {
 }
 
 fn pace(node: &Node) -> Read<Duration> {
-    let every = node.text().and_then(parse_duration).filter(|every| !every.is_zero());
-    every.ok_or_else(|| "a length of time above 0 belongs here, such as \"10ms\"".to_owned())
+    let wanted = || "a length of time above 0 belongs here, such as \"10ms\"".to_owned();
+    if node.text().is_some_and(|text| text.trim().is_empty()) {
+        return Err(wanted());
+    }
+    match quantity(node, quantity::duration, Wanted::Duration)? {
+        Duration::ZERO => Err(wanted()),
+        every => Ok(every),
+    }
 }
 
 /// Reads `think`.
 pub(super) fn think(node: &Node) -> Read<Think> {
     let wanted = || "\"10ms\", or \"exp:10ms\" for an exponential distribution, belongs here".to_owned();
-    let text = node.text().ok_or_else(wanted)?;
-    // what has no unit is seconds on the command line, and a mistake in a study
-    let time = text.split_once(':').map_or(text, |(_, time)| time);
-    parse_duration(time).ok_or_else(wanted)?;
-    arrival::think(text).map_err(|_| wanted())
+    arrival::think(node.text().ok_or_else(wanted)?).map_err(|_| wanted())
 }
 
 /// A rate that is to be found.
@@ -181,10 +186,10 @@ pub(super) fn begin(node: &Node) -> Read<Begin> {
         return Ok(Begin::Together);
     }
     let what = text.strip_prefix("after ").ok_or_else(wanted)?.trim();
-    match parse_duration(what) {
-        Some(time) => Ok(Begin::After(time)),
-        None if what.is_empty() || what.contains(char::is_whitespace) => Err(wanted()),
-        None => Ok(Begin::WhenDone(what.to_owned())),
+    match quantity::duration(what) {
+        Ok(time) => Ok(Begin::After(time)),
+        Err(_) if what.is_empty() || what.contains(char::is_whitespace) => Err(wanted()),
+        Err(_) => Ok(Begin::WhenDone(what.to_owned())),
     }
 }
 
@@ -193,8 +198,7 @@ pub(super) fn limit(node: &Node) -> Read<Limit> {
     let wanted = || "\"100000 transactions\" or \"100000 rows\" belongs here".to_owned();
     let text = node.text().ok_or_else(wanted)?.trim();
     let (number, unit) = text.split_once(char::is_whitespace).ok_or_else(wanted)?;
-    let number = number.replace('_', "").parse::<u64>().ok().filter(|number| *number > 0);
-    let number = number.ok_or_else(wanted)?;
+    let number = quantity::count(number).ok().filter(|number| *number > 0).ok_or_else(wanted)?;
     match unit.trim() {
         "transactions" | "transaction" => Ok(Limit::Transactions(number)),
         "rows" | "row" => Ok(Limit::Rows(number)),
@@ -203,11 +207,22 @@ pub(super) fn limit(node: &Node) -> Read<Limit> {
     }
 }
 
-/// Reads a share in per cent, above 0 and up to 100: 0.03 of `"3%"`.
+/// A quantity as it is written, in quotes or bare.
+fn quantity<T>(node: &Node, read: fn(&str) -> Result<T, quantity::Error>, wanted: Wanted) -> Read<T> {
+    let text = match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(_) | Value::Real(_) => node.label(),
+        _ => return Err(format!("{} belongs here, such as {}", wanted.name(), wanted.examples())),
+    };
+    read(&text).map_err(|error| error.to_string())
+}
+
+/// Reads a share above 0: 0.03 of `"3%"`.
 pub(super) fn share(node: &Node) -> Read<f64> {
-    let percent = node.text().and_then(|text| text.trim().strip_suffix('%')?.trim().parse::<f64>().ok());
-    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    percent.map(|percent| percent / 100.0).ok_or_else(|| "a share such as \"3%\" belongs here".to_owned())
+    match quantity(node, quantity::share, Wanted::Share)? {
+        0.0 => Err("a share above 0 belongs here, such as \"3%\"".to_owned()),
+        share => Ok(share),
+    }
 }
 
 /// Reads `sources`.
@@ -219,28 +234,14 @@ pub(super) fn addresses(node: &Node) -> Read<Vec<IpAddr>> {
     nodes.iter().map(address).collect::<Option<_>>().ok_or_else(wanted)
 }
 
-/// Reads `memory`, in bytes: steps of 1024, as in option files.
+/// Reads `memory`, in bytes.
 pub(super) fn memory(node: &Node) -> Read<u64> {
-    let wanted = || "a size such as \"4G\" or \"512M\" belongs here (1G is 1024M)".to_owned();
-    let text = node.text().ok_or_else(wanted)?.trim();
-    quantity(text, 1024).ok_or_else(wanted)
+    quantity(node, quantity::size, Wanted::Size)
 }
 
-/// Reads `io_read` and its like, in bytes in a second: steps of 1000, as disks are sold.
+/// Reads `io_read` and its like, in bytes in a second.
 pub(super) fn bandwidth(node: &Node) -> Read<u64> {
-    let wanted = || "bytes in a second, such as \"100MB/s\", belong here".to_owned();
-    let text = node.text().ok_or_else(wanted)?.trim();
-    quantity(text.strip_suffix("/s").ok_or_else(wanted)?, 1000).ok_or_else(wanted)
-}
-
-/// `1.5G`, `512MB`, `4096`; above 0.
-fn quantity(text: &str, step: u32) -> Option<u64> {
-    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
-    let number: f64 = text[..at].replace('_', "").parse().ok()?;
-    let unit = text[at..].trim().to_ascii_uppercase();
-    let power = ["", "K", "M", "G", "T"].iter().position(|letter| *letter == unit.trim_end_matches('B'))?;
-    let bytes = number * f64::from(step).powi(i32::try_from(power).ok()?);
-    (1.0..1e18).contains(&bytes).then_some(bytes as u64)
+    quantity(node, quantity::bandwidth, Wanted::Bandwidth)
 }
 
 /// Reads `pin`: numbers of processors in their order, each once.
@@ -272,7 +273,7 @@ pub(super) fn warm_up(node: &Node) -> Read<Option<Duration>> {
     if text == "auto" {
         return Ok(None);
     }
-    let time = parse_duration(text).filter(|time| *time <= Duration::from_secs(24 * 3600));
+    let time = quantity::duration(text).ok().filter(|time| *time <= Duration::from_secs(24 * 3600));
     time.map(Some).ok_or_else(|| "\"auto\" or a length of time up to \"24h\" belongs here: \"5s\"".to_owned())
 }
 
@@ -313,14 +314,15 @@ mod tests {
         assert_eq!(warm_up(&text("2min")), Ok(Some(Duration::from_secs(120))));
         assert_eq!(share(&text("0.5%")), Ok(0.005));
         for (form, wrong, label) in [
-            (Form::Memory, "4", "\"512M\""),
-            (Form::Memory, "0M", "\"512M\""),
-            (Form::Bandwidth, "100MB", "\"100MB/s\""),
+            (Form::Memory, "4", "`4` has no unit: write 512M"),
+            (Form::Memory, "0M", "512M"),
+            (Form::Memory, "true", "a size belongs here, such as 512M"),
+            (Form::Bandwidth, "100MB", "100MB/s"),
             (Form::Processors, "3-0", "\"0-3\""),
             (Form::Processors, "all", "\"0-3\""),
             (Form::WarmUp, "automatic", "\"auto\""),
             (Form::WarmUp, "25h", "24h"),
-            (Form::Share, "0.03", "\"3%\""),
+            (Form::Share, "0.03", "`0.03` has no unit: write 2%"),
             (Form::Share, "0%", "\"3%\""),
             (Form::Arrival, "paced 10ms", "did you mean `pace`?"),
             (Form::Arrival, "pace", "above 0"),

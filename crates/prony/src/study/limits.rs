@@ -5,9 +5,10 @@ use super::{
     keys::{LIMITS, SERVER},
     mistake::{Collector, Place},
     parts::section,
-    read::{Values, check, parse_duration},
+    read::{Values, check},
     tree::{Node, Table},
 };
+use crate::quantity;
 use std::{fmt, time::Duration};
 
 /// Checks `[limits]`, and the limits of each server alone.
@@ -49,7 +50,7 @@ pub(super) fn complete(server: &mut Server, node: &Node, root: &Table, mistakes:
 fn between(server: &Server, own: &Table, root: &Table, mistakes: &mut Collector) -> Duration {
     let said = [own.get("topology"), root.get("topology")].into_iter().flatten().find_map(|node| {
         let node = node.table()?.get("latency")?;
-        Some((node, node.text().and_then(parse_duration)?))
+        Some((node, node.text().and_then(|text| quantity::duration(text).ok())?))
     });
     let Some((node, latency)) = said else { return Duration::ZERO };
     if matches!(server.topology, Topology::Galera { .. }) && !latency.is_zero() {
@@ -94,7 +95,6 @@ pub(super) fn check_reach(server: &Server, client: &Client, root: &Table, mistak
     }
 }
 
-/// In words, as far as there are any: `4096 MiB of memory, 2 processors' time`.
 /// Whole GiB as such, else MiB.
 fn memory(bytes: u64) -> String {
     let mebibytes = bytes >> 20;
@@ -105,6 +105,7 @@ fn memory(bytes: u64) -> String {
     }
 }
 
+/// In words, as far as there are any: `4096 MiB of memory, the time of 2 processors`.
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = |bytes: u64| format!("{} MB/s", bytes as f64 / 1e6);

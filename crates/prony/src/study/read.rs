@@ -6,6 +6,7 @@ use super::{
     mistake::{Collector, Place},
     tree::{Node, Table, Value},
 };
+use crate::quantity;
 use std::time::Duration;
 
 /// The values of a table that were found right; defaults stand in for the rest.
@@ -72,7 +73,7 @@ impl<'a> Values<'a> {
 
     /// A length of time; where it is missing or wrong, its default or zero.
     pub(super) fn duration(&self, name: &str) -> Duration {
-        let read = |node: &Node| node.text().and_then(parse_duration);
+        let read = |node: &Node| node.text().and_then(|text| quantity::duration(text).ok());
         read(&self.node(name)).or_else(|| read(&self.default(name))).unwrap_or_default()
     }
 
@@ -156,71 +157,18 @@ fn check_value(name: &str, kind: Kind, node: &Node, mistakes: &mut Collector) {
 }
 
 fn check_duration(name: &str, (min, max): (u64, u64), text: &str, node: &Node, mistakes: &mut Collector) {
-    let Some(duration) = parse_duration(text) else {
-        let title = format!("`{name}` is \"{text}\", which is not a length of time");
-        mistakes.at(
-            &node.place,
-            title,
-            "a number with its unit belongs here: \"500ms\", \"3s\", \"2min\", \"1h\"",
-        );
-        return;
+    let duration = match quantity::duration(text) {
+        Ok(duration) => duration,
+        Err(error) => {
+            return mistakes.at(&node.place, format!("`{name}` is \"{text}\""), error.to_string());
+        }
     };
     if !(u128::from(min)..=u128::from(max)).contains(&duration.as_micros()) {
         let label = format!(
             "from {} to {} belongs here",
-            show_duration(Duration::from_micros(min)),
-            show_duration(Duration::from_micros(max))
+            quantity::show_duration(Duration::from_micros(min)),
+            quantity::show_duration(Duration::from_micros(max))
         );
         mistakes.at(&node.place, format!("`{name}` is \"{text}\""), label);
-    }
-}
-
-/// `100us`, `500ms`, `1.5s`, `2min` (or `2m`), `1h`; `None` for anything else.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
-    let number: f64 = text[..digits].replace('_', "").parse().ok()?;
-    let unit_seconds = match text[digits..].trim() {
-        "us" | "\u{b5}s" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(number * unit_seconds).ok()
-}
-
-/// In the largest unit that leaves a short number.
-pub(super) fn show_duration(duration: Duration) -> String {
-    let ms = duration.as_millis();
-    match ms {
-        _ if !duration.as_micros().is_multiple_of(1000) => format!("{}us", duration.as_micros()),
-        _ if ms >= 3_600_000 && ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
-        _ if ms >= 60_000 && ms.is_multiple_of(60_000) => format!("{}min", ms / 60_000),
-        _ if ms >= 1000 && ms.is_multiple_of(1000) => format!("{}s", ms / 1000),
-        _ => format!("{ms}ms"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_of_time_need_a_unit() {
-        for (text, ms) in [
-            ("500ms", 500),
-            ("500000us", 500),
-            ("3s", 3000),
-            ("1.5 s", 1500),
-            ("2min", 120_000),
-            ("2m", 120_000),
-        ] {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
-        }
-        for text in ["3", "s", "", "3 weeks", "-3s", "1.2.3s", "1e400s"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
     }
 }

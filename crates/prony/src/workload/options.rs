@@ -6,6 +6,7 @@
 //! statements and measures lock waits where a reader expects a data set.
 
 use super::Error;
+use crate::quantity;
 use load::spec::Distribution;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -270,30 +271,17 @@ trait Value: Sized {
     fn parse(text: &str) -> Result<Self, String>;
 }
 
-/// Whole numbers, with `_` between digits allowed, and K, M, G as sysbench has them (times 1024).
-fn parse_count(text: &str) -> Result<u64, String> {
-    let wanted = || "a whole number, 0 or more".to_owned();
-    let digits = text.trim().replace('_', "");
-    let (digits, unit) = match digits.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&digits[..at], 1 << 10),
-        Some((at, 'm' | 'M')) => (&digits[..at], 1 << 20),
-        Some((at, 'g' | 'G')) => (&digits[..at], 1 << 30),
-        _ => (digits.as_str(), 1),
-    };
-    digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).ok_or_else(wanted)
-}
-
 impl Value for u64 {
     const KIND: OptionKind = OptionKind::Count;
     fn parse(text: &str) -> Result<Self, String> {
-        parse_count(text)
+        quantity::count(text).map_err(|_| "a whole number, 0 or more".to_owned())
     }
 }
 
 impl Value for u32 {
     const KIND: OptionKind = OptionKind::Count;
     fn parse(text: &str) -> Result<Self, String> {
-        Self::try_from(parse_count(text)?).map_err(|_| format!("a whole number up to {}", Self::MAX))
+        Self::try_from(u64::parse(text)?).map_err(|_| format!("a whole number up to {}", Self::MAX))
     }
 }
 
