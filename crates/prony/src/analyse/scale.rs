@@ -17,11 +17,12 @@ const ENOUGH: f64 = 0.95;
 /// Different numbers of connections that the law needs: one more than it has coefficients.
 const RUNGS_MIN: usize = 4;
 /// Doubts that say that throughput was not the server's alone, or not of the work that was asked for.
-const EXCLUDING: [&str; 8] = [
+const EXCLUDING: [&str; 9] = [
     "nothing_finished",
     "errors",
     "outage",
     "rows_missing",
+    "nothing_changed",
     "littles_law",
     "worker_busy",
     "queueing",

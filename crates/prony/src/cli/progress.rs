@@ -183,7 +183,11 @@ impl RunProgress {
     }
 
     fn loaded(&self, server: usize, took: Duration, origin: Origin) {
-        let what = if origin == Origin::Kept { "data of an earlier run put in place" } else { "data loaded" };
+        let what = match origin {
+            Origin::Kept => "data of an earlier run put in place",
+            Origin::Found => "data were there already",
+            _ => "data loaded",
+        };
         let (name, seconds) = (self.server(server), took.as_secs_f64());
         self.line(&format!("{name}: {what} and verified in {seconds:.1} s"));
     }

@@ -6,6 +6,7 @@ mod claims;
 mod estimate;
 mod load;
 mod order;
+pub mod seed;
 mod state;
 mod text;
 
@@ -131,6 +132,12 @@ impl Treatment {
         crate::study::writes(&self.streams)
     }
 
+    /// What it writes to that Prony did not make, and so never puts back.
+    #[must_use]
+    pub fn foreign_written(&self) -> BTreeSet<String> {
+        crate::study::foreign_written(&self.streams)
+    }
+
     /// Whether nothing but the server may be different.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
@@ -187,7 +194,10 @@ impl Plan {
             all.iter().filter(of).take(2).count()
         };
         let has_others = |one: &Treatment| {
-            self.treatments.iter().any(|other| other.server == one.server && other.data != one.data)
+            self.treatments.iter().any(|other| {
+                let is_other = other.server == one.server && other.data != one.data;
+                is_other && self.data_sets[other.data].tables > 0
+            })
         };
         let changes = |treatment: &&Treatment| {
             self.state.fresh == Fresh::Always || treatment.writes() || has_others(treatment)

@@ -7,7 +7,7 @@
 //! (Percona 2014 interleaves runs for the same reason), and a cell that began with A in one block begins with
 //! B in the next.
 
-use super::{Treatment, Trial};
+use super::{Treatment, Trial, seed::derive};
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{Rng, SeedableRng},
@@ -84,14 +84,4 @@ fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
         let chosen = random.next_u64() % (last as u64 + 1);
         items.swap(last, usize::try_from(chosen).expect("not above an index"));
     }
-}
-
-/// A seed from a seed and two numbers, by the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-fn derive(seed: u64, first: u64, second: u64) -> u64 {
-    [first, second].into_iter().fold(seed, |state, number| {
-        let mut mixed = state.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    })
 }

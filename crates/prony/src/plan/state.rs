@@ -1,8 +1,11 @@
 //! In which state trials begin, in words and figures: how often data are put back, what that takes.
 
-use super::{DataPlan, Fresh, Plan, Reuse, ServerSource, Trial, Warm};
+use super::{DataPlan, Fresh, Plan, Reuse, ServerSource, Treatment, Trial, Warm};
 use crate::quantity::show_size_about;
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// To stop a server, copy what a trial changed of its own files, and start it again: without its data.
 const PUT_BACK: Duration = Duration::from_millis(2000);
@@ -69,7 +72,7 @@ pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, rows_pe
 /// Sentences for a reader of the plan.
 pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     let mut lines = Vec::new();
-    let writes = plan.treatments.iter().any(super::Treatment::writes);
+    let writes = plan.treatments.iter().any(Treatment::writes);
     let elsewhere = plan.servers.iter().any(|server| matches!(server.source, ServerSource::Url(_)));
     let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     if put_back.restored > 0 {
@@ -93,6 +96,14 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     }
     if plan.state.fresh == Fresh::Never && writes {
         lines.push("data stay as the trials before have left them".to_owned());
+    }
+    let foreign: BTreeSet<String> = plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
+    if !foreign.is_empty() {
+        let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
+        lines.push(format!(
+            "not put back: {tables}, which trials write to and Prony did not make; each trial finds them as \
+             the ones before have left them"
+        ));
     }
     if !plan.state.settle.is_zero() {
         lines.push(format!(

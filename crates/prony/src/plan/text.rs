@@ -1,12 +1,17 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
 use super::{
-    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Trial, WaitPoint, claims,
+    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Treatment, Trial, WaitPoint,
+    claims,
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
 use crate::quantity::{show_count, show_size_about};
-use std::{collections::BTreeMap, fmt::Write, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    time::Duration,
+};
 
 /// Trials that are listed; of more, the first block, as far as that goes.
 const TRIALS_SHOWN: usize = 48;
@@ -36,7 +41,7 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "Servers")?;
     let common = common_settings(plan.servers.iter().map(|server| &server.settings));
     for server in &plan.servers {
-        write_server(text, server, &common)?;
+        write_server(text, plan, server, &common)?;
     }
     if !common.is_empty() {
         writeln!(text, "  all of them:")?;
@@ -161,6 +166,7 @@ fn has_limit(plan: &Plan) -> bool {
 
 fn write_server(
     text: &mut String,
+    plan: &Plan,
     server: &ServerPlan,
     common: &BTreeMap<&String, &String>,
 ) -> std::fmt::Result {
@@ -173,7 +179,7 @@ fn write_server(
         ServerSource::Image(image) => {
             writeln!(text, "  {}: in a container of the image {image}", server.name)?;
         }
-        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(server, url))?,
+        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(plan, server, url))?,
     }
     if let Some(words) = topology_words(server.topology) {
         writeln!(text, "      {words}")?;
@@ -227,24 +233,33 @@ fn topology_words(topology: Topology) -> Option<String> {
 #[must_use]
 pub fn servers_elsewhere(plan: &Plan) -> Vec<String> {
     let of_server = |server: &ServerPlan| match &server.source {
-        ServerSource::Url(url) => Some(elsewhere(server, url)),
+        ServerSource::Url(url) => Some(elsewhere(plan, server, url)),
         _ => None,
     };
     plan.servers.iter().filter_map(of_server).collect()
 }
 
-fn elsewhere(server: &ServerPlan, url: &str) -> String {
+fn elsewhere(plan: &Plan, server: &ServerPlan, url: &str) -> String {
+    let of_server = || plan.treatments.iter().filter(|one| plan.servers[one.server] == *server);
+    let tables = if of_server().any(|one| plan.data_sets[one.data].tables > 0) {
+        "gets the tables of the data set in the database that is named; they stay until `prony cleanup`"
+    } else {
+        "gets no tables, since no statement uses Prony's"
+    };
+    let foreign: BTreeSet<String> = of_server().flat_map(Treatment::foreign_written).collect();
+    let touched = if foreign.is_empty() {
+        "No table that Prony did not make is changed".to_owned()
+    } else {
+        let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
+        format!("The study's own statements change {tables}, which stay so; no other table is changed")
+    };
     let configured = if server.apply_settings && !server.settings.is_empty() {
         let names: Vec<_> = server.settings.keys().map(String::as_str).collect();
         format!("{} are set while the run lasts and put back afterwards", names.join(", "))
     } else {
         "no variable of it is changed".to_owned()
     };
-    format!(
-        "{}: running at {url}; gets the tables of the data set in the database that is named; they stay \
-         until `prony cleanup`. No table that Prony did not make is touched; {configured}",
-        server.name
-    )
+    format!("{}: running at {url}; {tables}. {touched}; {configured}", server.name)
 }
 
 /// Settings that every one of several servers has with the same value; `servers` has those of each.
@@ -313,6 +328,9 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
 
 fn data_words(data: &DataPlan) -> String {
     let engine = data.engine.as_deref().unwrap_or("the server's default engine");
+    if data.tables == 0 {
+        return "no tables of Prony's, since no statement uses them".to_owned();
+    }
     let tables = count(data.tables as usize, "table");
     match data.generator.as_str() {
         "sysbench" => format!("{tables} of {} rows as sysbench makes them, {engine}", show_count(data.rows)),

@@ -3,17 +3,23 @@
 
 use super::{number, words::Words};
 use crate::run::{Began, Origin};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-/// By number of trial, as in a record; empty: nothing is known, or there is nothing to say.
-pub(super) fn began(began: &BTreeMap<u32, Began>, words: Words) -> Vec<String> {
+/// By number of trial, as in a record, with the tables that trials write to and nobody puts back; empty:
+/// nothing is known, or there is nothing to say.
+pub(super) fn began(began: &BTreeMap<u32, Began>, foreign: &BTreeSet<String>, words: Words) -> Vec<String> {
     let all: Vec<&Began> = began.values().collect();
-    [data(&all, words), settling(&all, words), starts(&all, words)].into_iter().flatten().collect()
+    let sentences = [data(&all, foreign, words), settling(&all, words), starts(&all, words)];
+    sentences.into_iter().flatten().collect()
 }
 
-fn data(all: &[&Began], words: Words) -> Option<String> {
+fn data(all: &[&Began], foreign: &BTreeSet<String>, words: Words) -> Option<String> {
     let origins = [
         (Origin::Loaded, "data_loaded"),
+        (Origin::Found, "data_found"),
         (Origin::Kept, "data_kept"),
         (Origin::Snapshot, "data_snapshot"),
         (Origin::Left, "data_left"),
@@ -23,16 +29,21 @@ fn data(all: &[&Began], words: Words) -> Option<String> {
         (count > 0).then(|| words.fill("conduct", key, &[("count", &number::count(count as u64))]))
     });
     let parts: Vec<String> = parts.collect();
-    if parts.is_empty() {
-        return None;
+    let comma = words.get("sentence", "comma");
+    let mut sentences = Vec::new();
+    if !parts.is_empty() {
+        let key = if foreign.is_empty() { "data" } else { "data_own" };
+        sentences.push(words.fill("conduct", key, &[("parts", &parts.join(comma))]));
     }
-    let parts = parts.join(words.get("sentence", "comma"));
-    let mut sentences = vec![words.fill("conduct", "data", &[("parts", &parts)])];
+    if !all.is_empty() && !foreign.is_empty() {
+        let tables = foreign.iter().map(String::as_str).collect::<Vec<_>>().join(comma);
+        sentences.push(words.fill("conduct", "data_foreign", &[("tables", &tables)]));
+    }
     for (origin, key) in [(Origin::Snapshot, "put_back"), (Origin::Loaded, "reloaded")] {
         let alike = all.iter().filter(|began| began.data == origin);
         sentences.extend(lasted(key, alike.filter_map(|began| began.put_back), words));
     }
-    Some(sentences.join(words.get("conduct", "then")))
+    (!sentences.is_empty()).then(|| sentences.join(words.get("conduct", "then")))
 }
 
 fn settling(all: &[&Began], words: Words) -> Option<String> {
@@ -79,11 +90,36 @@ mod tests {
             restarted: put_back.is_some() && data == Origin::Snapshot,
             settled: Some(Settled { took, dirty_pages: 0, history: 0, limit_reached }),
             warmed: None,
+            seed: None,
         }
     }
 
     fn told(trials: &[Began], language: Language) -> String {
-        began(&(0..).zip(trials.iter().copied()).collect(), Words::of(language)).join("\n")
+        told_with(trials, &[], language)
+    }
+
+    fn told_with(trials: &[Began], foreign: &[&str], language: Language) -> String {
+        let foreign = foreign.iter().map(|name| (*name).to_owned()).collect();
+        began(&(0..).zip(trials.iter().copied()).collect(), &foreign, Words::of(language)).join("\n")
+    }
+
+    #[test]
+    fn what_is_not_put_back_is_named_and_never_said_to_be_as_it_was_loaded() {
+        let own = ["orders", "shop.items"];
+        let mixed = [trial(Origin::Loaded, None, 0.0, false), trial(Origin::Snapshot, None, 0.0, false)];
+        let text = told_with(&mixed, &own, Language::English);
+        let expected = "Prony's own tables when trials began: as this run loaded them (1), put back from a \
+                        snapshot (1). Not put back: orders, shop.items, which are not Prony's; each trial \
+                        found them as the ones before had left them.";
+        assert!(text.starts_with(expected), "{text}");
+        let none = [trial(Origin::None, None, 0.0, false)];
+        let text = told_with(&none, &own, Language::English);
+        assert!(text.starts_with("Not put back: orders") && !text.contains("loaded"), "{text}");
+        assert!(told_with(&none, &own, Language::Chinese).contains("orders、shop.items"));
+        let found = [trial(Origin::Found, None, 0.0, false)];
+        let text = told(&found, Language::English);
+        assert!(text.contains("already there, as earlier loads left them (1)"), "{text}");
+        assert_eq!(told_with(&[], &own, Language::English), "");
     }
 
     #[test]

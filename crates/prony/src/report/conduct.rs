@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     analyse::Findings,
+    plan::Treatment,
     run::{Note, Stop, Why},
     store::{Resumed, RunRecord},
 };
@@ -20,7 +21,8 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     let mut sentences = Vec::new();
     sentences.extend(machine(record, words));
     sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
-    sentences.extend(began(&record.began, words));
+    let foreign = record.plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
+    sentences.extend(began(&record.began, &foreign, words));
     // a trial that was left out says itself that it was repeated
     let is_told = |first: u32| {
         let begin = format!("trial {first}:");

@@ -457,6 +457,7 @@ mod tests {
             What::Outage { seconds: 1.0, count: 1, recovered: true },
             What::Outage { seconds: 1.0, count: 1, recovered: false },
             What::RowsMissing { share: 0.1 },
+            What::NothingChanged { share: 0.1 },
             What::Starved { connections: 3, of: 8 },
             What::Unfair { variation: 0.5, by_chance: 0.1, min: 1, median: 2, max: 9 },
             What::Overdue { age_s: 3.0, longest_s: 0.5 },

@@ -6,9 +6,9 @@ use crate::telemetry::{self, Reading};
 use load::{
     Histogram, Outcome, Spec,
     sample::{LATE, StreamOutcome, Tally},
-    spec::{Arrival, Begin, Stream, Think},
+    spec::{Arrival, Begin, Expect, Step, Stream, Think},
 };
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// Shares of one processor above which a worker of the engine is near its limit, and at it: an event loop
 /// that uses 85 % has queues of its own (1 / (1 - 0.85) = 7 times its own time of service), and one at 97 %
@@ -190,6 +190,7 @@ impl<'a> OfStream<'a> {
         let own = [
             self.errors(),
             self.rows_missing(),
+            self.nothing_changed(),
             self.starved(),
             self.unfair(),
             self.overdue(),
@@ -224,10 +225,25 @@ impl<'a> OfStream<'a> {
 
     fn rows_missing(&self) -> Option<Doubt> {
         let statements = &self.told.statements;
-        let missing: u64 = statements.iter().map(|tally| tally.not_found + tally.unchanged).sum();
+        let missing: u64 = statements.iter().map(|tally| tally.not_found).sum();
         let replies: u64 = statements.iter().map(|tally| tally.count).sum();
         let share = missing as f64 / replies.max(1) as f64;
         (share > ROWS_MISSING).then(|| Doubt::new(Level::Suspicious, What::RowsMissing { share }))
+    }
+
+    fn nothing_changed(&self) -> Option<Doubt> {
+        let steps = self.asked.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
+        let changing: BTreeSet<&str> = steps
+            .filter_map(|step| match step {
+                Step::Statement(statement) if statement.expect == Expect::Change => Some(&*statement.kind),
+                _ => None,
+            })
+            .collect();
+        let told = self.told.statements.iter().filter(|tally| changing.contains(&*tally.name));
+        let (unchanged, replies) =
+            told.fold((0, 0), |(unchanged, all), tally| (unchanged + tally.unchanged, all + tally.count));
+        let share = unchanged as f64 / replies.max(1) as f64;
+        (share > ROWS_MISSING).then(|| Doubt::new(Level::Suspicious, What::NothingChanged { share }))
     }
 
     /// Whether each connection has work of its own; in an open loop whoever is free takes the next start.
@@ -569,6 +585,25 @@ mod tests {
         missing.streams[0].outages.push(Outage { from, until, recovered: true });
         assert_eq!(found(&asked, &missing), [("rows_missing", Suspicious), ("outage", Suspicious)]);
         assert_eq!(found(&asked, &outcome(4, 0, Duration::ZERO)), [("nothing_finished", Invalid)]);
+    }
+
+    #[test]
+    fn statements_that_change_nothing_are_told_apart_from_rows_that_are_not_there() {
+        let (mut asked, mut repeated) = good();
+        asked.streams[0].workload =
+            crate::workload::builtin("oltp_update_non_index", &Default::default()).expect("a workload");
+        let stream = &mut repeated.streams[0];
+        stream.statements[0].name = "non_index_updates".to_owned();
+        stream.statements[0].unchanged = 30;
+        assert_eq!(found(&asked, &repeated), []);
+        // reads beside them make it no less
+        repeated.streams[0].statements.push(Tally { count: 100_000, ..Tally::new("point_selects") });
+        repeated.streams[0].statements[0].unchanged = 1600;
+        assert_eq!(found(&asked, &repeated), [("nothing_changed", Suspicious)]);
+        let doubts = doubts(&asked, &repeated, &[], Duration::from_nanos(30));
+        let text = doubts[0].to_string();
+        assert!(text.contains("40.0 %") && text.contains("seed"), "{text}");
+        assert!(!text.contains("is the data what"), "{text}");
     }
 
     #[test]

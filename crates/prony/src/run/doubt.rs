@@ -63,9 +63,14 @@ pub enum What {
         /// Whether the last of them was over at the end.
         recovered: bool,
     },
-    /// Replies had no row where one belongs, or changed nothing where a change belongs.
+    /// Replies had no row where one belongs.
     RowsMissing {
-        /// Share of replies without a row or change, 0 to 1.
+        /// Share of replies without a row, 0 to 1; in runs of Prony 0.1 of those without a change as well.
+        share: f64,
+    },
+    /// Statements that belong to change rows changed none.
+    NothingChanged {
+        /// Share of those statements, 0 to 1.
         share: f64,
     },
     /// Connections finished nothing although others did.
@@ -279,6 +284,7 @@ impl Doubt {
             What::Errors { .. } => "errors",
             What::Outage { .. } => "outage",
             What::RowsMissing { .. } => "rows_missing",
+            What::NothingChanged { .. } => "nothing_changed",
             What::Starved { .. } => "starved",
             What::Unfair { .. } => "unfair",
             What::Overdue { .. } => "overdue",
@@ -532,8 +538,15 @@ impl What {
             ),
             Self::RowsMissing { share } => write!(
                 f,
-                "{:.1} % of the replies held no row or changed none where one belongs: is the data what the \
-                 workload was told (tables, rows)?",
+                "{:.1} % of the replies held no row where one belongs: is the data what the workload was told \
+                 (tables, rows)?",
+                share * 100.0
+            ),
+            Self::NothingChanged { share } => write!(
+                f,
+                "{:.1} % of the statements that should change a row changed none, which spares the server \
+                 their work: the rows held these values already, as after a load with the same seed, or are \
+                 gone; use another seed, or load the data anew",
                 share * 100.0
             ),
             Self::Starved { connections, of } => write!(

@@ -39,7 +39,7 @@ pub use trial::wants;
 use crate::{
     dataset,
     network::WhyRelay,
-    plan::{Client, Plan, Transport, Trial},
+    plan::{Client, Plan, Transport, Trial, seed},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
 };
@@ -163,7 +163,7 @@ pub fn carry_out(
     let servers = plan.servers.iter().map(|_| None).collect();
     let starts = vec![None; plan.servers.len()];
     let links = Links::new(plan, provisioner.launcher())?;
-    let mut run = Run { plan, provisioner, stop, reader, servers, starts, links };
+    let mut run = Run { plan, provisioner, stop, reader, servers, starts, links, salt: seed::drawn() };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
     let result = run.trials(earlier).map_err(interruption);
@@ -191,6 +191,8 @@ struct Run<'a, 'r> {
     /// Which of its starts each is in, by [`Plan::start_of`].
     starts: Vec<Option<u32>>,
     links: Links,
+    /// What makes seeds of this run differ from those of other runs, where data are not put back.
+    salt: u64,
 }
 
 impl Run<'_, '_> {
@@ -247,7 +249,9 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         self.start(treatment.server, plan.start_of(trial.block))?;
-        let unsettled = self.prepare(trial)?.doubt();
+        let began = self.prepare(trial)?;
+        let unsettled = began.doubt();
+        let trial = &Trial { seed: began.seed.unwrap_or(trial.seed), ..*trial };
         let stop = self.stop;
         let reached = self.reach(treatment.server, treatment)?;
         let _pinned = Pinned::to(&treatment.client.pin)?;

@@ -4,7 +4,7 @@
 
 use super::{Error, Event, Note, Run, TrialOutcome, nodes, trial};
 use crate::{
-    plan::Trial,
+    plan::{Trial, seed},
     provision::{
         Provisioner,
         trampoline::{self, Bond},
@@ -79,6 +79,8 @@ impl Run<'_, '_> {
             return Ok(Err("its process is not on this machine, or not known".to_owned()));
         };
         let mut spec = trial::spec(plan, trial, reached);
+        // what the trial has written may still be there
+        spec.seed = seed::drawn();
         (spec.warm_up, spec.interval) = (SETTLE, LOOK + Duration::from_secs(1));
         let profile = thread::scope(|scope| {
             let mut looking = None;

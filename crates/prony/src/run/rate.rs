@@ -3,7 +3,7 @@
 
 use super::{Doubt, Level, check::doubts};
 use crate::{
-    plan::{SEARCH_SHORT_MIN, SEARCH_SHORT_SHARE},
+    plan::{SEARCH_SHORT_MIN, SEARCH_SHORT_SHARE, seed},
     search::{self, Bounds, Ending, Objective, Objectives, Observation, Outlook, Probe, Purpose},
 };
 use load::{
@@ -138,9 +138,17 @@ pub fn seek<E>(
 ) -> Result<Option<Sought>, E> {
     let (spec, stream) = (search.spec, search.stream);
     let short = short(spec);
+    // each load writes values of its own, since nobody puts back what the one before has written
+    let mut loads = 0;
+    let mut offer = |mut spec: Spec, step: Step| {
+        loads += 1;
+        spec.seed = seed::derive(search.spec.seed, loads, 0);
+        let outcome = offer(&spec, step)?;
+        Ok((spec, outcome))
+    };
     let mut closed = Spec { interval: short, ..spec.clone() };
     closed.streams[stream].arrival = Arrival::Closed;
-    let outcome = offer(&closed, Step { probe: None, left: Duration::ZERO })?;
+    let (_, outcome) = offer(closed, Step { probe: None, left: Duration::ZERO })?;
     let closed_loop = outcome.streams[stream].transactions.count as f64 / outcome.interval.as_secs_f64();
     if closed_loop <= 0.0 {
         return Ok(None);
@@ -150,7 +158,7 @@ pub fn seek<E>(
     let mut probes = Vec::new();
     let report = search::search(bounds, search.objectives, &mut |probe, outlook| {
         let (spec, left) = search.load(probe, outlook);
-        let outcome = offer(&spec, Step { probe: Some((probe, outlook)), left })?;
+        let (spec, outcome) = offer(spec, Step { probe: Some((probe, outlook)), left })?;
         let (observation, probed) = search.observe(probe, &spec, &outcome);
         told(&probed)?;
         probes.push(probed);
@@ -245,5 +253,46 @@ fn is_client_limit(doubt: &Doubt) -> bool {
         "worker_busy" => true,
         "send_delay" | "queueing" => doubt.level == Level::Invalid,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use load::{
+        sample::Tally,
+        spec::{Address, Stream, Target, Tls, Workload},
+    };
+    use std::collections::BTreeSet;
+
+    /// Data stay as they are between the loads of a search: the same values again would be no work.
+    #[test]
+    fn no_load_of_a_search_has_the_seed_of_another_or_of_the_trial_after_it() {
+        let address = Address::Unix("/tmp/none".into());
+        let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
+        let target = Target { address, user, password, database: None, tls, compress: false };
+        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let second = Duration::from_secs(1);
+        let spec =
+            Spec { seed: 7, ..Spec::new(target, vec![Stream::new("main", workload, 2)], second, second) };
+        let objectives = Objectives::parse("p99 < 1ms").expect("an objective");
+        let mut seeds = vec![spec.seed];
+        let search = Search { spec: &spec, stream: 0, objectives: &objectives, clock: Duration::ZERO };
+        let mut offer = |spec: &Spec, _: Step| {
+            seeds.push(spec.seed);
+            let transactions = Tally { count: 100, ..Tally::new("transactions") };
+            let stream = StreamOutcome { transactions, ..StreamOutcome::default() };
+            let outcome = Outcome {
+                streams: vec![stream],
+                client: Default::default(),
+                warm_up: None,
+                interval: spec.interval,
+                end: load::sample::End::Completed,
+                server_version: String::new(),
+            };
+            if seeds.len() < 4 { Ok(outcome) } else { Err(()) }
+        };
+        assert_eq!(seek(search, &mut offer, &mut |_| Ok(())), Err(()));
+        assert_eq!(seeds.iter().collect::<BTreeSet<_>>().len(), 4, "{seeds:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What a run keeps up: its servers, each with the data set that it holds.
 
-use super::{Error, Event, Origin, Run, event::DataProgress, state::State, target_of};
+use super::{Error, Event, Run, event::DataProgress, state::State, target_of};
 use crate::{
     dataset,
     network::Surroundings,
@@ -33,6 +33,15 @@ pub(super) struct Up {
     pub(super) description: ServerDescription,
     /// Sizes of the data sets that it has held, by index of the plan's.
     pub(super) sizes: BTreeMap<usize, dataset::Size>,
+}
+
+impl Up {
+    /// What tells one database from all others: where its server says that it is, and its name.
+    pub(super) fn place(&self) -> (Vec<Option<&String>>, Option<&String>) {
+        const PLACE: [&str; 5] = ["hostname", "port", "datadir", "server_uuid", "server_uid"];
+        let variables = PLACE.iter().map(|name| self.description.variables.get(*name)).collect();
+        (variables, self.group.primary().target().database.as_ref())
+    }
 }
 
 impl Run<'_, '_> {
@@ -119,10 +128,10 @@ impl Run<'_, '_> {
     fn first_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
         if self.have_data(server, data)?.is_none() && self.plan.data_sets[data].tables > 0 {
             let begun = std::time::Instant::now();
-            // Those that an earlier run has kept: they are counted.
-            let size = self.load_data(server, data)?;
-            let took = begun.elapsed();
-            self.tell(&Event::DataReady { server, data, took, origin: Origin::Kept, size })?;
+            // Those that an earlier run has kept, or another server of the plan has loaded: they are counted.
+            let (size, _) = self.load_data(server, data)?;
+            let (took, origin) = (begun.elapsed(), self.origin(server));
+            self.tell(&Event::DataReady { server, data, took, origin, size })?;
         }
         Ok(())
     }
@@ -131,8 +140,13 @@ impl Run<'_, '_> {
         self.servers[server].as_mut().expect("every server that is needed is up")
     }
 
-    /// Makes a data set, or sees that it is there, whole; how large it is, where the server says so.
-    pub(super) fn load_data(&mut self, server: usize, data: usize) -> Result<Option<dataset::Size>, Error> {
+    /// Makes a data set, or sees that it is there, whole; how large it is, where the server says so, and
+    /// whether tables of it were there.
+    pub(super) fn load_data(
+        &mut self,
+        server: usize,
+        data: usize,
+    ) -> Result<(Option<dataset::Size>, bool), Error> {
         let plan = self.plan;
         let target = self.up(server).group.primary().target().clone();
         let begun = std::time::Instant::now();
@@ -157,7 +171,7 @@ impl Run<'_, '_> {
         told.map_err(Error::Reader)?;
         self.heed_stop()?;
         let name = || plan.servers[server].name.clone();
-        result.map_err(|source| Error::Data { name: name(), source })?;
+        let loaded = result.map_err(|source| Error::Data { name: name(), source })?;
         let stop = self.stop;
         let equal = self.up(server).group.wait_until_equal(CATCH_UP_LIMIT, stop);
         equal.map_err(|source| Error::Provision { name: name(), source })?;
@@ -166,7 +180,7 @@ impl Run<'_, '_> {
         if let Some(size) = &size {
             self.up(server).sizes.insert(data, size.clone());
         }
-        Ok(size)
+        Ok((size, loaded.tables_kept > 0))
     }
 
     pub(super) fn stop_servers(&mut self) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     dataset,
-    plan::{Fresh, Reuse, ServerPlan, ServerSource, Topology, Trial, Warm},
+    plan::{Fresh, Reuse, ServerPlan, ServerSource, Topology, Treatment, Trial, Warm, seed},
     provision::{self, Provisioner, Server, Snapshot},
 };
 use load::{
@@ -45,6 +45,9 @@ pub struct Began {
     pub settled: Option<Settled>,
     /// How long filling the buffer pool took, where that was done for this trial.
     pub warmed: Option<Duration>,
+    /// Seed of its load, where it is not the planned one: what it writes to is not put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 impl Began {
@@ -66,6 +69,8 @@ pub enum Origin {
     None,
     /// As this run loaded them.
     Loaded,
+    /// They were there already, as `prony prepare` or an earlier run has left them.
+    Found,
     /// As an earlier run loaded them.
     Kept,
     /// As they were loaded, put back from a snapshot.
@@ -122,15 +127,54 @@ impl Run<'_, '_> {
         let put_back = self.have_data(server, data)?;
         let settled = self.settle(server)?;
         let warmed = self.warm(server, data)?;
-        let state = &mut self.up(server).state;
+        let seed = self.own_seed(trial);
+        let state = self.state(server);
         let restarted = std::mem::take(&mut state.restarted);
-        let began = Began { data: state.origin, put_back, restarted, settled, warmed };
+        let began = Began { data: state.origin, put_back, restarted, settled, warmed, seed };
         state.used = true;
         if treatment.writes() && state.origin != Origin::None {
             state.origin = Origin::Left;
         }
         self.tell(&Event::TrialPrepared { trial: trial.number, began: Box::new(began) })?;
         Ok(began)
+    }
+
+    /// What is known of the data of a server: servers of the plan that are the same database of one running
+    /// server have it in common.
+    fn state(&mut self, server: usize) -> &mut State {
+        let home = self.home(server);
+        &mut self.up(home).state
+    }
+
+    /// What the data of a server are.
+    pub(super) fn origin(&mut self, server: usize) -> Origin {
+        self.state(server).origin
+    }
+
+    /// The first server of the plan that has the same data: itself, unless a server that runs already is in
+    /// the plan more than once, with other settings for instance.
+    fn home(&self, server: usize) -> usize {
+        let place = |index: usize| {
+            let is_running = matches!(self.plan.servers[index].source, ServerSource::Url(_));
+            self.servers[index].as_ref().filter(|_| is_running).map(Up::place)
+        };
+        let Some(own) = place(server) else { return server };
+        (0..server).find(|&other| place(other).as_ref() == Some(&own)).unwrap_or(server)
+    }
+
+    /// The seed of a trial that writes to what is not put back; `None`: that of the plan will do. The same
+    /// seed again would write the same values into the same rows, which is no work. Servers that are held
+    /// against each other have the same seed all the same, as long as their data are not the same.
+    fn own_seed(&mut self, trial: &Trial) -> Option<u64> {
+        let treatment = &self.plan.treatments[trial.treatment];
+        let origin = self.state(treatment.server).origin;
+        let as_loaded = matches!(origin, Origin::Loaded | Origin::Kept | Origin::Snapshot);
+        let stays = !as_loaded || !treatment.foreign_written().is_empty();
+        (treatment.writes() && stays).then(|| {
+            let shared = self.home(treatment.server) != treatment.server;
+            let place = if shared { treatment.server as u64 } else { 0 };
+            seed::derive(trial.seed ^ self.salt, place, trial.again_of.map_or(0, |_| u64::from(trial.number)))
+        })
     }
 
     /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was
@@ -140,8 +184,7 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         let fresh = self.plan.state.fresh;
-        let up = self.up(server);
-        let state = &up.state;
+        let state = self.state(server);
         let is_stale = match fresh {
             Fresh::Never => false,
             Fresh::Auto | Fresh::Snapshot | Fresh::Reload => state.origin == Origin::Left,
@@ -156,9 +199,7 @@ impl Run<'_, '_> {
             self.put_back(server, data)?;
         } else {
             if state.data.is_some() {
-                let target = up.group.primary().target().clone();
-                let name = || self.plan.servers[server].name.clone();
-                dataset::cleanup(&target, None).map_err(|source| Error::Data { name: name(), source })?;
+                self.drop_data(server)?;
             }
             self.load(server, data)?;
         }
@@ -168,12 +209,18 @@ impl Run<'_, '_> {
     /// Loads a data set, and keeps a copy of it where that pays or is needed.
     fn load(&mut self, server: usize, data: usize) -> Result<(), Error> {
         let begun = Instant::now();
-        let size = self.load_data(server, data)?;
-        let took = begun.elapsed();
         let plan = self.plan;
-        let origin = Origin::Loaded;
+        let (mut size, mut were_there) = self.load_data(server, data)?;
+        // What was there may be as others left it, and later trials would find other data than the first one.
+        let writes = |treatment: &Treatment| treatment.data == data && treatment.writes();
+        if were_there && plan.state.fresh != Fresh::Never && plan.treatments.iter().any(writes) {
+            self.drop_data(server)?;
+            (size, were_there) = self.load_data(server, data)?;
+        }
+        let took = begun.elapsed();
+        let origin = if were_there { Origin::Found } else { Origin::Loaded };
         self.tell(&Event::DataReady { server, data, took, origin, size })?;
-        let state = &mut self.up(server).state;
+        let state = self.state(server);
         state.holds(data, origin);
         let is_first = !state.had_other && state.snapshots.is_empty();
         let pays = match plan.state.reuse {
@@ -191,12 +238,19 @@ impl Run<'_, '_> {
         let taken = self.with_steps(server, |provisioner, up, tell| {
             provisioner.snapshot(up.group.primary_mut(), keep, needed, tell)
         })?;
-        let state = &mut self.up(server).state;
+        let state = self.state(server);
         (state.restarted, state.warm, state.noted) = (true, false, false);
         if let Some(snapshot) = taken {
             state.snapshots.insert(data, snapshot);
         }
         Ok(())
+    }
+
+    /// Drops the tables that Prony made.
+    fn drop_data(&mut self, server: usize) -> Result<(), Error> {
+        let target = self.up(server).group.primary().target().clone();
+        let name = || self.plan.servers[server].name.clone();
+        dataset::cleanup(&target, None).map(drop).map_err(|source| Error::Data { name: name(), source })
     }
 
     fn put_back(&mut self, server: usize, data: usize) -> Result<(), Error> {
@@ -205,7 +259,7 @@ impl Run<'_, '_> {
             let snapshot = up.state.snapshots.get_mut(&data).expect("looked up by the caller");
             provisioner.put_back(up.group.primary_mut(), snapshot, tell)
         })?;
-        let state = &mut self.up(server).state;
+        let state = self.state(server);
         state.holds(data, Origin::Snapshot);
         state.restarted = true;
         // Counts rows; tables that live in memory alone are loaded again.
@@ -220,8 +274,8 @@ impl Run<'_, '_> {
         self.note_pages(server)?;
         let restarted =
             self.with_steps(server, |provisioner, up, tell| provisioner.restart_group(&mut up.group, tell))?;
-        let in_memory = self.up(server).state.data.filter(|&data| self.lives_in_memory(data));
-        let state = &mut self.up(server).state;
+        let in_memory = self.state(server).data.filter(|&data| self.lives_in_memory(data));
+        let state = self.state(server);
         if restarted {
             (state.restarted, state.warm) = (true, false);
             if in_memory.is_some() {
@@ -256,7 +310,7 @@ impl Run<'_, '_> {
         }
         self.heed_stop()?;
         if let Some(Settled { limit_reached: true, dirty_pages, history, .. }) = settled
-            && !std::mem::replace(&mut self.up(server).state.told, true)
+            && !std::mem::replace(&mut self.state(server).told, true)
         {
             let text = format!(
                 "after {} s there are still {dirty_pages} dirty pages and {history} transactions to purge: \
@@ -272,7 +326,7 @@ impl Run<'_, '_> {
     /// Fills the buffer pool as the study says, unless it is warm.
     fn warm(&mut self, server: usize, data: usize) -> Result<Option<Duration>, Error> {
         let plan = self.plan;
-        let state = &mut self.up(server).state;
+        let state = self.state(server);
         let noted = std::mem::take(&mut state.noted);
         if std::mem::replace(&mut state.warm, true)
             || plan.state.warm == Warm::None
@@ -329,7 +383,7 @@ impl Run<'_, '_> {
                 tell("noting the pages that are in memory");
                 pages(connection, "dump")
             })?;
-            self.up(server).state.noted = noted;
+            self.state(server).noted = noted;
         }
         Ok(())
     }
@@ -461,6 +515,7 @@ mod tests {
             restarted: false,
             settled: Some(settled),
             warmed: None,
+            seed: None,
         };
         let doubt = began.doubt().expect("it has not settled");
         assert_eq!((doubt.level, doubt.id()), (Level::Suspicious, "not_settled"));

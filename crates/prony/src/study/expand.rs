@@ -10,6 +10,7 @@ use super::{
     tree::{Node, Table, Value, stream_name},
     vary::{Level, Variation},
 };
+use crate::workload;
 use std::collections::BTreeMap;
 
 /// More treatments than anyone will wait for; a study that asks for more has a slip in its `[vary]`.
@@ -119,7 +120,11 @@ fn treatment(
     topology::check_streams(&root, &server, &streams, mistakes);
     limits::check_reach(&server, &client, &root, mistakes);
     let goal = goal::goal(root.get("stream"), streams.iter().map(|(stream, _)| stream), mistakes);
-    let data = DataSet { seed, ..streams.first()?.1.clone() };
+    let mut data = DataSet { seed, ..streams.first()?.1.clone() };
+    // nothing is made in a database, perhaps a user's, that no statement asks for
+    if !streams.iter().any(|(stream, _)| workload::needs_data(&stream.workload)) {
+        data.tables = 0;
+    }
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     server.name.push_str(&suffix);
     Some(Treatment { levels: labels(levels), server, data, streams, client, goal })

@@ -76,7 +76,8 @@ pub(super) const ROOT: &[Key] = &[
         Kind::Count(0, i64::MAX as u64),
         Some("1"),
         "",
-        "The same seed gives the same order, data and load.",
+        "The same seed gives the same order, data and load; what is not put back between trials gets values \
+         that no run has written before.",
     ),
     key(
         "fairness",

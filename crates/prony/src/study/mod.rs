@@ -37,7 +37,7 @@ pub use goal::Goal;
 pub use mistake::Mistakes;
 pub use point::{Refused, settings_refused};
 pub use schema::{reference, schema};
-pub use state::{Fresh, Reuse, State, Warm, writes};
+pub use state::{Fresh, Reuse, State, Warm, foreign_written, writes};
 pub use topology::{Replication, Topology, WaitPoint};
 
 use load::spec::{Distribution, Stream, TlsMode};

@@ -5,7 +5,7 @@ use super::read::Values;
 use crate::workload::{self, Effect};
 use load::spec::Stream;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// In which state trials begin, as `[measure]` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,13 @@ impl Default for State {
 #[must_use]
 pub fn writes(streams: &[Stream]) -> bool {
     streams.iter().any(|stream| stream.connections > 0 && workload::effect(&stream.workload) != Effect::Reads)
+}
+
+/// What these streams write to that Prony did not make.
+#[must_use]
+pub fn foreign_written(streams: &[Stream]) -> BTreeSet<String> {
+    let working = streams.iter().filter(|stream| stream.connections > 0);
+    working.flat_map(|stream| workload::foreign_written(&stream.workload)).collect()
 }
 
 /// Reads the keys of `[measure]` that say it.

@@ -6,10 +6,12 @@ mod effect;
 mod options;
 mod sql;
 mod sysbench;
+mod tables;
 mod written;
 
 pub use effect::effect;
 pub use options::{OptionInfo, OptionKind, Options, Random};
+pub use tables::{foreign_written, needs_data};
 pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
 
 use crate::plan::DataPlan;

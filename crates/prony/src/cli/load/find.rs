@@ -31,6 +31,8 @@ struct Found {
     server: String,
     /// Name of the workload.
     workload: String,
+    /// Seed of everything random: each load of the search has one derived from it.
+    seed: u64,
     /// Connections that shared the starts.
     connections: u32,
     /// What was to be kept.
@@ -125,6 +127,7 @@ fn found(sought: Sought, server_version: String, spec: &Spec) -> Found {
         server_version,
         server: target::shown(&spec.target),
         workload: stream.workload.name.clone(),
+        seed: spec.seed,
         connections: stream.connections,
         ending: ending.to_owned(),
         rate_per_second: sought.rate(),
@@ -156,7 +159,7 @@ fn title(step: &Step) -> String {
 
 fn text(found: &Found, ending: Ending, objectives: &Objectives) -> String {
     let mut lines = vec![
-        format!("{} on {} ({})", found.workload, found.server, found.server_version),
+        format!("{} on {} ({}), seed {}", found.workload, found.server, found.server_version, found.seed),
         format!(
             "{} connections, {} loads; a closed loop reached {:.0} transactions/s\n",
             found.connections,

@@ -7,6 +7,7 @@ use super::super::{
 };
 use crate::{
     arrival::{self, Parts},
+    plan::seed,
     search::Objectives,
     study::Adjustments,
     workload,
@@ -59,9 +60,10 @@ pub(in crate::cli) struct LoadOptions {
     /// Prepared statements, or plain text
     #[arg(long, value_enum, default_value_t = ProtocolFlag::Prepared)]
     protocol: ProtocolFlag,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    pub(super) seed: u64,
+    /// Seed of everything random, to repeat a load: the same one writes the same values into the same rows
+    /// again, which changes nothing unless these rows are new [default: another one each time, printed]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
     /// Threads of the load engine [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,
@@ -219,7 +221,7 @@ impl LoadOptions {
         let warm_up = given(self.warm_up, if limited { Duration::ZERO } else { WARM_UP });
         let connection = &self.connection;
         Ok(Spec {
-            seed: self.seed,
+            seed: self.seed.unwrap_or_else(seed::drawn),
             workers: self.workers,
             sources: connection.source.clone(),
             open_rate: connection.open_rate,
@@ -375,6 +377,7 @@ mod tests {
     #[test]
     fn without_flags_it_is_a_closed_loop_and_a_limit_changes_the_times() {
         let plain = spec(&[]).expect("a load");
+        assert_ne!(plain.seed, spec(&[]).expect("a load").seed, "a second one writes other values");
         assert_eq!(plain.streams[0], Stream::new("main", plain.streams[0].workload.clone(), 1));
         assert_eq!((plain.warm_up, plain.interval), (WARM_UP, DURATION));
         let limited = spec(&["--events", "1000"]).expect("a load");

@@ -14,8 +14,8 @@ fn write(figures: &Figures, out: &mut String) -> Result {
     let interrupted = if figures.end == "completed" { "" } else { " (interrupted)" };
     writeln!(
         out,
-        "{} ({}), measured for {:.1} s{interrupted}",
-        figures.server, figures.server_version, figures.interval_s
+        "{} ({}), measured for {:.1} s{interrupted}, seed {}",
+        figures.server, figures.server_version, figures.interval_s, figures.seed
     )?;
     for stream in &figures.streams {
         writeln!(out)?;
