@@ -26,7 +26,7 @@ pub use estimate::Estimate;
 pub use multiple::holm;
 pub use proportion::proportion;
 pub use queue::in_flight;
-pub use ratio::{Call, Difference, Judged, Rule, judge, repeats_for};
+pub use ratio::{Call, Difference, Judged, Rule, judge, paired, repeats_for};
 pub use scalability::Scalability;
 pub use series::batches;
 pub use spread::{Spread, moderate};

@@ -7,7 +7,7 @@
 //! within the difference that matters (the two one-sided tests of D. J. Schuirmann, *Journal of
 //! Pharmacokinetics and Biopharmaceutics* 15, 1987, at half the risk).
 
-use crate::{Estimate, Spread, holm, spread::student_quantile};
+use crate::{Estimate, Spread, holm, moderate, spread::student_quantile};
 use serde::{Deserialize, Serialize};
 
 /// Most repeats that are proposed; beyond it the answer is that repeating does not help.
@@ -70,6 +70,18 @@ impl Difference {
         });
         Self { log, spread, count }
     }
+}
+
+/// Of pairs of sides that ran side by side: for each pair the logarithms of its blocks' ratios. Centre,
+/// spread and number of repeats come from the same blocks: the ratio is the geometric mean of the blocks'
+/// ratios. The spread of each pair is moderated by all of them.
+#[must_use]
+pub fn paired(groups: &[Vec<f64>]) -> Vec<Difference> {
+    let difference = |(logs, spread): (&Vec<f64>, Option<Spread>)| {
+        let centre = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+        Difference::paired(centre, spread, u32::try_from(logs.len()).unwrap_or(u32::MAX))
+    };
+    groups.iter().zip(moderate(groups)).map(difference).collect()
 }
 
 /// What a comparison of two things says.

@@ -113,6 +113,7 @@ impl Subject {
 
 /// What is known of the subject of a claim.
 struct Known<'a> {
+    record: &'a RunRecord,
     plan: &'a Plan,
     measurement: &'a Measurement,
     points: Vec<&'a Point>,
@@ -130,7 +131,7 @@ impl<'a> Known<'a> {
                 (0..points.len()).map(|point| figures::read(record, measurement, point, figure)).collect()
             }
         };
-        Self { plan: &record.plan, measurement, points, subject, figures }
+        Self { record, plan: &record.plan, measurement, points, subject, figures }
     }
 
     /// Logarithm of the value of all trials together, and of each unit's.
@@ -139,6 +140,17 @@ impl<'a> Known<'a> {
             Subject::Metric(metric) => self.measurement.read(point, metric),
             Subject::Figure(_) => figures::logs(self.figures[point].clone()?),
         }
+    }
+
+    /// Logarithm of the ratio of two points in each unit, from the blocks that have both.
+    fn pair(&self, one: usize, other: usize) -> Option<Vec<f64>> {
+        let by_unit = match self.subject {
+            Subject::Metric(metric) => self.measurement.pair(one, other, metric),
+            Subject::Figure(figure) => self.measurement.paired(one, other, |point, blocks| {
+                figures::read_log(self.record, self.measurement, point, figure, blocks)
+            }),
+        };
+        Some(by_unit?.into_values().collect())
     }
 
     /// How the logarithm differs from unit to unit.
@@ -362,24 +374,20 @@ fn pairs(claim: &Claim, known: &Known<'_>, over: &Levels, bounds: &[Bound]) -> V
             && one.treatment != other.treatment
             && one.levels.iter().all(same)
     };
-    let all: Vec<(usize, usize, f64, Vec<f64>)> = (0..points.len())
+    let all: Vec<(usize, usize, Vec<f64>)> = (0..points.len())
         .filter(|&one| is_selected(points[one], &alike))
         .flat_map(|one| (0..points.len()).map(move |other| (one, other)))
         .filter(|&(one, other)| is_other(points[one], points[other]))
-        .filter_map(|(one, other)| {
-            let ((a, of), (b, by)) = (known.read(one)?, known.read(other)?);
-            let by_block = of.iter().filter_map(|(block, log)| Some(log - by.get(block)?)).collect();
-            Some((one, other, a - b, by_block))
-        })
+        .filter_map(|(one, other)| Some((one, other, known.pair(one, other)?)))
         .collect();
-    let groups: Vec<Vec<f64>> = all.iter().map(|pair| pair.3.clone()).collect();
+    let groups: Vec<Vec<f64>> = all.iter().map(|pair| pair.2.clone()).collect();
     all.into_iter()
-        .zip(stats::moderate(&groups))
+        .zip(stats::paired(&groups))
         .filter(|((one, ..), _)| is_selected(points[*one], &claim.of))
-        .map(|((one, other, log, by_block), spread)| Number {
+        .map(|((one, other, _), difference)| Number {
             levels: telling(points[one], known.plan, over.keys()),
             sides: Some((side(points[one], over), side(points[other], over))),
-            interval: interval_of_exp(log, spread, u32::try_from(by_block.len()).unwrap_or(u32::MAX)),
+            interval: interval_of_exp(difference.log, difference.spread, difference.count),
             bounds: bounds.to_vec(),
             invalid: is_invalid(points[one]) || is_invalid(points[other]),
         })

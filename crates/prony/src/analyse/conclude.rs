@@ -49,7 +49,8 @@ pub(super) fn findings(axis: &Axis, measurement: &Measurement, compared: &[Compa
             .filter(differs)
             .any(|other| other.metric == "throughput" && !advantages_of(other).is_empty());
         if found.is_empty() && (is_telling || (ladder.metric == "p95" && throughput_differs)) {
-            equal.push(no_difference(ladder, relevant));
+            equal
+                .extend(no_difference(ladder, relevant).or_else(|| is_telling.then(|| not_compared(ladder))));
         }
         if !said_by_p95 {
             advantages.extend(found);
@@ -147,14 +148,30 @@ fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)
     Some((size(&greatest), finding))
 }
 
-fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Finding {
-    let detectable: Option<Vec<f64>> = ladder.rungs.iter().map(|rung| rung.comparison.detectable).collect();
+/// `None`: there is no rung at which both kept up.
+fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Option<Finding> {
+    let compared: Vec<&Comparison> = ladder
+        .rungs
+        .iter()
+        .map(|rung| rung.comparison)
+        .filter(|comparison| comparison.verdict != Verdict::Overloaded)
+        .collect();
+    let detectable: Option<Vec<f64>> = compared.iter().map(|comparison| comparison.detectable).collect();
     let resolution = detectable.map_or(1.0, |detectable| detectable.into_iter().fold(relevant, f64::max));
-    Finding::NoDifference {
+    (!compared.is_empty()).then(|| Finding::NoDifference {
         levels: ladder.levels.clone(),
         servers: (ladder.server.clone(), ladder.base.clone()),
         metric: ladder.metric.to_owned(),
         resolution: resolution.min(1.0),
+        rungs: (compared.len(), ladder.rungs.len()),
+    })
+}
+
+fn not_compared(ladder: &Ladder<'_>) -> Finding {
+    Finding::NotCompared {
+        levels: ladder.levels.clone(),
+        servers: (ladder.server.clone(), ladder.base.clone()),
+        rungs: ladder.rungs.len(),
     }
 }
 
@@ -230,7 +247,7 @@ fn peak(
 fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     let error = |measured: &Measured| {
         let spread = measured.spreads.get(&Metric::Throughput)?;
-        Some(Spread { variance: spread.variance / measured.works.len().max(1) as f64, ..*spread })
+        Some(Spread { variance: spread.variance / f64::from(measured.units().max(1)), ..*spread })
     };
     let (first, second) = (error(one)?, error(other)?);
     let spread =

@@ -76,14 +76,31 @@ pub(super) fn read(
     let treatment = &record.plan.treatments[measured.point.treatment];
     let mut units: BTreeMap<u32, Vec<&TrialRecord>> = BTreeMap::new();
     for trial in &record.trials {
-        if let Some(unit) = measured.units.get(&trial.trial.number) {
-            units.entry(*unit).or_default().push(trial);
+        if let Some(place) = measured.places.get(&trial.trial.number) {
+            units.entry(place.unit).or_default().push(trial);
         }
     }
     let all: Vec<&TrialRecord> = units.values().flatten().copied().collect();
     let of = |trials: &[&TrialRecord]| value(record, treatment, trials, figure);
     let by_unit = units.iter().map(|(unit, trials)| Some((*unit, of(trials)?)));
     Some((of(&all)?, by_unit.collect::<Option<_>>()?))
+}
+
+/// Logarithm of a figure of a point over its trials of some blocks; `None` where it is not known of each, or
+/// there is none of it.
+pub(super) fn read_log(
+    record: &RunRecord,
+    measurement: &Measurement,
+    point: usize,
+    figure: Figure,
+    blocks: &[u32],
+) -> Option<f64> {
+    let measured = &measurement.measured[point];
+    let is_one = |trial: &&TrialRecord| {
+        measured.places.get(&trial.trial.number).is_some_and(|place| blocks.contains(&place.block))
+    };
+    let trials: Vec<&TrialRecord> = record.trials.iter().filter(is_one).collect();
+    log(value(record, &record.plan.treatments[measured.point.treatment], &trials, figure)?)
 }
 
 /// A figure of some trials together: lags are merged, of the others the mean is taken.
@@ -131,9 +148,12 @@ fn cost(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> 
 
 /// The same as logarithms; `None` also where a unit has none of it.
 pub(super) fn logs((value, by_unit): Read) -> Option<Read> {
-    let log = |value: f64| (value > 0.0 && value.is_finite()).then(|| value.ln());
     let by_unit = by_unit.into_iter().map(|(unit, value)| Some((unit, log(value)?)));
     Some((log(value)?, by_unit.collect::<Option<_>>()?))
+}
+
+fn log(value: f64) -> Option<f64> {
+    (value > 0.0 && value.is_finite()).then(|| value.ln())
 }
 
 /// The highest rate of a treatment that searches it.
@@ -174,7 +194,7 @@ pub(super) fn rates(record: &RunRecord, measurement: &Measurement) -> Vec<FoundR
         let searches: Vec<_> = record
             .trials
             .iter()
-            .filter(|trial| measured.units.contains_key(&trial.trial.number))
+            .filter(|trial| measured.places.contains_key(&trial.trial.number))
             .filter_map(|trial| trial.outcome.sought())
             .collect();
         let units = u32::try_from(by_unit.len()).unwrap_or(u32::MAX);

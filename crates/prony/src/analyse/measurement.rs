@@ -4,11 +4,11 @@
 use super::{
     LEVEL, POWER, Point,
     metric::Metric,
-    point::{self, Measured},
+    point::{self, Measured, Place},
 };
 use crate::store::RunRecord;
-use stats::{Difference, Estimate, Judged, Rule, Spread};
-use std::collections::BTreeMap;
+use stats::{Estimate, Judged, Rule, Spread};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What servers, and runs, are compared by.
 pub(super) const METRICS: [Metric; 3] =
@@ -76,26 +76,18 @@ impl Measurement {
     /// many to be worth it.
     #[must_use]
     pub fn repeats_for(&self, point: usize, metric: Metric, precision: f64) -> Option<u32> {
-        let units = u32::try_from(self.measured[point].works.len()).unwrap_or(u32::MAX);
-        stats::repeats_for(&self.spread(point, metric)?, units, precision, LEVEL)
+        stats::repeats_for(&self.spread(point, metric)?, self.measured[point].units(), precision, LEVEL)
     }
 
     /// Pairs of points held against each other, first by second, in one family of comparisons: within blocks,
-    /// where they ran side by side. `None` where there is nothing to read.
+    /// where they ran side by side. `None` where there is nothing to read, or no block has both.
     #[must_use]
     pub fn ratios(&self, pairs: &[(usize, usize)], metric: Metric) -> Vec<Option<Judged>> {
-        let read: Vec<Option<(f64, Vec<f64>)>> =
+        let read: Vec<Option<BTreeMap<u32, f64>>> =
             pairs.iter().map(|&(one, other)| self.pair(one, other, metric)).collect();
-        let groups: Vec<Vec<f64>> = read.iter().flatten().map(|(_, by_block)| by_block.clone()).collect();
-        let differences: Vec<Difference> = read
-            .iter()
-            .flatten()
-            .zip(stats::moderate(&groups))
-            .map(|((log, by_block), spread)| {
-                Difference::paired(*log, spread, u32::try_from(by_block.len()).unwrap_or(u32::MAX))
-            })
-            .collect();
-        let mut judged = stats::judge(&differences, self.rule).into_iter();
+        let groups: Vec<Vec<f64>> =
+            read.iter().flatten().map(|pair| pair.values().copied().collect()).collect();
+        let mut judged = stats::judge(&stats::paired(&groups), self.rule).into_iter();
         read.iter().map(|read| read.as_ref().and_then(|_| judged.next())).collect()
     }
 
@@ -113,10 +105,31 @@ impl Measurement {
         point::read(metric, &measured.works, &measured.all)
     }
 
-    /// Logarithm of the ratio of all trials together, and of each block that has both.
-    fn pair(&self, one: usize, other: usize, metric: Metric) -> Option<(f64, Vec<f64>)> {
-        let (of, over) = (self.read(one, metric)?, self.read(other, metric)?);
-        let by_block = of.1.iter().filter_map(|(block, log)| Some(log - over.1.get(block)?)).collect();
-        Some((of.0 - over.0, by_block))
+    /// Logarithm of the ratio of two points in each unit that both are in, from the blocks that have both.
+    pub(super) fn pair(&self, one: usize, other: usize, metric: Metric) -> Option<BTreeMap<u32, f64>> {
+        self.paired(one, other, |point, blocks| {
+            let works = self.measured[point].works.iter();
+            point::read_log(metric, works.filter(|(place, _)| blocks.contains(&place.block)))
+        })
+    }
+
+    /// The same of anything whose logarithm `read` gives for a point and some blocks. What one side has
+    /// alone is left out, for what else changed meanwhile would count as a difference. `None` where
+    /// they share no block, or it cannot be read of one that they share.
+    pub(super) fn paired(
+        &self,
+        one: usize,
+        other: usize,
+        read: impl Fn(usize, &[u32]) -> Option<f64>,
+    ) -> Option<BTreeMap<u32, f64>> {
+        let others: BTreeSet<Place> = self.measured[other].works.iter().map(|(place, _)| *place).collect();
+        let mut shared: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (place, _) in self.measured[one].works.iter().filter(|(place, _)| others.contains(place)) {
+            shared.entry(place.unit).or_default().push(place.block);
+        }
+        let of_unit =
+            |(unit, blocks): (u32, Vec<u32>)| Some((unit, read(one, &blocks)? - read(other, &blocks)?));
+        let pairs: Option<BTreeMap<u32, f64>> = shared.into_iter().map(of_unit).collect();
+        pairs.filter(|pairs| !pairs.is_empty())
     }
 }

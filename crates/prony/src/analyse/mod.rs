@@ -8,9 +8,9 @@
 //! much the trials' own values differ (*sectioning*: Asmussen and Glynn, Stochastic Simulation, 2007, III.5).
 //! With the two or three repeats that there is time for, that difference is itself badly known, so it is
 //! moderated by all treatments of the run ([`stats::moderate`]). Servers are compared within blocks, where
-//! they ran side by side, and a difference is called one only if it survives Holm's correction for all
-//! comparisons of its stream and metric. With a single trial the interval covers what varied within it, and
-//! no difference is called.
+//! they ran side by side (centre, spread and count are those of the blocks' own ratios), and a difference is
+//! called one only if it survives Holm's correction for all comparisons of its stream and metric. With a
+//! single trial the interval covers what varied within it, and no difference is called.
 
 mod axis;
 mod claims;
@@ -254,6 +254,17 @@ pub enum Finding {
         /// The difference, as a share (0.1: 10 %), that would have been found at any rung in nine of ten
         /// such runs; 1 where nothing can be said.
         resolution: f64,
+        /// Rungs at which both kept up with what was offered, and all.
+        rungs: (usize, usize),
+    },
+    /// Nothing can be said of the two: at every rung one of them could not keep up with what was offered.
+    NotCompared {
+        /// Levels that stay the same.
+        levels: BTreeMap<String, String>,
+        /// The servers.
+        servers: (String, String),
+        /// Rungs.
+        rungs: usize,
     },
     /// Throughput of a server is highest at this rung, and significantly lower at the highest one; or, where
     /// both are the same rung, significantly lower at the one before it: it still grows.

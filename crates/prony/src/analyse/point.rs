@@ -17,18 +17,20 @@ use load::{
     spec::Arrival,
 };
 use stats::{Estimate, Spread};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// A point, with what comparisons need beside its estimates.
 #[derive(Debug)]
 pub(super) struct Measured {
     /// The point.
     pub(super) point: Point,
-    /// What the trials that count did, by unit: the block, or, where servers are started several times, the
-    /// start. Units are what is independent of each other.
-    pub(super) works: Vec<(u32, Work)>,
-    /// The unit of each trial that counts, by [`crate::plan::Trial::number`].
-    pub(super) units: BTreeMap<u32, u32>,
+    /// What the trials that count did, block by block, ascending.
+    pub(super) works: Vec<(Place, Work)>,
+    /// Where each trial that counts belongs, by [`crate::plan::Trial::number`].
+    pub(super) places: BTreeMap<u32, Place>,
     /// All of it together.
     pub(super) all: Work,
     /// For each metric that could be read of every trial: logarithm of the value of all trials together.
@@ -37,6 +39,23 @@ pub(super) struct Measured {
     pub(super) logs_by_block: BTreeMap<Metric, BTreeMap<u32, f64>>,
     /// How the logarithms differ between trials; missing where nothing is known.
     pub(super) spreads: BTreeMap<Metric, Spread>,
+}
+
+/// Where work belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The block, or, where servers are started several times, the start: what is independent of each other.
+    pub(super) unit: u32,
+    /// The block, in which everything ran side by side.
+    pub(super) block: u32,
+}
+
+impl Measured {
+    /// Units that it has work of.
+    pub(super) fn units(&self) -> u32 {
+        let units: BTreeSet<u32> = self.works.iter().map(|(place, _)| place.unit).collect();
+        u32::try_from(units.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// Trials of one stream of a treatment that count, and why the others do not.
@@ -186,9 +205,10 @@ fn of_second(second: &Second) -> Work {
 
 /// The point without intervals.
 fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Measured {
-    let works = units(record, &trials);
+    let place = |block: u32| Place { unit: unit(record, block), block };
+    let works = by_block(&trials).map(|(block, work)| (place(block), work)).collect::<Vec<_>>();
     let numbers = sorted.used.iter().map(|used| used.trial.trial);
-    let of_trials = numbers.map(|trial| (trial.number, unit(record, trial.block))).collect();
+    let places = numbers.map(|trial| (trial.number, place(trial.block))).collect();
     let all = Work::all(works.iter().map(|(_, work)| work.clone())).unwrap_or_default();
     let mut logs = BTreeMap::new();
     let mut logs_by_block = BTreeMap::new();
@@ -199,17 +219,16 @@ fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Me
         }
     }
     let point = point(record, sorted, &trials, &all);
-    Measured { point, works, units: of_trials, all, logs, logs_by_block, spreads: BTreeMap::new() }
+    Measured { point, works, places, all, logs, logs_by_block, spreads: BTreeMap::new() }
 }
 
-/// Trials of one unit together: what one start of a server, or one block, says.
-fn units(record: &RunRecord, trials: &[(u32, Work)]) -> Vec<(u32, Work)> {
-    let mut units: BTreeMap<u32, Vec<Work>> = BTreeMap::new();
+/// Trials of one block together: more than one only where none of them is valid.
+fn by_block(trials: &[(u32, Work)]) -> impl Iterator<Item = (u32, Work)> {
+    let mut blocks: BTreeMap<u32, Vec<Work>> = BTreeMap::new();
     for (block, work) in trials {
-        units.entry(unit(record, *block)).or_default().push(work.clone());
+        blocks.entry(*block).or_default().push(work.clone());
     }
-    let together = |(unit, works): (u32, Vec<Work>)| Some((unit, Work::all(works.into_iter())?));
-    units.into_iter().filter_map(together).collect()
+    blocks.into_iter().filter_map(|(block, works)| Some((block, Work::all(works.into_iter())?)))
 }
 
 /// The unit that a block belongs to.
@@ -219,10 +238,27 @@ fn unit(record: &RunRecord, block: u32) -> u32 {
 
 /// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every
 /// trial.
-pub(super) fn read(metric: Metric, works: &[(u32, Work)], all: &Work) -> Option<(f64, BTreeMap<u32, f64>)> {
+pub(super) fn read(metric: Metric, works: &[(Place, Work)], all: &Work) -> Option<(f64, BTreeMap<u32, f64>)> {
     let value = metric.read(all)?;
-    let of_block = |(block, work): &(u32, Work)| Some((*block, metric.read(work)?.ln()));
-    Some((value.ln(), works.iter().map(of_block).collect::<Option<_>>()?))
+    let of_unit = |unit: &[(Place, Work)]| Some((unit[0].0.unit, read_log(metric, unit.iter())?));
+    let by_unit = works.chunk_by(|one, other| one.0.unit == other.0.unit).map(of_unit);
+    Some((value.ln(), by_unit.collect::<Option<_>>()?))
+}
+
+/// Logarithm of a metric over some works together.
+pub(super) fn read_log<'a>(
+    metric: Metric,
+    mut works: impl Iterator<Item = &'a (Place, Work)>,
+) -> Option<f64> {
+    let (_, first) = works.next()?;
+    let value = match works.next() {
+        None => metric.read(first)?,
+        Some(second) => {
+            let others = std::iter::once(second).chain(works).map(|(_, work)| work.clone());
+            metric.read(&Work::all(std::iter::once(first.clone()).chain(others))?)?
+        }
+    };
+    Some(value.ln())
 }
 
 fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &Work) -> Point {
@@ -348,7 +384,7 @@ const TAIL_MIN: u64 = 10_000;
 /// Fills the estimates in: between trials, or, where there is only one in the whole run, within it.
 fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
     let is_searched = plan.treatments[sorted.treatment].searched() == Some(sorted.stream);
-    let units = u32::try_from(measured.works.len()).unwrap_or(u32::MAX);
+    let units = measured.units();
     for (&metric, &log) in &measured.logs {
         let estimate = match measured.spreads.get(&metric) {
             Some(spread) => spread.interval_of_exp(log, units, LEVEL),

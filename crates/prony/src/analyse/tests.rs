@@ -1,5 +1,7 @@
 //! Records made by hand, with a known truth.
 
+mod pairs;
+
 use super::*;
 use crate::{
     plan::{Plan, Treatment},
@@ -393,16 +395,23 @@ fn starts_of_a_server_are_what_is_independent_where_it_is_started_several_times(
 }
 
 /// Claims as a study writes them, judged on a run whose truth is [`bent`].
-fn judged(claims: &str, trials_noise: f64) -> Vec<Judgement> {
+/// The same shape with claims of its own.
+fn plan_with(claims: &str, set: &[&str]) -> Plan {
     let text = study::builtin().iter().find(|builtin| builtin.name == "quickstart").unwrap().text;
     let (before, rest) = text.split_once("[[claim]]").unwrap();
     let (_, scales) = rest.split_once("[scale.quick]").unwrap();
     let text = format!("{before}{claims}\n[scale.quick]{scales}");
-    let adjustments = Adjustments { set: vec!["connections=[8, 64, 256, 1024]".to_owned()], scale: None };
-    let study = study::parse("quickstart", "test.toml", &text, &adjustments);
-    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    let set = ["connections=[8, 64, 256, 1024]"].iter().chain(set).map(|text| (*text).to_owned()).collect();
+    let study = study::parse("quickstart", "test.toml", &text, &Adjustments { set, scale: None });
+    Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")))
+}
+
+fn judged(claims: &str, trials_noise: f64) -> Vec<Judgement> {
     let mut noise = noise(11);
-    analyse(&record(plan, |treatment, _| bent(treatment) * (1.0 + trials_noise * noise.normal()))).claims
+    analyse(&record(plan_with(claims, &[]), |treatment, _| {
+        bent(treatment) * (1.0 + trials_noise * noise.normal())
+    }))
+    .claims
 }
 
 fn verdicts(judgements: &[Judgement]) -> Vec<ClaimVerdict> {

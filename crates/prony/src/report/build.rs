@@ -213,9 +213,9 @@ fn together<'a>(findings: impl Iterator<Item = &'a analyse::Finding>, words: Wor
     for finding in findings {
         let alike = |known: &analyse::Finding| match (known, finding) {
             (
-                NoDifference { levels, servers, metric, .. },
-                NoDifference { levels: other, servers: pair, metric: of, .. },
-            ) => levels == other && servers.1 == pair.1 && metric == of,
+                NoDifference { levels, servers, metric, rungs, .. },
+                NoDifference { levels: other, servers: pair, metric: of, rungs: places, .. },
+            ) => levels == other && servers.1 == pair.1 && metric == of && rungs == places,
             _ => false,
         };
         let place = told.iter().position(alike);

@@ -258,7 +258,8 @@ pub struct ClaimPart {
 /// One thing that was found.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Finding {
-    /// `advantage`, `no_difference`, `overloaded`, `peak`, `doubtful`, `failed`, `incomplete`.
+    /// `advantage`, `no_difference`, `not_compared`, `overloaded`, `peak`, `doubtful`, `failed`,
+    /// `incomplete`.
     pub kind: String,
     /// What it is about, in words; empty: the whole run.
     pub about: String,

@@ -96,8 +96,19 @@ impl Words {
         let axis = &all.axis;
         match finding {
             Finding::Advantage { levels, .. } => Sentence::about(levels, self.advantage(finding, axis)),
-            Finding::NoDifference { levels, servers, metric, resolution } => {
+            Finding::NotCompared { levels, servers, rungs } => {
+                let key = if *rungs == 1 { "not_compared_one" } else { "not_compared" };
+                let places = [("server", &*servers.0), ("base", &servers.1), ("rungs", &rungs.to_string())];
+                Sentence::about(levels, self.fill("sentence", key, &places))
+            }
+            Finding::NoDifference { levels, servers, metric, resolution, rungs: (compared, all) } => {
                 let known = resolution.is_finite() && *resolution < 1.0;
+                let counts = [("count", &*compared.to_string()), ("all", &all.to_string())];
+                let compared = if compared < all {
+                    self.fill("sentence", "where_both_kept_up", &counts)
+                } else {
+                    String::new()
+                };
                 let key = if known { "no_difference" } else { "no_difference_unknown" };
                 let text = self.fill(
                     "sentence",
@@ -106,6 +117,7 @@ impl Words {
                         ("server", &servers.0),
                         ("base", &servers.1),
                         ("metric", &self.metric(metric)),
+                        ("compared", &compared),
                         ("resolution", &number::percent(resolution * 100.0)),
                     ],
                 );

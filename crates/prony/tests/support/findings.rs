@@ -191,6 +191,7 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
             servers: ("pool".to_owned(), "threads".to_owned()),
             metric: "p95".to_owned(),
             resolution: 0.081,
+            rungs: (4, 4),
         },
         Finding::Peak {
             levels: levels("oltp_read_only"),
