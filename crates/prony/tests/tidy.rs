@@ -11,9 +11,9 @@ use std::{
 const MODULES: &[(&str, &[&str])] = &[
     ("quantity", &[]),
     ("arrival", &["quantity"]),
-    ("search", &["arrival", "quantity"]),
+    ("search", &["quantity"]),
     ("calibrate", &["arrival", "workload", "provision", "telemetry", "run"]),
-    ("workload", &["plan", "study", "quantity"]),
+    ("workload", &["plan", "quantity"]),
     ("study", &["workload", "arrival", "search", "quantity"]),
     ("plan", &["study", "arrival", "quantity"]),
     ("provision", &["plan", "quantity"]),
@@ -22,25 +22,14 @@ const MODULES: &[(&str, &[&str])] = &[
     ("telemetry", &[]),
     ("doctor", &["telemetry"]),
     ("fairness", &["plan", "provision", "dataset", "quantity"]),
-    ("run", &["network", "plan", "provision", "dataset", "fairness", "telemetry", "workload", "search"]),
+    ("run", &["network", "plan", "provision", "dataset", "fairness", "telemetry", "search"]),
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry"]),
     ("foreign", &["plan", "run", "store", "study"]),
     ("export", &["run", "store"]),
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
     (
         "report",
-        &[
-            "network",
-            "store",
-            "analyse",
-            "fairness",
-            "plan",
-            "run",
-            "telemetry",
-            "provision",
-            "arrival",
-            "quantity",
-        ],
+        &["network", "store", "analyse", "fairness", "plan", "run", "telemetry", "provision", "quantity"],
     ),
     (
         "cli",
@@ -217,6 +206,60 @@ fn modules_know_only_what_the_architecture_lets_them() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The table of modules, as `ARCHITECTURE.md` shows it: what each is for (the first sentence of its header),
+/// and what it may use.
+fn table_of_modules() -> String {
+    let mut table = "| module | what it is for | may use |\n|---|---|---|\n".to_owned();
+    for (name, allowed) in MODULES {
+        let header =
+            fs::read_to_string(crates().join("prony/src").join(name).join("mod.rs")).expect("a module");
+        let header: Vec<&str> = header.lines().map_while(|line| line.strip_prefix("//!")).collect();
+        let paragraph = header.split(|line| line.trim().is_empty()).next().unwrap_or_default();
+        let text = paragraph.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        let sentence = text.split_once(". ").map_or(&*text, |(first, _)| first).trim_end_matches(['.', ':']);
+        let uses = match allowed.len() {
+            0 => "–".to_owned(),
+            count if count + 1 == MODULES.len() => "all".to_owned(),
+            _ => allowed.join(", "),
+        };
+        table.push_str(&format!(
+            "| `{name}` | {} | {uses} |\n",
+            sentence.replace("[`", "`").replace("`]", "`")
+        ));
+    }
+    table
+}
+
+#[test]
+fn the_table_of_modules_in_the_architecture_is_the_one_that_is_enforced() {
+    let path = crates().join("../ARCHITECTURE.md");
+    let text = fs::read_to_string(&path).expect("ARCHITECTURE.md");
+    let (begin, end) = ("<!-- modules: written by the test `tidy` -->\n", "<!-- end of modules -->\n");
+    let (before, rest) = text.split_once(begin).expect("where the table begins");
+    let (found, after) = rest.split_once(end).expect("where it ends");
+    let table = table_of_modules();
+    if std::env::var_os("PRONY_UPDATE").is_some() {
+        fs::write(&path, format!("{before}{begin}{table}{end}{after}")).expect("ARCHITECTURE.md, written");
+    } else {
+        assert_eq!(found, table, "`make schemas` writes the table anew");
+    }
+}
+
+#[test]
+fn no_module_may_use_more_than_it_does() {
+    let root = crates().join("prony/src");
+    let mut used = std::collections::BTreeMap::<String, BTreeSet<String>>::new();
+    for (path, text) in sources() {
+        let Ok(inner) = path.strip_prefix(&root) else { continue };
+        let module = inner.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
+        used.entry(module.unwrap_or_default()).or_default().extend(uses(&text));
+    }
+    for (name, allowed) in MODULES {
+        let idle: Vec<_> = allowed.iter().filter(|other| !used[*name].contains(**other)).collect();
+        assert!(idle.is_empty(), "{name} may use {idle:?} and does not: take them off the table");
+    }
 }
 
 #[test]
