@@ -538,8 +538,8 @@ impl What {
             ),
             Self::RowsMissing { share } => write!(
                 f,
-                "{:.1} % of the replies held no row where one belongs: is the data what the workload was told \
-                 (tables, rows)?",
+                "{:.1} % of the replies held no row where one belongs: is the data what the workload was \
+                 told (tables, rows)?",
                 share * 100.0
             ),
             Self::NothingChanged { share } => write!(
