@@ -19,14 +19,10 @@ build: tools ## Build the release
 	$(CARGO) build --release
 
 test: tools ## All quick tests, a real server included
-	$(CARGO) test --workspace --no-fail-fast
-	$(CARGO) test -p prony --bench peers -- --smoke
-	scripts/viewer.sh test
+	CARGO=$(CARGO) scripts/tests.sh quick
 
-test-long: tools ## The long tests too: every server version, simulations, bigger data sets
-	$(CARGO) test --workspace --no-fail-fast -- --include-ignored
-	$(CARGO) test --release -p prony --test prepare_speed -- --ignored --nocapture
-	scripts/fuzz.sh 60
+test-long: tools ## All other tests: every server version, simulations, bigger data; PART=3/8: the third of eight parts
+	CARGO=$(CARGO) scripts/tests.sh long $(PART)
 
 lint: tools ## Formatting, width of lines, clippy, rustdoc, licences of dependencies, committed generated files
 	$(CARGO) fmt --all --check

@@ -1,6 +1,6 @@
 //! Servers in network namespaces of their own. Where a kernel has no netem the ways to them are tested with
 //! another queueing discipline, which delays nothing; where there is no right to namespaces there is only the
-//! refusal to be tested.
+//! refusal to be tested, and that is told.
 
 use load::{client::Connection, spec::Address};
 use prony::{
@@ -16,9 +16,14 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::server::processes_of;
+use support::{
+    require::{Need, require},
+    server::processes_of,
+};
 
 mod support {
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
     #[expect(dead_code, reason = "the server of other tests")]
     pub(crate) mod server;
 }
@@ -29,9 +34,12 @@ fn launcher() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_prony"))
 }
 
-/// Whether servers can be set apart here, with netem or without.
-fn has_namespaces() -> bool {
-    matches!(network::possible(launcher()), Ok(()) | Err(WhyRelay::NoDiscipline(_)))
+/// Whether servers can be set apart here, with netem or without; why not.
+fn namespaces() -> Result<(), String> {
+    match network::possible(launcher()) {
+        Ok(()) | Err(WhyRelay::NoDiscipline(_)) => Ok(()),
+        Err(why) => Err(format!("{why:?}")),
+    }
 }
 
 /// Whether this machine has the other end of the pair that leads to this address.
@@ -49,9 +57,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 #[test]
 fn servers_apart_are_reached_by_their_addresses_alone_and_the_namespaces_go_with_them() {
-    if !has_namespaces() {
-        return;
-    }
+    let Some(()) = require(Need::Namespaces, namespaces()) else { return };
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let source = ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) };
@@ -115,9 +121,7 @@ fn netem_that_cannot_be_is_refused_before_anything_is_started() {
 #[test]
 #[ignore = "long: a run with servers in namespaces is killed and goes on"]
 fn a_killed_run_leaves_no_namespace_and_the_next_one_says_what_made_the_network() {
-    if !has_namespaces() {
-        return;
-    }
+    let Some(()) = require(Need::Namespaces, namespaces()) else { return };
     let home = tempfile::tempdir().expect("a directory");
     let discipline = "tbf rate 1gbit burst 1mb latency 50ms";
     let devices = || {

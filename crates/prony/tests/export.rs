@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
 
+mod support {
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
+}
 #[path = "support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic;
@@ -19,6 +23,7 @@ use prony::{
     store::{RunRecord, Store},
 };
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use support::require::{Need, program, require};
 
 type Row = BTreeMap<String, Field>;
 
@@ -231,6 +236,8 @@ assert ask(\"SELECT sum(count) FROM 'data/histograms.parquet' WHERE kind = 'all'
 #[test]
 #[ignore = "long: gets DuckDB and pandas from pip"]
 fn duckdb_and_pandas_read_it() {
+    let venv = program(Command::new("python3").args(["-c", "import venv, ensurepip"]));
+    let Some(()) = require(Need::Python, venv) else { return };
     let Stored { directory, store, record } = Stored::of(&synthetic::events());
     let (python, data) = (directory.path().join("python"), directory.path().join("data"));
     export::parquet(&store, record.id, &data).unwrap();

@@ -1,6 +1,9 @@
 //! A run that is killed, resumed, refused, or runs out of disk: what had finished is there, byte for byte.
 
 mod support {
+    pub(crate) mod disk;
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
     #[expect(dead_code, reason = "this program starts no server of its own")]
     pub(crate) mod server;
 }
@@ -15,7 +18,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::server::processes_of;
+use support::{disk::Disk, server::processes_of};
 
 /// Nothing here takes nearly as long, on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -197,21 +200,15 @@ fn a_run_is_not_gone_on_with_when_the_study_changed_unless_that_is_wanted() {
 #[test]
 fn a_full_disk_ends_a_run_with_what_had_finished() {
     let mut home = Home::new();
-    let disk = home.directory.path().join("disk");
-    fs::create_dir(&disk).expect("a directory");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(&disk).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        println!("not tested: only root may mount a small disk");
-        return;
-    }
-    home.store = disk.join("prony.sqlite");
+    let Some(disk) = Disk::mounted(home.directory.path().join("disk"), "8m") else { return };
+    home.store = disk.path().join("prony.sqlite");
     let child = home.prony(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("prony starts");
     let begun = Instant::now();
     while home.runs().first().is_none_or(|run| run.trials_done() < 1) && begun.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(20));
     }
     // until not even a byte more fits
-    let filler = disk.join("filler");
+    let filler = disk.path().join("filler");
     let _ = fs::write(&filler, vec![1_u8; 16 << 20]);
     let output = child.wait_with_output().expect("prony ends");
     let message = text(&output.stderr);
@@ -221,12 +218,10 @@ fn a_full_disk_ends_a_run_with_what_had_finished() {
     };
     let resumed = home.output(&["--resume"]);
     let complete = home.runs()[0].is_complete();
-    let unmounted = Command::new("umount").arg(&disk).status();
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("no space left for the store") && message.contains("--resume"), "{message}");
     assert!((1..8).contains(&done), "{done} trials");
     assert!(resumed.status.success() && complete, "{}", text(&resumed.stderr));
-    assert!(unmounted.is_ok_and(|status| status.success()));
     home.assert_nothing_runs();
 }
 

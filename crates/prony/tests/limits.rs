@@ -1,6 +1,8 @@
 //! Limits of a real server hold, are read back, and leave nothing; a network before it adds what it says.
 
 mod support {
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
     pub(crate) mod server;
 }
 
@@ -17,7 +19,10 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::server::{mariadb, processes_of};
+use support::{
+    require::{Need, require},
+    server::{mariadb, processes_of},
+};
 
 const WAIT: Duration = Duration::from_secs(120);
 
@@ -30,13 +35,12 @@ fn limited(state: &Path, settings: &[(&str, &str)], limits: Limits) -> Option<Se
     let plan = ServerPlan { limits, settings: settings.collect(), ..ServerPlan::new("tested", source) };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
     match Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()) {
-        Ok(server) => Some(server),
+        Ok(server) => require(Need::ControlGroups, Ok(server)),
         Err(error @ Error::CannotLimit { .. }) => {
             let message = error.to_string();
             assert!(message.contains("systemd-run") && message.contains("Nothing is measured"), "{message}");
             let has_no_disk = message.contains("without a disk of its own");
-            assert!(has_no_disk || !rustix::process::geteuid().is_root(), "root can: {message}");
-            None
+            require(if has_no_disk { Need::BlockDevice } else { Need::ControlGroups }, Err(message))
         }
         Err(error) => panic!("{error}"),
     }

@@ -1,5 +1,10 @@
-//! How fast data sets are loaded, beside sysbench's `prepare` on the same server. Meaningful in a release
-//! build only: `cargo test --release -p prony --test prepare_speed -- --ignored --nocapture`.
+//! How fast data sets are loaded, beside sysbench's `prepare` on the same server. Meaningful in
+//! an optimised build only, which `scripts/tests.sh long` makes.
+
+mod support {
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
+}
 
 use load::spec::{Address, Target};
 use prony::{
@@ -14,6 +19,7 @@ use std::{
     sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
+use support::require::{Need, program, require};
 
 const ROUNDS: usize = 5;
 const THREADS: u32 = 2;
@@ -31,8 +37,8 @@ fn prony(target: &Target, database: &str, tables: u32, rows: u64) -> Duration {
     report.took
 }
 
-/// Time of `sysbench prepare` in `database`; `None`: it is not installed.
-fn sysbench(target: &Target, database: &str, tables: u32, rows: u64) -> Option<Duration> {
+/// Time of `sysbench prepare` in `database`.
+fn sysbench(target: &Target, database: &str, tables: u32, rows: u64) -> Duration {
     let Address::Tcp { host, port } = &target.address else { panic!("a provisioned server listens on TCP") };
     let run = |command: &str| {
         let mut sysbench = Command::new("sysbench");
@@ -46,13 +52,13 @@ fn sysbench(target: &Target, database: &str, tables: u32, rows: u64) -> Option<D
             .args([format!("--tables={tables}"), format!("--table-size={rows}")])
             .args([format!("--threads={THREADS}"), "--rand-type=uniform".to_owned(), command.to_owned()]);
         let started = Instant::now();
-        let status = sysbench.stdout(Stdio::null()).status().ok()?;
+        let status = sysbench.stdout(Stdio::null()).status().expect("sysbench");
         assert!(status.success());
-        Some(started.elapsed())
+        started.elapsed()
     };
-    let took = run("prepare")?;
-    run("cleanup")?;
-    Some(took)
+    let took = run("prepare");
+    run("cleanup");
+    took
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -61,12 +67,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[test]
-#[ignore = "long: two minutes, and it needs sysbench, a release build and a quiet machine"]
+#[ignore = "long: two minutes, and it needs sysbench, an optimised build and a quiet machine"]
 fn loading_is_faster_than_sysbench_by_half() {
     if cfg!(debug_assertions) {
-        println!("skipped: a debug build makes rows too slowly to be compared");
-        return;
+        panic!("a debug build makes rows too slowly to be compared; `scripts/tests.sh long` has another");
     }
+    let sysbench_is_here = program(Command::new("sysbench").arg("--version"));
+    let Some(()) = require(Need::Sysbench, sysbench_is_here) else { return };
     let (product, version) = (std::env::var("PRODUCT"), std::env::var("VERSION"));
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
@@ -92,10 +99,7 @@ fn loading_is_faster_than_sysbench_by_half() {
     for (tables, rows, least) in [(4, 250_000, 1.5), (1, 1_000_000, 2.0)] {
         let mut ratios = Vec::new();
         for round in 1..=ROUNDS {
-            let Some(theirs) = sysbench(&target, &database, tables, rows) else {
-                println!("skipped: sysbench is not installed (apt-get install sysbench)");
-                return;
-            };
+            let theirs = sysbench(&target, &database, tables, rows);
             let ours = prony(&target, &database, tables, rows);
             let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
             println!(

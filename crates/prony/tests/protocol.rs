@@ -208,7 +208,7 @@ fn mysql_8_0_33() {
 }
 
 #[test]
-#[ignore = "long: 20 s for each server of PRONY_TEST_SERVERS"]
+#[ignore = "helper: for servers that who works on it names in PRONY_TEST_SERVERS"]
 fn servers_of_the_environment() {
     for url in std::env::var("PRONY_TEST_SERVERS").unwrap_or_default().split_whitespace() {
         let target = resolve(Some(url), None).expect("an address like mysql://root@127.0.0.1:3306");

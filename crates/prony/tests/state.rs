@@ -4,6 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "what the tests share is part of them")]
 
 mod support {
+    #[expect(dead_code, reason = "nobody looks into it")]
+    pub(crate) mod disk;
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
     #[expect(dead_code, reason = "the server of other tests")]
     pub(crate) mod server;
 }
@@ -27,7 +31,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::server::processes_of;
+use support::{disk::Disk, server::processes_of};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 const WAIT: Duration = Duration::from_secs(120);
@@ -288,35 +292,11 @@ fn a_run_that_is_killed_while_files_are_copied_leaves_nothing_and_the_next_one_g
     assert_eq!(kept_data(&places(home)).unwrap().len(), 1);
 }
 
-/// A small file system that goes with the test.
-struct Disk(PathBuf);
-
-impl Disk {
-    /// `None`: only root may mount.
-    fn mounted(path: PathBuf, size: &str) -> Option<Self> {
-        fs::create_dir_all(&path).unwrap();
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(&path)
-            .output();
-        mount.is_ok_and(|output| output.status.success()).then_some(Self(path))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_disk_that_is_too_small_for_snapshots_is_told_before_anything_starts_with_a_way_out() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let Some(_disk) = Disk::mounted(home.join("state"), "550m") else {
-        eprintln!("not tested: a small disk, which only root can mount");
-        return;
-    };
+    let Some(_disk) = Disk::mounted(home.join("state"), "550m") else { return };
     write_study(home, "fresh = \"snapshot\"");
     let refused = prony(home, &["run", "tested.toml"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
@@ -332,10 +312,7 @@ fn a_disk_that_is_too_small_for_snapshots_is_told_before_anything_starts_with_a_
 fn a_disk_that_is_too_small_for_snapshots_has_room_for_a_run_without_them() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let Some(_disk) = Disk::mounted(home.join("state"), "550m") else {
-        eprintln!("not tested: a small disk, which only root can mount");
-        return;
-    };
+    let Some(_disk) = Disk::mounted(home.join("state"), "550m") else { return };
     write_study(home, "fresh = \"reload\"");
     finished(&prony(home, &["run", "tested.toml"]).output().unwrap());
 }

@@ -378,6 +378,7 @@ fn passwords_never_reach_the_file() {
 /// Not a test: what the tests below start as processes of their own. Writes runs until it is killed or has
 /// written 2.
 #[test]
+#[ignore = "helper: a process that another test starts"]
 fn child() {
     let Ok(path) = env::var(CHILD) else { return };
     let mut store = Store::open(Path::new(&path)).unwrap();
@@ -388,7 +389,7 @@ fn child() {
 
 fn start_child(path: &Path) -> Child {
     Command::new(env::current_exe().unwrap())
-        .args(["--exact", "child", "--test-threads", "1"])
+        .args(["--exact", "child", "--ignored", "--test-threads", "1"])
         .env(CHILD, path)
         .spawn()
         .unwrap()

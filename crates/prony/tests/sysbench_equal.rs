@@ -1,6 +1,10 @@
 //! Prony's workloads and data beside sysbench's own, on one server: what the server was asked, word for word,
-//! as its general log has it. Skipped where sysbench is not installed.
-#![expect(clippy::print_stdout, reason = "a skipped test says that it was skipped")]
+//! as its general log has it.
+
+mod support {
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
+}
 
 use load::{
     client::Connection,
@@ -12,14 +16,15 @@ use prony::{
     provision::{Places, Provisioner, Server},
     workload::{self, Options},
 };
-use std::{
-    path::PathBuf,
-    process::{Command, Stdio},
-    sync::atomic::AtomicBool,
-    time::Duration,
-};
+use std::{path::PathBuf, process::Command, sync::atomic::AtomicBool, time::Duration};
+use support::require::{Need, program, require};
 
 const ROWS: u64 = 10_000;
+
+/// Whether sysbench can be asked.
+fn sysbench() -> Result<(), String> {
+    program(Command::new("sysbench").arg("--version"))
+}
 
 /// A server that logs to a table, and two schemas with the same tables: one made by sysbench, one by Prony.
 struct Bench {
@@ -28,12 +33,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// `None`: sysbench is not installed.
-    fn new() -> Option<Self> {
-        if Command::new("sysbench").arg("--version").stdout(Stdio::null()).status().is_err() {
-            println!("skipped: sysbench is not installed (apt-get install sysbench)");
-            return None;
-        }
+    fn new() -> Self {
         let state = tempfile::tempdir().expect("a directory");
         let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
         let settings = [("log_output", "TABLE"), ("innodb_flush_log_at_trx_commit", "0")];
@@ -48,7 +48,7 @@ impl Bench {
         let server = Provisioner::with(places, launcher).bring_up(&plan, 0, &mut |_| ()).expect("a server");
         let bench = Self { _state: state, server };
         bench.query("CREATE DATABASE theirs; CREATE DATABASE ours; CREATE DATABASE bulk");
-        Some(bench)
+        bench
     }
 
     fn target(&self, database: &str) -> Target {
@@ -143,7 +143,8 @@ fn options(settings: &[(&str, &str)]) -> Options {
 
 #[test]
 fn the_server_is_asked_the_same_statements_in_the_same_order() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
+    let bench = Bench::new();
     let size = format!("--table-size={ROWS}");
     bench.sysbench("theirs", &["oltp_read_write", "--tables=2", &size, "prepare"]);
     let plan = workload::data("oltp_read_write", &options(&[])).expect("good options");
@@ -185,7 +186,8 @@ fn the_server_is_asked_the_same_statements_in_the_same_order() {
 
 #[test]
 fn bulk_inserts_have_the_same_size_and_rows() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
+    let bench = Bench::new();
     bench.sysbench("theirs", &["bulk_insert", "--threads=1", "prepare"]);
     let bulk = workload::data("bulk_insert", &Options::default()).expect("good options");
     bench.prepare("bulk", &bulk);
@@ -204,7 +206,8 @@ fn bulk_inserts_have_the_same_size_and_rows() {
 
 #[test]
 fn tables_have_the_same_form_and_rows_the_same_size() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
+    let bench = Bench::new();
     for (settings, arguments) in [
         (&[][..], &[][..]),
         (
@@ -257,7 +260,8 @@ fn tables_have_the_same_form_and_rows_the_same_size() {
 
 #[test]
 fn ids_have_the_same_distribution() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
+    let bench = Bench::new();
     let size = format!("--table-size={ROWS}");
     bench.prepare("ours", &workload::data("oltp_read_only", &options(&[])).expect("good options"));
     let ids = |log: Vec<String>| -> Vec<f64> {
