@@ -9,8 +9,9 @@ use crate::{
     program::{Drawn, Program},
     random::Random,
     sample::Connects,
-    transport::{Peer, Received, Transport},
+    transport::{Opening, Peer, Received, Transport},
 };
+use rustix::fd::OwnedFd;
 use std::{io, sync::Arc, time::Duration};
 use thiserror::Error;
 use wire::client::{Handshake, Progress, Session, Statement, Step};
@@ -122,7 +123,7 @@ pub(crate) struct Connection {
     /// Its number in the stream.
     pub(crate) number: u32,
     /// The server that it goes to.
-    server: usize,
+    pub(crate) server: usize,
     pub(crate) stage: Stage,
     pub(crate) transport: Option<Transport>,
     pub(crate) session: Option<Box<Session>>,
@@ -168,6 +169,8 @@ pub(crate) struct Connection {
     /// Status flags of the last reply without error.
     pub(crate) status: u16,
     times: OpeningTimes,
+    /// Number of the attempt to open it, as a line knows it.
+    pub(crate) attempt: u32,
     /// Whether the first reply after the login is still to come.
     pub(crate) is_fresh: bool,
     failures: u32,
@@ -236,6 +239,7 @@ impl Connection {
             uses: 0,
             status: 0,
             times: OpeningTimes::default(),
+            attempt: 0,
             is_fresh: false,
             failures: 0,
             finished: 0,
@@ -306,16 +310,31 @@ impl Connection {
         self.failures
     }
 
-    /// Begins to connect.
-    pub(crate) fn open(&mut self, bench: &Bench<'_>) -> Result<(), Loss> {
+    /// Begins to connect; `waits`: others wait for the same server's queue already. What is returned has to
+    /// wait, too, until it is given to [`Connection::go_on_with`].
+    pub(crate) fn open(&mut self, bench: &Bench<'_>, waits: bool) -> Result<Option<OwnedFd>, Loss> {
         self.times = OpeningTimes { began: bench.now(), ..OpeningTimes::default() };
         self.stage = Stage::Connecting;
         self.wants_write = true;
         let login = bench.login(self.server);
         let sources = &login.sources;
         let source = sources.get(self.number as usize % sources.len().max(1)).copied();
-        self.transport = Some(Transport::open(&login.peer, source)?);
-        Ok(())
+        self.attempt = self.attempt.wrapping_add(1);
+        match Transport::open(&login.peer, source, waits)? {
+            Opening::Begun(transport) => self.transport = Some(transport),
+            Opening::Full(socket) => return Ok(Some(socket)),
+        }
+        Ok(None)
+    }
+
+    /// Whether it waits in a line for what comes of this attempt.
+    pub(crate) fn is_in_line(&self, attempt: u32) -> bool {
+        matches!(self.stage, Stage::Connecting) && self.transport.is_none() && self.attempt == attempt
+    }
+
+    /// The socket that waited is connected.
+    pub(crate) fn go_on_with(&mut self, socket: OwnedFd) {
+        self.transport = Some(Transport::of(socket));
     }
 
     /// Forgets the socket and everything that was bound to it, as it was lost.

@@ -18,6 +18,7 @@ mod execute;
 mod gather;
 pub mod histogram;
 pub mod io;
+mod line;
 pub mod null;
 mod outage;
 mod packed;

@@ -35,6 +35,15 @@ pub(crate) struct Transport {
     unsent: Vec<u8>,
 }
 
+/// How connecting began.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    /// The socket becomes writable when done.
+    Begun(Transport),
+    /// The Unix socket's backlog is full: a client that blocks would wait now.
+    Full(OwnedFd),
+}
+
 /// What reading gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
@@ -47,9 +56,9 @@ pub(crate) enum Received {
 }
 
 impl Transport {
-    /// Begins to connect; the socket becomes writable when done. `WouldBlock` from a Unix socket: its queue
-    /// is full, try later. A `source` is the address to connect from.
-    pub(crate) fn open(peer: &Peer, source: Option<IpAddr>) -> io::Result<Self> {
+    /// Begins to connect. A `source` is the address to connect from; with `waits`, others wait before the
+    /// Unix socket already.
+    pub(crate) fn open(peer: &Peer, source: Option<IpAddr>, waits: bool) -> io::Result<Opening> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = match peer {
             Peer::Tcp(address) => {
@@ -70,11 +79,17 @@ impl Transport {
             }
             Peer::Unix(path) => {
                 let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-                connect(&socket, &SocketAddrUnix::new(path.as_path())?)?;
-                socket
+                if waits {
+                    return Ok(Opening::Full(socket));
+                }
+                match connect(&socket, &SocketAddrUnix::new(path.as_path())?) {
+                    Ok(()) => socket,
+                    Err(Errno::AGAIN) => return Ok(Opening::Full(socket)),
+                    Err(error) => return Err(error.into()),
+                }
             }
         };
-        Ok(Self { socket, tls: None, unsent: Vec::new() })
+        Ok(Opening::Begun(Self::of(socket)))
     }
 
     /// A socket that is connected and non-blocking already.

@@ -8,11 +8,13 @@ use crate::{
     engine::{Control, Message},
     histogram::Histogram,
     io::{self, Events, Usage},
+    line::{Lines, Ticket, Waiting},
     outage::Silence,
     program::Program,
     record::ErrorBook,
     sample::Connects,
     share::{InFlight, Share},
+    transport::Peer,
 };
 use rustix::{
     event::epoll,
@@ -28,7 +30,7 @@ use std::{
     collections::VecDeque,
     num::NonZeroU64,
     sync::{Arc, mpsc::Sender},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Events taken from the kernel at once. Small, so that the last of them has not waited long.
@@ -48,6 +50,8 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 const WAKE: u64 = u64::MAX;
 /// Token of the timer that wakes it regularly.
 const TICK: u64 = u64::MAX - 1;
+/// Token under which sockets come back that had to wait for a full backlog.
+const THROUGH: u64 = u64::MAX - 2;
 
 /// Transactions of an open loop that are begun before replies are looked at again.
 const CALLS_AT_ONCE: usize = 64;
@@ -101,6 +105,7 @@ pub(crate) struct Worker<'a> {
     /// When the next connection may be opened before the load begins.
     open_at: Moment,
     opening: usize,
+    lines: Lines,
     swept: Moment,
     /// Streams of which the coordinator knows that they have reached their limit.
     told_done: Vec<bool>,
@@ -134,6 +139,7 @@ impl<'a> Worker<'a> {
             terms,
             open_at: Moment::ZERO,
             opening: 0,
+            lines: Lines::default(),
             swept: Moment::ZERO,
             told_done: vec![false; programs.len()],
             is_cut: false,
@@ -180,6 +186,7 @@ impl<'a> Worker<'a> {
             for index in 0..events.count() {
                 match events.at(index) {
                     (TICK, _) => self.control.acknowledge(&tick),
+                    (THROUGH, _) => self.let_in(&poll),
                     event => self.serve(&poll, event),
                 }
             }
@@ -370,8 +377,47 @@ impl<'a> Worker<'a> {
     }
 
     fn open(&mut self, poll: &OwnedFd, index: usize) {
-        if let Err(loss) = self.connections[index].open(&self.bench).and_then(|()| self.watch(poll, index)) {
+        let connection = &mut self.connections[index];
+        let waits = self.lines.waits(connection.server);
+        let result = match connection.open(&self.bench, waits) {
+            Ok(None) => self.watch(poll, index),
+            Ok(Some(socket)) => self.queue(poll, index, socket),
+            Err(loss) => Err(loss),
+        };
+        if let Err(loss) = result {
             self.lost(index, &loss);
+        }
+    }
+
+    /// The backlog of the server's Unix socket is full: the socket waits its turn.
+    fn queue(&mut self, poll: &OwnedFd, index: usize, socket: OwnedFd) -> Result<(), Loss> {
+        let connection = &self.connections[index];
+        let Peer::Unix(path) = &self.bench.login(connection.server).peer else { return Err(Loss::Closed) };
+        // the worker itself gives up what takes too long, and is to be the first who does
+        let until = Instant::now() + self.terms.connect_timeout + LOOK_UP;
+        let ticket = Ticket { connection: index as u32, attempt: connection.attempt };
+        let waiting = Waiting { ticket, socket, until };
+        Ok(self.lines.join((poll, THROUGH), (connection.server, path), waiting)?)
+    }
+
+    /// Sockets have got through a full backlog.
+    fn let_in(&mut self, poll: &OwnedFd) {
+        while let Some((ticket, result)) = self.lines.through() {
+            let index = ticket.connection as usize;
+            let connection = &mut self.connections[index];
+            if !connection.is_in_line(ticket.attempt) {
+                continue; // it was given up meanwhile
+            }
+            let result = match result {
+                Ok(socket) => {
+                    connection.go_on_with(socket);
+                    self.watch(poll, index)
+                }
+                Err(error) => Err(Loss::Io(error)),
+            };
+            if let Err(loss) = result {
+                self.lost(index, &loss);
+            }
         }
     }
 
@@ -450,26 +496,22 @@ impl<'a> Worker<'a> {
         if std::mem::take(&mut connection.has_opening_place) {
             self.opening -= 1;
         }
-        // a full queue of a Unix socket is no failure: the server is just slow to accept
-        let is_busy = matches!(loss, Loss::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock);
-        if !is_busy {
-            if connection.is_opening()
-                && let Some(connects) = connection::connects(&mut self.bench, connection.stream)
-            {
-                connects.failed += 1;
-            }
-            if self.bench.tally.started() {
-                connection.fail_transaction(&mut self.bench, now);
-                let (code, state) = loss.code();
-                self.bench.count_error(connection.stream, code, state, &loss.to_string(), now);
-            } else {
-                let code = loss.code().0;
-                // a server's refusal names its code itself
-                let says_code = matches!(loss, Loss::Wire(wire::Error::Server { .. }));
-                let text = if says_code { loss.to_string() } else { format!("{loss} (error {code})") };
-                let was_open = std::mem::take(&mut connection.is_told_open);
-                let _ = self.messages.send(Message::NotOpened { loss: text, code, was_open });
-            }
+        if connection.is_opening()
+            && let Some(connects) = connection::connects(&mut self.bench, connection.stream)
+        {
+            connects.failed += 1;
+        }
+        if self.bench.tally.started() {
+            connection.fail_transaction(&mut self.bench, now);
+            let (code, state) = loss.code();
+            self.bench.count_error(connection.stream, code, state, &loss.to_string(), now);
+        } else {
+            let code = loss.code().0;
+            // a server's refusal names its code itself
+            let says_code = matches!(loss, Loss::Wire(wire::Error::Server { .. }));
+            let text = if says_code { loss.to_string() } else { format!("{loss} (error {code})") };
+            let was_open = std::mem::take(&mut connection.is_told_open);
+            let _ = self.messages.send(Message::NotOpened { loss: text, code, was_open });
         }
         let doublings = connection.failures().min(8);
         connection.close();

@@ -3,6 +3,7 @@
 //! its time, and counts no success that was none. The bounds are those that cannot be otherwise, widened for
 //! a busy machine.
 
+mod backlog;
 mod ledger;
 mod opening;
 mod outages;
