@@ -1,8 +1,8 @@
 //! The line before a Unix socket whose backlog is full. There a socket that does not block is refused
 //! (EAGAIN) where one that blocks waits in the kernel until the server has accepted another; epoll tells
-//! nothing of it. So one thread for each worker and server connects as a client that blocks does, for one connection after
-//! the other, in their order: it is woken at once, and costs nothing while nobody waits. It is started when a
-//! backlog is full for the first time.
+//! nothing of it. So one thread for each worker and server connects as a client that blocks does, for one
+//! connection after the other, in their order: it is woken at once, and costs nothing while nobody waits. It
+//! is started when a backlog is full for the first time.
 //!
 //! It must not know connections: it gets sockets with a ticket, and gives them back connected.
 

@@ -69,7 +69,8 @@ fn load_of(path: &Path, interval: Duration) -> Spec {
 }
 
 /// The server accepts nobody from `from` until `until`, ms after the load began. How long a client that
-/// blocks waited, which came soon after `from`; and how long transactions took that waited longer than half of that.
+/// blocks waited, which came soon after `from`; and how long transactions took that waited longer than half
+/// of that.
 fn pause(from: u64, until: u64) -> (Duration, Vec<Duration>) {
     let (home, path, listener) = listener();
     let (is_paused, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
