@@ -120,10 +120,21 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Kills Prony so many times, each at a moment within `span` that the seed says, and lets it end in the end.
-fn killed_at_random(kills: u32, span: Duration) {
+/// On a machine so slow that no kill falls after a trial the span is doubled: nothing had been kept that could
+/// have been lost.
+fn killed_at_random(kills: u32, mut span: Duration) {
+    while !kept_what_had_finished(kills, span) {
+        assert!(span < PATIENCE, "no kill fell after a finished trial, within {span:?}");
+        span *= 2;
+    }
+}
+
+/// Whether a kill fell after a trial that had finished since the kill before.
+fn kept_what_had_finished(kills: u32, span: Duration) -> bool {
     let home = Home::new();
     let mut kept = BTreeMap::new();
     let mut random = 20_260_412_u64;
+    let (mut before, mut after_trials) = (0, 0);
     for kill in 0..kills {
         let is_open = home.runs().first().is_some_and(|run| !run.is_complete());
         let mut child = home.start(if is_open { &["--resume"] } else { &[] });
@@ -135,6 +146,9 @@ fn killed_at_random(kills: u32, span: Duration) {
         for (part, bytes) in &kept {
             assert!(now.get(part) == Some(bytes), "kill {kill}: {part:?} is not as it was");
         }
+        let finished: u32 = home.runs().iter().map(RunSummary::trials_done).sum();
+        after_trials += u32::from(finished > before);
+        before = finished;
         kept = now;
         let store = Store::open(&home.store).expect("a store");
         for run in home.runs() {
@@ -152,6 +166,8 @@ fn killed_at_random(kills: u32, span: Duration) {
     let numbers: Vec<u32> = record.trials.iter().map(|trial| trial.trial.number).collect();
     assert!((0..8).all(|number| numbers.contains(&number)), "{numbers:?}");
     home.assert_nothing_runs();
+    println!("{after_trials} of {kills} kills fell after a trial that had finished since the one before");
+    after_trials > 0
 }
 
 #[test]

@@ -431,7 +431,7 @@ fn other_load(reading: &Reading) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use load::{
         sample::{ClientUsage, End, ErrorCount, Outage, Schedule},
@@ -502,6 +502,69 @@ mod tests {
     }
 
     use Level::{Invalid, Suspicious};
+
+    /// Doubts of trials that each have something against them, all kinds that are found here.
+    pub(in crate::run) fn produced() -> Vec<Doubt> {
+        let changed = |change: fn(&mut Spec, &mut Outcome)| {
+            let (mut asked, mut told) = good();
+            change(&mut asked, &mut told);
+            doubts(&asked, &told, &[], Duration::from_nanos(30))
+        };
+        let scheduled = |change: fn(&mut Schedule)| {
+            let mut outcome = outcome(4, 4000, Duration::from_millis(5));
+            let mut schedule = Schedule { offered: 4000, started: 3990, ..Schedule::default() };
+            change(&mut schedule);
+            outcome.streams[0].schedule = Some(schedule);
+            doubts(&spec(4, open(400.0)), &outcome, &[], Duration::from_nanos(30))
+        };
+        let (asked, told) = good();
+        let sampled = |values: &[(&str, f64)]| {
+            let reading = Reading {
+                at: Duration::from_secs(1),
+                length: Duration::from_secs(1),
+                values: values.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect(),
+            };
+            doubts(&asked, &told, &[reading], Duration::from_nanos(30))
+        };
+        let trials = [
+            changed(|_, told| *told = outcome(4, 0, Duration::ZERO)),
+            changed(|_, told| *told = outcome(4, 2400, Duration::from_millis(10))),
+            changed(|_, told| told.streams[0].transactions.errors = 4000),
+            changed(|_, told| {
+                let (from, until) = (Duration::from_secs(2), Duration::from_secs(4));
+                told.streams[0].outages.push(Outage { from, until, recovered: true });
+            }),
+            changed(|_, told| told.streams[0].statements[0].not_found = 100),
+            changed(|asked, told| {
+                asked.streams[0].workload =
+                    crate::workload::builtin("oltp_update_non_index", &Default::default()).expect("one");
+                told.streams[0].statements[0].name = "non_index_updates".to_owned();
+                told.streams[0].statements[0].unchanged = 1600;
+            }),
+            changed(|_, told| told.streams[0].transactions_by_connection = vec![1334, 1333, 1333, 0]),
+            changed(|_, told| told.streams[0].transactions_by_connection = vec![200, 400, 1200, 2200]),
+            changed(|_, told| told.streams[0].in_flight_age_max = Duration::from_secs(3)),
+            changed(|_, told| told.streams[0].limit_reached = Some(false)),
+            changed(|_, told| told.client.workers.push(Duration::from_millis(9900))),
+            changed(|_, told| told.client.queueing = constant(6, 100)),
+            changed(|asked, told| {
+                let every = Duration::from_millis(10);
+                asked.streams[0].arrival = Arrival::Paced { every, lateness_max: None };
+                told.client.send_delay = constant(6, 100);
+            }),
+            scheduled(|schedule| schedule.skipped = 100),
+            scheduled(|schedule| (schedule.late, schedule.delay) = (1000, constant(3, 3990))),
+            doubts(&asked, &told, &[], Duration::from_micros(100)),
+            sampled(&[("machine/cpu_steal", 0.3)]),
+            sampled(&[("client/telemetry_cpu", 0.02)]),
+            sampled(&[
+                ("machine/cpu_user", 1.5),
+                ("node/a/process/cpu_user", 0.75),
+                ("client/cpu_user", 0.25),
+            ]),
+        ];
+        trials.into_iter().flatten().collect()
+    }
 
     #[test]
     fn a_good_trial_has_no_doubts() {

@@ -605,6 +605,7 @@ impl From<Stored> for Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_doubt_comes_back_from_the_store_and_so_do_the_words_of_the_first_version() {
@@ -617,19 +618,36 @@ mod tests {
         assert_eq!(old[0].to_string(), "the client was busy");
     }
 
+    /// Every id there is: `id` names each variant, or it does not compile.
+    fn ids() -> BTreeSet<&'static str> {
+        let (_, after) = include_str!("doubt.rs").split_once("pub fn id(&self)").expect("the function");
+        let (body, _) = after.split_once("\n    }\n").expect("its end");
+        body.split('"').skip(1).step_by(2).collect()
+    }
+
+    /// Made by what decides on each doubt in a run, from figures that call for it. A new doubt fails this until
+    /// such figures are added where it is decided.
     #[test]
-    fn the_id_is_the_name_that_is_stored() {
-        for what in [
-            What::NothingFinished,
-            What::LimitMissed,
-            What::Steal { processors: 1.0 },
-            What::LittlesLaw { gap: 0.1, error: 0.01, in_flight: 7.2, connections: 8 },
-        ] {
-            let doubt = Doubt::new(Level::Suspicious, what);
+    fn every_doubt_is_produced_and_its_id_is_the_name_that_is_stored() {
+        use crate::run::{check, lag, links, seek, state, steady};
+        let produced = [
+            check::tests::produced(),
+            steady::tests::produced(),
+            state::tests::produced(),
+            links::tests::produced(),
+            lag::tests::produced(),
+            seek::tests::produced(),
+            serde_json::from_str(r#"["in words only"]"#).expect("a record of the first version"),
+        ];
+        let produced = produced.concat();
+        assert_eq!(produced.iter().map(Doubt::id).collect::<BTreeSet<_>>(), ids());
+        assert!(ids().len() > 30, "{:?}", ids());
+        for doubt in produced {
             let stored = serde_json::to_value(&doubt.what).expect("JSON");
             let name = stored.as_str().map(str::to_owned);
             let name = name.or_else(|| stored.as_object()?.keys().next().cloned()).expect("a name");
             assert_eq!(name, doubt.id());
+            assert!(doubt.level > Level::Fine && doubt.to_string().len() > 10, "{doubt:?}");
         }
     }
 

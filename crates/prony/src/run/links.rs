@@ -366,8 +366,14 @@ fn doubt(figures: &Figures, round_trip: Duration) -> Option<Doubt> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A relay at its limit.
+    pub(in crate::run) fn produced() -> Vec<Doubt> {
+        let figures = Figures { busy_max: 0.99, late_ns_mean: 4e5, ..Figures::default() };
+        doubt(&figures, Duration::from_micros(800)).into_iter().collect()
+    }
 
     #[test]
     fn a_network_that_cannot_keep_up_is_doubted() {

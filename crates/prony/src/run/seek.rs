@@ -120,3 +120,36 @@ pub(super) fn doubts(goal: &Goal, sought: &Sought, told: &StreamOutcome) -> Vec<
     }
     doubts
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A search that ended so, limited by client and connections, and a trial at its rate that broke the
+    /// objective.
+    fn ended(ending: Ending) -> Vec<Doubt> {
+        let sought = serde_json::json!({
+            "objective": "p99 < 20ms", "ending": ending, "closed_loop_per_second": 900.0,
+            "client_limited": true, "connections_limited": true, "probes": [],
+        });
+        let sought: Sought = serde_json::from_value(sought).expect("a search as it is stored");
+        let goal = Goal { stream: "main".to_owned(), objective: "p99 < 20ms".to_owned() };
+        let mut told = StreamOutcome::default();
+        told.transactions.count = 100;
+        (0..100).for_each(|_| told.transactions.service.record_ns(30_000_000));
+        doubts(&goal, &sought, &told)
+    }
+
+    pub(in crate::run) fn produced() -> Vec<Doubt> {
+        let endings = [Ending::NothingBreaks { highest: 800.0 }, Ending::Unsteady { rate: 500.0 }];
+        endings.into_iter().flat_map(ended).collect()
+    }
+
+    #[test]
+    fn a_rate_that_was_found_is_doubted_for_what_limited_the_search_alone() {
+        let ids = |ending| ended(ending).iter().map(Doubt::id).collect::<Vec<_>>();
+        let beside = ["rate_of_client", "rate_of_connections", "objective_broken"];
+        assert_eq!(ids(Ending::Found { rate: 500.0, above: 550.0 }), beside);
+        assert_eq!(ids(Ending::Unsteady { rate: 500.0 }), [&["rate_unsteady"], &beside[..]].concat());
+    }
+}

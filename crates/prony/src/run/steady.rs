@@ -119,11 +119,41 @@ fn drift(series: &[f64]) -> Option<What> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use load::sample::Tally;
+    use std::time::Duration;
 
     fn noisy(level: impl Fn(f64) -> f64, length: u32) -> Vec<f64> {
         (0..length).map(|at| level(f64::from(at)) * (1.0 + 0.005 * (f64::from(at * 7 % 11) - 5.0))).collect()
+    }
+
+    /// Seconds that never become steady, in a warm-up and in the interval after it.
+    pub(in crate::run) fn produced() -> Vec<Doubt> {
+        let workload = load::spec::Workload { name: "none".into(), tables: 1, transactions: Vec::new() };
+        let address = load::spec::Address::Unix("/tmp/none".into());
+        let (user, tls) = ("user".to_owned(), load::spec::Tls::default());
+        let password = load::spec::Secret::default();
+        let target = load::spec::Target { address, user, password, database: None, tls, compress: false };
+        let streams = vec![load::spec::Stream::new("main", workload, 1)];
+        let spec = Spec::new(target, streams, Duration::from_secs(20), Duration::from_secs(30));
+        let mut watch = Watch::new(&spec, true);
+        for second in 0..50_u32 {
+            watch.add(&Sample {
+                stream: 0,
+                second,
+                phase: if second < 20 { Phase::WarmUp } else { Phase::Measure },
+                length: Duration::from_secs(1),
+                errors: 0,
+                transactions: Tally {
+                    count: 2000 - 30 * u64::from(second) + u64::from(second * 7 % 11),
+                    ..Tally::new("transactions")
+                },
+                statements: Vec::new(),
+                schedule: None,
+            });
+        }
+        watch.doubts()
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn doubts(following: &Following, after: &Health) -> Vec<Doubt> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::provision::{Fault, SemiSync};
 
@@ -155,6 +155,15 @@ mod tests {
         let after =
             Health { semi_sync: Some(SemiSync { is_on, ..SemiSync::default() }), cluster: None, faults };
         doubts(&following, &after).into_iter().map(|doubt| (doubt.level, doubt.id())).collect()
+    }
+
+    /// A replica that stands still and is waited for in vain.
+    pub(in crate::run) fn produced() -> Vec<Doubt> {
+        let semi_sync = Some(Waits { acknowledged: 9, unacknowledged: 1, ..Waits::default() });
+        let (members, commit) = (vec![Member::default()], Histogram::new());
+        let following = Following { members, commit, semi_sync, paused: None };
+        let faults = vec![Fault { server: 1, reason: "Duplicate entry".to_owned() }];
+        doubts(&following, &Health { semi_sync: None, cluster: None, faults })
     }
 
     #[test]
