@@ -2,7 +2,7 @@
 //! behind, what a transaction cost. A claim can be about them, and the rate has a table of its own. They are
 //! read where they are asked for, since they need the readings of all trials.
 
-use super::{Measurement, following};
+use super::{Measurement, following, steady::Counted};
 use crate::{
     plan::Treatment,
     run::{Following, TrialOutcome},
@@ -128,13 +128,10 @@ fn followed(trial: &TrialRecord) -> Option<&Following> {
     }
 }
 
-/// What a transaction of any stream cost in the measurement interval of a trial.
+/// What a transaction of any stream cost in the time of a trial that counts.
 fn cost(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> {
-    let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { return None };
-    let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
-    let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
-    let rate = transactions as f64 / outcome.interval.as_secs_f64();
-    let cost = Cost::of(&trial.readings, (from, from + outcome.interval), rate);
+    let Counted { span, transactions_per_second } = Counted::of(record, trial)?;
+    let cost = Cost::of(&trial.readings, span, transactions_per_second);
     match figure {
         Figure::ServerCpu => cost.server_cpu_us().map(|us| us / 1e3),
         Figure::ClientCpu => cost.client_cpu_us.map(|us| us / 1e3),

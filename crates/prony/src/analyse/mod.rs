@@ -26,6 +26,7 @@ mod point;
 mod resources;
 mod runs;
 mod scale;
+mod steady;
 mod validity;
 
 pub use axis::{Axis, AxisKind};

@@ -3,17 +3,17 @@
 use super::{
     LEVEL, Limited, Point, STREAM, following,
     metric::{Metric, Work},
-    resources::in_interval,
+    steady::{self, Counted},
     validity,
 };
 use crate::{
     plan::Plan,
-    run::{Doubt, Fairness, Following, TrialOutcome, What},
+    run::{Doubt, Fairness, Following, TrialOutcome},
     store::{RunRecord, Second, TrialRecord},
 };
 use load::{
     Histogram, Outcome,
-    sample::{Connects, End, Phase, Schedule, StreamOutcome, Tally},
+    sample::{Connects, End, Schedule, StreamOutcome, Tally},
     spec::Arrival,
 };
 use stats::{Estimate, Spread};
@@ -73,19 +73,72 @@ struct Used<'a> {
     outcome: &'a Outcome,
     stream: &'a StreamOutcome,
     doubts: Vec<&'a Doubt>,
+    /// The stream's seconds that count, where those at the beginning do not; `None`: all of the interval
+    /// counts.
+    steady: Option<Vec<&'a Second>>,
 }
 
-impl Used<'_> {
+impl<'a> Used<'a> {
+    fn new(trial: &'a TrialRecord, outcome: &'a Outcome, place: usize, doubts: Vec<&'a Doubt>) -> Self {
+        let left_out = steady::left_out(doubts.iter().copied());
+        let rest = || steady::seconds(trial, place).skip(left_out).collect::<Vec<_>>();
+        let lasts = |rest: &Vec<&Second>| rest.iter().any(|second| !second.length.is_zero());
+        let steady = (left_out > 0).then(rest).filter(lasts);
+        Self { trial, outcome, stream: &outcome.streams[place], doubts, steady }
+    }
+
     /// How long the stream was active.
     fn time(&self) -> Duration {
         self.stream.active_time(self.outcome.interval)
     }
 
-    /// The measured seconds of a stream of the trial.
-    fn seconds(&self, stream: usize) -> impl Iterator<Item = &Second> {
-        let own =
-            move |second: &&Second| usize::from(second.stream) == stream && second.phase == Phase::Measure;
-        self.trial.seconds.iter().filter(own)
+    /// The stream's seconds that count.
+    fn seconds(&self, place: usize) -> Vec<&'a Second> {
+        self.steady.clone().unwrap_or_else(|| steady::seconds(self.trial, place).collect())
+    }
+
+    /// What became of the starts that were due in the time that counts. How long starts waited is kept of the
+    /// whole interval alone, so that it is not known of a part.
+    fn schedule(&self) -> Option<Schedule> {
+        let Some(seconds) = &self.steady else { return self.stream.schedule.clone() };
+        let of_second = |second: &&Second| {
+            let starts = second.schedule.as_ref()?;
+            Some(Schedule {
+                backlog: starts.backlog,
+                offered: starts.offered,
+                started: starts.started,
+                late: starts.late,
+                skipped: starts.skipped,
+                never_sent: starts.never_sent,
+                delay: Histogram::new(),
+            })
+        };
+        seconds.iter().filter_map(of_second).reduce(|mut all, second| {
+            all.merge_after(&second);
+            all
+        })
+    }
+
+    /// Errors by code in the time that counts.
+    fn errors(&self) -> BTreeMap<u16, u64> {
+        let Some(seconds) = &self.steady else {
+            return self.stream.errors.iter().map(|error| (error.code, error.count)).collect();
+        };
+        let from = self.outcome.interval.saturating_sub(seconds.iter().map(|second| second.length).sum());
+        let from = self.stream.active.0.max(self.outcome.warm_up.unwrap_or_default()) + from;
+        steady::errors(&self.stream.errors, from, seconds.iter().map(|second| second.errors).sum())
+    }
+
+    /// CPUs that Prony kept busy.
+    fn client_cpu(&self, record: &RunRecord) -> f64 {
+        let client = &self.outcome.client;
+        let whole = (client.cpu_user + client.cpu_system).as_secs_f64() / self.outcome.interval.as_secs_f64();
+        let of_part = || {
+            let counted = Counted::of(record, self.trial)?;
+            let readings = &self.trial.readings;
+            readings.mean(&counted.rows(readings), &readings.client_cpu()?)
+        };
+        self.steady.as_ref().and_then(|_| of_part()).unwrap_or(whole)
     }
 
     fn following(&self) -> Option<&Following> {
@@ -162,7 +215,7 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
                         }
                         let own = |doubt: &&Doubt| doubt.stream.as_ref().is_none_or(|about| about == name);
                         let doubts = doubts.iter().filter(own).collect();
-                        sorted.used.push(Used { trial, outcome, stream: told, doubts });
+                        sorted.used.push(Used::new(trial, outcome, stream, doubts));
                         continue;
                     }
                     _ => "it measured nothing".to_owned(),
@@ -177,19 +230,15 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
 }
 
 fn work_by_block(sorted: &Sorted<'_>) -> Vec<(u32, Work)> {
-    sorted.used.iter().map(|used| (used.trial.trial.block, work(used, sorted.stream))).collect()
+    sorted.used.iter().map(|used| (used.trial.trial.block, work(used))).collect()
 }
 
 /// What a trial did; of one that was not steady at first, only what it did once it was.
-fn work(used: &Used<'_>, stream: usize) -> Work {
-    let left_out = used.doubts.iter().find_map(|doubt| match doubt.what {
-        What::Drift { left_out_s, .. } => Some(left_out_s as usize).filter(|seconds| *seconds > 0),
-        _ => None,
-    });
-    let steady = left_out.and_then(|left_out| Work::all(used.seconds(stream).skip(left_out).map(of_second)));
+fn work(used: &Used<'_>) -> Work {
+    let steady = used.steady.as_ref().and_then(|seconds| Work::all(seconds.iter().map(|one| of_second(one))));
     match steady {
-        Some(work) if !work.time.is_zero() => Work { trials: 1, ..work },
-        _ => Work {
+        Some(work) => Work { trials: 1, ..work },
+        None => Work {
             transactions: used.stream.transactions.clone(),
             statements: used.stream.statements.iter().map(|tally| tally.count).sum(),
             time: used.time(),
@@ -316,7 +365,7 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
         error_share: failed as f64 / (failed + all.transactions.count).max(1) as f64,
         errors,
         server_cpu: mean(used.iter().flat_map(|used| server_cpu(record, used))),
-        client_cpu: mean(used.iter().map(|used| client_cpu(used.outcome))).unwrap_or(0.0),
+        client_cpu: mean(used.iter().map(|used| used.client_cpu(record))).unwrap_or(0.0),
         doubts: used.iter().flat_map(|used| used.doubts.iter().copied().cloned()).collect(),
         histogram,
     }
@@ -347,7 +396,7 @@ fn service(transactions: &Tally) -> BTreeMap<String, f64> {
 }
 
 fn schedule(used: &[Used<'_>]) -> Option<Schedule> {
-    used.iter().filter_map(|used| used.stream.schedule.clone()).reduce(|mut all, one| {
+    used.iter().filter_map(Used::schedule).reduce(|mut all, one| {
         all.merge_beside(&one);
         all
     })
@@ -412,7 +461,7 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
 fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
     let bare = Estimate::bare(log.exp(), LEVEL, 1);
     let [used] = sorted.used.as_slice() else { return bare };
-    let seconds: Vec<&Second> = used.seconds(sorted.stream).collect();
+    let seconds = used.seconds(sorted.stream);
     let Some(batches) = stats::batches(seconds.len()).filter(|_| metric != Metric::Active) else {
         return bare;
     };
@@ -432,20 +481,16 @@ fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
 
 fn errors(used: &[Used<'_>]) -> BTreeMap<u16, u64> {
     let mut errors = BTreeMap::new();
-    for error in used.iter().flat_map(|used| &used.stream.errors) {
-        *errors.entry(error.code).or_default() += error.count;
+    for (code, count) in used.iter().flat_map(Used::errors) {
+        *errors.entry(code).or_default() += count;
     }
     errors
 }
 
 fn server_cpu(record: &RunRecord, used: &Used<'_>) -> Vec<f64> {
     let readings = &used.trial.readings;
-    let inside = in_interval(readings, record, used.outcome);
+    let inside = Counted::of(record, used.trial).map(|counted| counted.rows(readings)).unwrap_or_default();
     readings.server_cpu().map_or_else(Vec::new, |cpu| inside.iter().filter_map(|&row| cpu.at(row)).collect())
-}
-
-fn client_cpu(outcome: &Outcome) -> f64 {
-    (outcome.client.cpu_user + outcome.client.cpu_system).as_secs_f64() / outcome.interval.as_secs_f64()
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

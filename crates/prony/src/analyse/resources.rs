@@ -1,15 +1,18 @@
 //! What a treatment took of machine and servers: what a transaction costs, where processors spent their time,
 //! what held it back, and which waits grew with the load.
 //!
-//! Only what was sampled within the measurement intervals counts. A limit is named where a figure shows it;
+//! Only what was sampled in the part of the intervals that counts is taken. A limit is named where a figure shows it;
 //! where none does, none is named.
 
-use super::{Axis, AxisKind};
+use super::{
+    Axis, AxisKind,
+    steady::{self, Counted},
+};
 use crate::{
     plan::Treatment,
     run::TrialOutcome,
     store::RunRecord,
-    telemetry::{Cost, Reading, Series, WITHIN, of_servers},
+    telemetry::{Cost, Reading, Series, of_servers},
 };
 use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
@@ -152,18 +155,16 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
     let (mut sums, mut rates) = (BTreeMap::<&str, (f64, f64)>::new(), Vec::new());
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
-        if outcome.end != End::Completed || outcome.interval.is_zero() {
-            continue;
-        }
-        let inside = in_interval(&trial.readings, record, outcome);
+        let counted = Counted::of(record, trial).filter(|_| outcome.end == End::Completed);
+        let Some(counted) = counted else { continue };
+        let inside = counted.rows(&trial.readings);
         if !inside.is_empty() {
             for (path, column) in trial.readings.columns() {
                 let (more, seconds) = trial.readings.sum(&inside, column);
                 let (sum, weight) = sums.entry(path).or_default();
                 (*sum, *weight) = (*sum + more, *weight + seconds);
             }
-            let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
-            rates.push(transactions as f64 / outcome.interval.as_secs_f64());
+            rates.push(counted.transactions_per_second);
         }
     }
     if rates.is_empty() {
@@ -189,14 +190,11 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
     })
 }
 
-/// Which readings are of the measurement interval. Where it is shorter than they are, or the machine was so
-/// busy that they came late, those that lie in it for the most part: better than nothing.
+/// Which readings are of the measurement interval.
 #[must_use]
 pub fn in_interval(readings: &Series, record: &RunRecord, outcome: &Outcome) -> Vec<usize> {
     let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
-    let interval = (from, from + outcome.interval);
-    let whole = readings.within(interval, WITHIN);
-    if whole.is_empty() { readings.within(interval, 0.5) } else { whole }
+    steady::within(readings, (from, from + outcome.interval))
 }
 
 /// Means of a treatment, with what is read from them.

@@ -5,14 +5,14 @@ mod pairs;
 use super::*;
 use crate::{
     plan::{Plan, Treatment},
-    run::{Doubt, TrialOutcome},
+    run::{Doubt, Level, TrialOutcome, What},
     store::TrialRecord,
     study::{self, Adjustments},
     telemetry::{Machine, Reading},
 };
 use load::{
     Histogram, Outcome, Sample,
-    sample::{ClientUsage, End, ErrorCount, Phase, StreamOutcome, Tally},
+    sample::{ClientUsage, End, ErrorCount, Phase, Schedule, StreamOutcome, Tally},
 };
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
@@ -240,6 +240,111 @@ fn one_trial_gets_an_interval_from_within_and_no_verdict() {
     }
     assert!(findings.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Undecided));
     assert!(findings.findings.iter().all(|finding| matches!(finding, Finding::NoDifference { .. })));
+}
+
+/// A second of an open loop: 1000 starts are due, of which some end well and some fail; the rest is skipped.
+fn second_of_open_loop(second: u32, phase: Phase, well: u64, failed: u64) -> Sample {
+    let transactions = Tally { errors: failed, ..tally("transactions", well as f64, 5.0) };
+    let skipped = 1000 - well - failed;
+    let schedule = Schedule {
+        offered: 1000,
+        started: well + failed,
+        late: skipped,
+        skipped,
+        delay: response_times(1.0),
+        ..Schedule::default()
+    };
+    Sample {
+        stream: 0,
+        second,
+        phase,
+        length: Duration::from_secs(1),
+        transactions,
+        statements: Vec::new(),
+        errors: failed,
+        schedule: Some(schedule),
+    }
+}
+
+/// A trial with 2 s of warm-up and 30 s of interval, of which the first 10 do half of what the others do, fail
+/// ten times as often and cost three times the CPU.
+fn spoil_the_beginning(trial: &mut TrialRecord, left_out_s: u32) {
+    let TrialOutcome::Measured { outcome, doubts, .. } = &mut trial.outcome else { return };
+    let stream = &mut outcome.streams[0];
+    let (mut all, mut starts) = (Tally::new("transactions"), Schedule::default());
+    trial.seconds.clear();
+    for second in 0..32 {
+        let phase = if second < 2 { Phase::WarmUp } else { Phase::Measure };
+        let (well, failed) = if second < 12 { (480, 100) } else { (990, 10) };
+        let sample = second_of_open_loop(second, phase, well, failed);
+        if phase == Phase::Measure {
+            all.merge(&sample.transactions);
+            starts.merge_after(sample.schedule.as_ref().expect("an open loop"));
+        }
+        trial.seconds.push(sample.into());
+    }
+    let seconds = Duration::from_secs;
+    let (state, message) = ("HY000".to_owned(), "Lock wait timeout".to_owned());
+    let count = all.errors;
+    stream.errors =
+        vec![ErrorCount { code: 1205, state, count, message, first: seconds(2), last: seconds(32) }];
+    (stream.transactions, stream.schedule) = (all, Some(starts));
+    outcome.interval = seconds(30);
+    outcome.warm_up = Some(seconds(2));
+    outcome.client.cpu_user = Duration::from_millis(300) * (10 * 3 + 20);
+    doubts.push(Doubt::new(Level::Suspicious, What::Drift { change: 1.0, left_out_s }));
+    let reading = |at: u64| {
+        let times = if at <= 12 { 3.0 } else { 1.0 };
+        let values = [
+            ("client/cpu_user", 0.3),
+            ("client/cpu_system", 0.0),
+            ("node/server/process/cpu_user", 0.5),
+            ("node/server/process/cpu_system", 0.0),
+        ];
+        let values = values.map(|(path, value)| (path.to_owned(), value * times)).into();
+        Reading { at: seconds(at), length: seconds(1), values }
+    };
+    trial.readings = (1..=32).map(reading).collect::<Vec<_>>().into();
+}
+
+#[test]
+fn seconds_that_are_left_out_leave_every_figure() {
+    let mut record = record(plan(&["repeats=1"]), |treatment, _| bent(treatment));
+    let treatment = record.trials[0].trial.treatment;
+    spoil_the_beginning(&mut record.trials[0], 10);
+    let findings = analyse(&record);
+    let point = findings.points.iter().find(|point| point.treatment == treatment).expect("a point");
+    let schedule = point.schedule.as_ref().expect("an open loop");
+    assert_eq!(point.active_s, 20.0);
+    assert_eq!(point.throughput.value.round(), 990.0);
+    assert_eq!((schedule.offered, schedule.started, schedule.late), (20_000, 20_000, 0));
+    assert_eq!((schedule.skipped, schedule.never_sent), (0, 0));
+    assert!(schedule.delay.is_empty(), "how long starts waited is known of the whole interval alone");
+    assert_eq!(point.errors, [(1205, 200)].into());
+    assert!((point.error_share - 0.01).abs() < 1e-9, "{}", point.error_share);
+    assert!((point.client_cpu - 0.3).abs() < 1e-9, "{}", point.client_cpu);
+    assert!((point.server_cpu.expect("sampled") - 0.5).abs() < 1e-9);
+    // all that counts is the same from second to second: the interval says so
+    let (low, high) = point.throughput.interval().expect("from within");
+    assert!(high / low < 1.0001, "{low} to {high}");
+    let taken = resources(&record).into_iter().find(|one| one.treatment == treatment).expect("sampled");
+    assert_eq!(taken.transactions_per_second, 990.0);
+    assert!((taken.cost.server_cpu_us().expect("sampled") - 0.5e6 / 990.0).abs() < 1e-6);
+    assert!((taken.cost.client_cpu_us.expect("sampled") - 0.3e6 / 990.0).abs() < 1e-6);
+}
+
+#[test]
+fn of_an_interval_that_only_drifts_all_seconds_count() {
+    let mut record = record(plan(&["repeats=1"]), |treatment, _| bent(treatment));
+    let treatment = record.trials[0].trial.treatment;
+    spoil_the_beginning(&mut record.trials[0], 0);
+    let findings = analyse(&record);
+    let point = findings.points.iter().find(|point| point.treatment == treatment).expect("a point");
+    let schedule = point.schedule.as_ref().expect("an open loop");
+    assert_eq!((point.active_s, schedule.offered, schedule.skipped), (30.0, 30_000, 4200));
+    assert_eq!(point.errors, [(1205, 1200)].into());
+    assert_eq!(schedule.delay.count(), 6000);
+    assert!((point.client_cpu - 0.5).abs() < 1e-9, "{}", point.client_cpu);
 }
 
 #[test]
