@@ -227,7 +227,7 @@ fn the_highest_rate_is_found_confirmed_and_shown_to_be_the_highest() {
     let server = NullServer::with_script(0, Box::new(slow)).expect("a port");
     let url = format!("mysql://user@{}/test", server.address());
     let home = home();
-    let flags = ["--find-rate", "--objective", "p95 < 200ms", "--gaps", "constant", "--json"];
+    let flags = ["--find-rate", "--objective", "p50 < 200ms", "--gaps", "constant", "--json"];
     let times = ["-c", "16", "-t", "500ms", "--warm-up", "0"];
     let fixed = ["load", "oltp_point_select", "--url", &url];
     let output = output(home.path(), &[&fixed, &flags[..], &times].concat());
@@ -239,14 +239,39 @@ fn the_highest_rate_is_found_confirmed_and_shown_to_be_the_highest() {
     let rate = found["rate_per_second"].as_f64().expect("a rate");
     assert!((20.0..400.0).contains(&rate), "{found}");
     assert!(stderr(&output).contains("confirm"), "{}", stderr(&output));
-    let nothing = ["--find-rate", "--objective", "p95 < 1ms", "-c", "1", "-t", "300ms", "--warm-up", "0"];
+    let nothing = ["--find-rate", "--objective", "p95 < 1ms", "-c", "1", "-t", "1s", "--warm-up", "0"];
     let refused = prony(home.path(), &[&fixed, &nothing[..]].concat()).output().expect("prony starts");
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     assert!(
-        stdout(&refused).contains("none: even 1 transactions/s do not keep p95 < 1ms"),
+        stdout(&refused).contains("none: even 4 transactions/s do not keep p95 < 1ms")
+            && stdout(&refused).contains("make --duration longer"),
         "{}",
         stdout(&refused)
     );
+}
+
+#[test]
+fn a_search_that_is_interrupted_or_out_of_time_prints_what_it_has() {
+    let server = NullServer::start(0).expect("a port");
+    let url = format!("mysql://user@{}/test", server.address());
+    let home = home();
+    let fixed = ["load", "oltp_point_select", "--url", &url, "--find-rate", "--objective", "p50 < 1s"];
+    let times = ["--json", "-t", "2s", "--warm-up", "0"];
+    let short = prony(home.path(), &[&fixed, &times[..], &["--budget", "100ms"]].concat());
+    let short = { short }.output().expect("prony starts");
+    assert_eq!(short.status.code(), Some(1), "{}", stderr(&short));
+    let found: Value = serde_json::from_str(&stdout(&short)).expect("JSON");
+    assert_eq!((&found["ending"], &found["rate_per_second"]), (&"out_of_time".into(), &Value::Null));
+    assert!(stderr(&short).contains("a search takes about"), "{}", stderr(&short));
+    let mut endless = prony(home.path(), &[&fixed, &times[..]].concat());
+    let child = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("prony starts");
+    std::thread::sleep(Duration::from_secs(4));
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let interrupted = child.wait_with_output().expect("it ends");
+    assert_eq!(interrupted.status.code(), Some(130), "{}", stderr(&interrupted));
+    let found: Value = serde_json::from_str(&stdout(&interrupted)).expect("JSON");
+    assert_eq!(found["ending"], "interrupted");
 }
 
 #[test]

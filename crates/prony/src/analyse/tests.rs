@@ -635,6 +635,8 @@ fn searched_rates_have_an_interval_between_their_trials() {
             closed_loop_per_second: 2000.0,
             client_limited: false,
             connections_limited: false,
+            from_rest_per_second: None,
+            steal_processors: None,
             probes: Vec::new(),
         }));
     }

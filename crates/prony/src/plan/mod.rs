@@ -37,9 +37,9 @@ pub const SEARCH_SHORT_SHARE: f64 = 0.3;
 /// See [`SEARCH_SHORT_SHARE`].
 pub const SEARCH_SHORT_MIN: Duration = Duration::from_secs(2);
 /// Short loads that most searches take, the closed loop included.
-const SEARCH_SHORT: u32 = 8;
+pub const SEARCH_SHORT: u32 = 10;
 /// Loads as long as a trial that most searches take.
-const SEARCH_LONG: u32 = 6;
+pub const SEARCH_LONG: u32 = 6;
 
 /// Version of the stored form of [`Plan`].
 pub const PLAN_FORMAT: u32 = 1;

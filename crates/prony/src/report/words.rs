@@ -496,6 +496,8 @@ mod tests {
             What::RateUnsteady { rate_per_second: 900.0 },
             What::RateOfClient,
             What::RateOfConnections,
+            What::RateOfState { rate_per_second: 900.0 },
+            What::RateOfNeighbours { processors: 0.5 },
             What::ObjectiveBroken { objective: "p99 < 20ms".to_owned(), value: "21 ms".to_owned() },
         ];
         let words = Words::of(Language::Chinese);

@@ -48,7 +48,7 @@ const OVERLOADED: f64 = 0.01;
 /// Share of starts that may be late before the wait for a connection is worth a word.
 const WAITED: f64 = 0.1;
 /// Processors taken by a hypervisor, on average, above which neighbours disturb.
-const STEAL: f64 = 0.1;
+pub(super) const STEAL: f64 = 0.1;
 /// Processors that other programs may take, on average: more of it, by chance, in some trials than in others,
 /// differs as much as servers do.
 const OTHER_LOAD: f64 = 0.1;

@@ -246,6 +246,16 @@ pub enum What {
     RateOfClient,
     /// What broke the objective was the wait for a free connection.
     RateOfConnections,
+    /// After a gentle load the server bears a clearly higher rate than after an overload.
+    RateOfState {
+        /// The rate that it bore then, starts in a second.
+        rate_per_second: f64,
+    },
+    /// Where the objective broke, a hypervisor took processors away.
+    RateOfNeighbours {
+        /// Processors, in the worst load.
+        processors: f64,
+    },
     /// At the rate that was found, the trial itself did not keep the objective.
     ObjectiveBroken {
         /// Which: `p99 < 20ms`.
@@ -310,6 +320,8 @@ impl Doubt {
             What::RateUnsteady { .. } => "rate_unsteady",
             What::RateOfClient => "rate_of_client",
             What::RateOfConnections => "rate_of_connections",
+            What::RateOfState { .. } => "rate_of_state",
+            What::RateOfNeighbours { .. } => "rate_of_neighbours",
             What::ObjectiveBroken { .. } => "objective_broken",
             What::Told(_) => "told",
         }
@@ -352,6 +364,8 @@ impl fmt::Display for What {
             | Self::RateUnsteady { .. }
             | Self::RateOfClient
             | Self::RateOfConnections
+            | Self::RateOfState { .. }
+            | Self::RateOfNeighbours { .. }
             | Self::ObjectiveBroken { .. } => self.of_search(f),
             Self::Drift { change, left_out_s } => of_drift(*change, *left_out_s, f),
             Self::NotWarm { seconds } => write!(
@@ -500,8 +514,8 @@ impl What {
         match self {
             Self::NothingBreaks { rate_per_second } => write!(
                 f,
-                "the highest rate is not known: {rate_per_second:.0} in a second, the most that its \
-                 connections can offer, keeps the objective still; use more connections"
+                "the highest rate is not known: {rate_per_second:.0} in a second, the highest that was \
+                 offered, keeps the objective still"
             ),
             Self::RateUnsteady { rate_per_second } => write!(
                 f,
@@ -512,6 +526,16 @@ impl What {
             Self::RateOfConnections => f.write_str(
                 "what broke the objective was the wait for a free connection, while the server's own time \
                  kept it: with more connections it may bear a higher rate",
+            ),
+            Self::RateOfState { rate_per_second } => write!(
+                f,
+                "the server has two states: after a gentle load it bore {rate_per_second:.0} in a second, but \
+                 once it has been overloaded it bears only the rate that was found"
+            ),
+            Self::RateOfNeighbours { processors } => write!(
+                f,
+                "neighbours on the physical machine took up to {processors:.2} processors away where the \
+                 objective broke, so that the server may bear a higher rate; repeat at a quieter time"
             ),
             Self::ObjectiveBroken { objective, value } => write!(
                 f,

@@ -1,10 +1,16 @@
 //! Carries out the loads that a search for the highest rate asks for, and observes them. It knows neither who
 //! offers a load nor what becomes of the answer, so that `prony load` and the trials of a study search alike.
 
-use super::{Doubt, Level, check::doubts};
+use super::{
+    Doubt, Level,
+    check::{STEAL, doubts},
+};
 use crate::{
-    plan::{SEARCH_SHORT_MIN, SEARCH_SHORT_SHARE, seed},
-    search::{self, Bounds, Ending, Objective, Objectives, Observation, Outlook, Probe, Purpose},
+    plan::{SEARCH_LONG, SEARCH_SHORT, SEARCH_SHORT_MIN, SEARCH_SHORT_SHARE, seed},
+    search::{
+        self, Bounds, Ending, Objective, Objectives, Observation, Offered, Outlook, Probe, Verdict, Why,
+    },
+    telemetry,
 };
 use load::{
     Outcome, Spec,
@@ -13,14 +19,21 @@ use load::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Lowest rate worth searching, starts in a second.
 const LOWEST: f64 = 1.0;
-/// Multiple of what a closed loop reached where the search begins, and where it gives up: an open loop with
-/// the same connections cannot do more.
+/// Highest rate, starts in a second: more than any server and any client can do. What a closed loop reached is
+/// no bound: the server may have been cold, or do less the more is under way.
+const HIGHEST: f64 = 1e7;
+/// Multiple of what a closed loop reached where the search begins.
 const FIRST: f64 = 0.7;
-const HIGHEST: f64 = 1.5;
+/// How long a load may be made so that it holds enough transactions: times the longer loads' interval, and so
+/// long at least.
+const LONGER: u32 = 10;
+const LONGER_MIN: Duration = Duration::from_secs(120);
+/// Standard deviations of a Poisson count that are added to the transactions that a load must hold.
+const SPARE: f64 = 3.0;
 /// What may be missing at the end of a load that is kept up with: standard deviations of a Poisson count, and
 /// a share.
 const SHORT_CHANCE: f64 = 3.0;
@@ -40,6 +53,8 @@ pub struct Search<'a> {
     pub objectives: &'a Objectives,
     /// What reading the clock costs.
     pub clock: Duration,
+    /// When it must be over; `None`: it takes as long as it takes.
+    pub deadline: Option<Instant>,
 }
 
 /// Where a search is, told before each load.
@@ -64,6 +79,14 @@ pub struct Sought {
     pub client_limited: bool,
     /// Whether the wait for a free connection broke it: then more connections may bear more.
     pub connections_limited: bool,
+    /// Rate that the server bore after a gentle load although what was found is clearly lower: it has two
+    /// states, and what was found is what it bears after an overload.
+    #[serde(default)]
+    pub from_rest_per_second: Option<f64>,
+    /// Processors that neighbours took in the worst load, where they disturbed most of those that broke the
+    /// objective.
+    #[serde(default)]
+    pub steal_processors: Option<f64>,
     /// Every load after the closed loop, in order.
     pub probes: Vec<Probed>,
 }
@@ -71,7 +94,7 @@ pub struct Sought {
 /// One load of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probed {
-    /// `bracket`, `narrow`, `confirm` or `above`.
+    /// `bracket`, `narrow`, `confirm`, `above`, `rest` or `beyond`.
     pub purpose: String,
     /// Starts offered in a second.
     pub offered_per_second: f64,
@@ -83,10 +106,16 @@ pub struct Probed {
     pub values: Vec<f64>,
     /// Whether all were kept.
     pub kept: bool,
+    /// Whether it held too few transactions to say so.
+    #[serde(default)]
+    pub cannot_tell: bool,
     /// Whether more was offered than could start.
     pub overloaded: bool,
     /// Whether the client was at its limit.
     pub client_limited: bool,
+    /// Processors that neighbours on the physical machine took from this one, on average; null: unknown.
+    #[serde(default)]
+    pub steal_processors: Option<f64>,
     /// Stable names of the reasons to doubt this load.
     pub doubts: Vec<String>,
 }
@@ -111,7 +140,8 @@ impl Sought {
         match self.ending {
             Ending::Found { rate, .. } | Ending::Unsteady { rate } => Some(rate),
             Ending::NothingBreaks { highest } => Some(highest),
-            Ending::NothingKeeps { .. } => None,
+            Ending::Unfinished { confirmed, .. } => confirmed,
+            Ending::NothingKeeps { .. } | Ending::CannotTell { .. } => None,
         }
     }
 
@@ -121,22 +151,25 @@ impl Sought {
         match self.ending {
             Ending::Found { above, .. } => Some(above),
             Ending::NothingKeeps { lowest } => Some(lowest),
-            Ending::NothingBreaks { .. } | Ending::Unsteady { .. } => None,
+            Ending::NothingBreaks { .. }
+            | Ending::Unsteady { .. }
+            | Ending::CannotTell { .. }
+            | Ending::Unfinished { .. } => None,
         }
     }
 }
 
-/// Searches the highest rate. `offer` carries a load out, `told` is told of each that is over. `None`: a
-/// closed loop finished nothing, so that there is no rate to search.
+/// Searches the highest rate. `offer` carries a load out, or says by `None` that the user wants an end; `told`
+/// is told of each that is over. `None`: a closed loop finished nothing, so that there is no rate to search.
 ///
 /// # Errors
 /// Those of `offer` and `told`, as they are.
 pub fn seek<E>(
     search: Search<'_>,
-    offer: &mut dyn FnMut(&Spec, Step) -> Result<Outcome, E>,
-    told: &mut dyn FnMut(&Probed) -> Result<(), E>,
+    offer: &mut dyn FnMut(&Spec, Step) -> Result<Option<Outcome>, E>,
+    told: &mut dyn FnMut(&Probed, Duration) -> Result<(), E>,
 ) -> Result<Option<Sought>, E> {
-    let (spec, stream) = (search.spec, search.stream);
+    let spec = search.spec;
     let short = short(spec);
     // each load writes values of its own, since nobody puts back what the one before has written
     let mut loads = 0;
@@ -147,29 +180,44 @@ pub fn seek<E>(
         Ok((spec, outcome))
     };
     let mut closed = Spec { interval: short, ..spec.clone() };
-    closed.streams[stream].arrival = Arrival::Closed;
-    let (_, outcome) = offer(closed, Step { probe: None, left: Duration::ZERO })?;
-    let closed_loop = outcome.streams[stream].transactions.count as f64 / outcome.interval.as_secs_f64();
+    closed.streams[search.stream].arrival = Arrival::Closed;
+    let left = (short + spec.warm_up) * SEARCH_SHORT + (spec.interval + spec.warm_up) * SEARCH_LONG;
+    let (_, Some(outcome)) = offer(closed, Step { probe: None, left })? else {
+        return Ok(Some(search.nothing_yet()));
+    };
+    let ended = outcome.streams[search.stream].transactions.count;
+    let closed_loop = ended as f64 / outcome.interval.as_secs_f64();
     if closed_loop <= 0.0 {
         return Ok(None);
     }
-    let bounds =
-        Bounds { first: FIRST * closed_loop, lowest: LOWEST, highest: (HIGHEST * closed_loop).max(LOWEST) };
+    let lowest = (search.needed() / search.longest().as_secs_f64()).max(LOWEST);
+    let bounds = Bounds { first: FIRST * closed_loop, lowest, highest: HIGHEST };
     let mut probes = Vec::new();
     let report = search::search(bounds, search.objectives, &mut |probe, outlook| {
         let (spec, left) = search.load(probe, outlook);
-        let (spec, outcome) = offer(spec, Step { probe: Some((probe, outlook)), left })?;
-        let (observation, probed) = search.observe(probe, &spec, &outcome);
-        told(&probed)?;
+        if let Some(answer) = search.late(&spec, probe, outlook) {
+            return Ok(answer);
+        }
+        let (began, stolen) = (Instant::now(), telemetry::stolen());
+        let (spec, Some(outcome)) = offer(spec, Step { probe: Some((probe, outlook)), left })? else {
+            return Ok(Offered::Ended(Why::Interrupted));
+        };
+        let steal = stolen.zip(telemetry::stolen()).map(|(before, after)| after.saturating_sub(before));
+        let steal = steal.map(|steal| steal.as_secs_f64() / began.elapsed().as_secs_f64());
+        let (observation, probed) = search.observe(probe, &spec, &outcome, steal);
+        told(&probed, left.saturating_sub(spec.warm_up + spec.interval))?;
         probes.push(probed);
-        Ok(observation)
+        Ok(Offered::Seen(observation))
     })?;
+    let steal = probes.iter().filter(|probed| !probed.kept).filter_map(|probed| probed.steal_processors);
     let mut sought = Sought {
         objective: search.objectives.to_string(),
         ending: report.ending,
         closed_loop_per_second: closed_loop,
         client_limited: report.client_limited(),
         connections_limited: false,
+        from_rest_per_second: report.from_rest,
+        steal_processors: steal.max_by(f64::total_cmp).filter(|_| report.disturbed()),
         probes,
     };
     let is_near_most = sought.rate().is_some_and(|rate| rate > CONNECTIONS_BOUND * closed_loop);
@@ -183,35 +231,84 @@ fn short(spec: &Spec) -> Duration {
 }
 
 impl Search<'_> {
-    /// One load at a rate, long enough for the rarest quantile where that is possible; and how long all that
-    /// comes will take.
+    /// Interrupted before there was anything to say.
+    fn nothing_yet(&self) -> Sought {
+        Sought {
+            objective: self.objectives.to_string(),
+            ending: Ending::Unfinished { why: Why::Interrupted, confirmed: None },
+            closed_loop_per_second: 0.0,
+            client_limited: false,
+            connections_limited: false,
+            from_rest_per_second: None,
+            steal_processors: None,
+            probes: Vec::new(),
+        }
+    }
+
+    /// The longest that a load may be.
+    fn longest(&self) -> Duration {
+        (self.spec.interval * LONGER).max(LONGER_MIN)
+    }
+
+    /// Transactions that a load should hold so that chance leaves it enough of them.
+    fn needed(&self) -> f64 {
+        let needed = self.objectives.transactions_needed();
+        needed + SPARE * needed.sqrt()
+    }
+
+    /// One load at a rate, long enough to tell where that is possible; and how long all that comes will take.
     fn load(&self, probe: Probe, outlook: Outlook) -> (Spec, Duration) {
-        let is_long = matches!(probe.purpose, Purpose::Confirm | Purpose::Above);
-        let (short, whole) = (short(self.spec), self.spec.interval);
-        let needed = self.objectives.transactions_needed() / probe.rate;
-        let enough = Duration::try_from_secs_f64(needed).unwrap_or(whole).clamp(short, whole);
+        let (short, whole, longest) = (short(self.spec), self.spec.interval, self.longest());
+        // a rate that is the lowest by rounding must not lack a transaction
+        let needed = (self.needed() / probe.rate).ceil();
+        let enough = Duration::try_from_secs_f64(needed).unwrap_or(longest).min(longest);
+        let (brief, long) = (enough.max(short), enough.max(whole));
         let mut spec = self.spec.clone();
-        spec.interval = if is_long { whole } else { enough };
+        spec.interval = match (probe.purpose.is_long(), probe.patient) {
+            (true, _) => long,
+            (false, true) => brief,
+            (false, false) => short,
+        };
         if let Arrival::Open { rate, .. } = &mut spec.streams[self.stream].arrival {
             *rate = Rate::Constant(probe.rate);
         }
-        let warm_up = self.spec.warm_up;
-        let left =
-            (enough + warm_up) * outlook.short_left as u32 + (whole + warm_up) * outlook.long_left as u32;
-        (spec, left)
+        let times = |load: Duration, count: usize| (load + self.spec.warm_up) * count as u32;
+        (spec, times(brief, outlook.short_left) + times(long, outlook.long_left))
     }
 
-    fn observe(&self, probe: Probe, spec: &Spec, outcome: &Outcome) -> (Observation, Probed) {
+    /// The answer where there is no time left: what can be skipped is, so that there is time to confirm.
+    fn late(&self, spec: &Spec, probe: Probe, outlook: Outlook) -> Option<Offered> {
+        let left = self.deadline?.saturating_duration_since(Instant::now());
+        let own = spec.interval + self.spec.warm_up;
+        if own > left {
+            let can_do_without = matches!(probe.purpose, search::Purpose::Rest | search::Purpose::Beyond);
+            return Some(if can_do_without { Offered::Skipped } else { Offered::Ended(Why::OutOfTime) });
+        }
+        let whole = self.spec.interval.max(spec.interval) + self.spec.warm_up;
+        let is_narrow = probe.purpose == search::Purpose::Narrow;
+        (is_narrow && own + whole * outlook.long_left as u32 > left).then_some(Offered::Skipped)
+    }
+
+    /// `steal`: processors that neighbours took meanwhile, where that is known.
+    fn observe(
+        &self,
+        probe: Probe,
+        spec: &Spec,
+        outcome: &Outcome,
+        steal: Option<f64>,
+    ) -> (Observation, Probed) {
         let told = &outcome.streams[self.stream];
         let doubts = doubts(spec, outcome, &[], self.clock);
-        let ids: Vec<&str> = doubts.iter().map(Doubt::id).collect();
+        let mut ids: Vec<&str> = doubts.iter().map(Doubt::id).collect();
+        let disturbed = steal.is_some_and(|steal| steal > STEAL);
+        ids.extend(disturbed.then_some("steal"));
         let values: Vec<f64> = self.objectives.iter().map(|objective| objective.measure(told)).collect();
         let overloaded = ids.contains(&"overloaded") || falls_short(told);
         let client_limited = doubts.iter().any(is_client_limit);
         let breaks = |objective: &Objective| objective.measure(told) >= objective.limit();
-        let kept = !overloaded && !self.objectives.iter().any(breaks);
+        let verdict = if overloaded { Verdict::Broken } else { self.objectives.judge(told) };
         // every latency that is broken would be kept if it did not count from when the transaction was due
-        let waited = !kept
+        let waited = verdict == Verdict::Broken
             && self
                 .objectives
                 .iter()
@@ -228,12 +325,15 @@ impl Search<'_> {
                 .zip(&values)
                 .map(|(objective, value)| if objective.is_time() { value * 1e3 } else { *value })
                 .collect(),
-            kept,
+            kept: verdict == Verdict::Kept,
+            // of the gentle load nothing is asked
+            cannot_tell: verdict == Verdict::CannotTell && probe.purpose != search::Purpose::Rest,
             overloaded,
             client_limited,
+            steal_processors: steal,
             doubts: ids.iter().map(|id| (*id).to_owned()).collect(),
         };
-        (Observation { values, overloaded, client_limited, waited }, probed)
+        (Observation { verdict, values, overloaded, client_limited, waited, disturbed }, probed)
     }
 }
 
@@ -260,39 +360,139 @@ fn is_client_limit(doubt: &Doubt) -> bool {
 mod tests {
     use super::*;
     use load::{
-        sample::Tally,
-        spec::{Address, Stream, Target, Tls, Workload},
+        sample::{ClientUsage, End, Tally},
+        spec::{Address, Gaps, Stream, Target, Tls, Workload},
     };
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, convert::Infallible};
 
-    /// Data stay as they are between the loads of a search: the same values again would be no work.
-    #[test]
-    fn no_load_of_a_search_has_the_seed_of_another_or_of_the_trial_after_it() {
+    /// An open loop whose longer loads take 10 s.
+    fn spec() -> Spec {
         let address = Address::Unix("/tmp/none".into());
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
         let target = Target { address, user, password, database: None, tls, compress: false };
         let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
-        let second = Duration::from_secs(1);
-        let spec =
-            Spec { seed: 7, ..Spec::new(target, vec![Stream::new("main", workload, 2)], second, second) };
-        let objectives = Objectives::parse("p99 < 1ms").expect("an objective");
-        let mut seeds = vec![spec.seed];
-        let search = Search { spec: &spec, stream: 0, objectives: &objectives, clock: Duration::ZERO };
-        let mut offer = |spec: &Spec, _: Step| {
-            seeds.push(spec.seed);
-            let transactions = Tally { count: 100, ..Tally::new("transactions") };
-            let stream = StreamOutcome { transactions, ..StreamOutcome::default() };
-            let outcome = Outcome {
-                streams: vec![stream],
-                client: Default::default(),
-                warm_up: None,
-                interval: spec.interval,
-                end: load::sample::End::Completed,
-                server_version: String::new(),
-            };
-            if seeds.len() < 4 { Ok(outcome) } else { Err(()) }
+        let arrival = Arrival::Open { rate: Rate::Constant(1.0), gaps: Gaps::default(), lateness_max: None };
+        let stream = Stream { arrival, ..Stream::new("main", workload, 4) };
+        Spec::new(target, vec![stream], Duration::from_secs(1), Duration::from_secs(10))
+    }
+
+    /// A server that answers each transaction after 2 ms at rest, slower with the rate, up to `limit` a
+    /// second.
+    fn outcome(spec: &Spec, limit: f64) -> Outcome {
+        let offered = match &spec.streams[0].arrival {
+            Arrival::Open { rate: Rate::Constant(rate), .. } => *rate,
+            _ => f64::INFINITY,
         };
-        assert_eq!(seek(search, &mut offer, &mut |_| Ok(())), Err(()));
-        assert_eq!(seeds.iter().collect::<BTreeSet<_>>().len(), 4, "{seeds:?}");
+        let count = (offered.min(limit) * spec.interval.as_secs_f64()).round() as u64;
+        let mut transactions = Tally { count, ..Tally::new("transactions") };
+        let each = 2e6 * (1.0 + 10.0 * (offered.min(1e9) / limit).powi(8));
+        (0..count).for_each(|_| transactions.service.record_ns(each as u64));
+        let stream = StreamOutcome {
+            name: "main".to_owned(),
+            connections: 4,
+            statements: vec![Tally { name: "select".to_owned(), ..transactions.clone() }],
+            transactions,
+            ..StreamOutcome::default()
+        };
+        Outcome {
+            streams: vec![stream],
+            client: ClientUsage::default(),
+            warm_up: None,
+            interval: spec.interval,
+            end: End::Completed,
+            server_version: String::new(),
+        }
+    }
+
+    /// The search on a server that does `limit` a second, and the loads that were offered.
+    fn sought(objective: &str, limit: f64, deadline: Option<Instant>) -> (Sought, Vec<Spec>) {
+        let (spec, objectives) = (spec(), Objectives::parse(objective).expect("an objective"));
+        let search =
+            Search { spec: &spec, stream: 0, objectives: &objectives, clock: Duration::ZERO, deadline };
+        let mut offered = Vec::new();
+        let sought = seek(
+            search,
+            &mut |spec, _| {
+                offered.push(spec.clone());
+                Ok::<_, Infallible>(Some(outcome(spec, limit)))
+            },
+            &mut |_, _| Ok(()),
+        );
+        (sought.expect("infallible").expect("a rate"), offered)
+    }
+
+    /// Data stay as they are between the loads of a search: the same values again would be no work.
+    #[test]
+    fn no_load_of_a_search_has_the_seed_of_another_or_of_the_trial_after_it() {
+        let (_, offered) = sought("p99 < 20ms", 2600.0, None);
+        let seeds = offered.iter().map(|one| one.seed).chain([spec().seed]).collect::<BTreeSet<_>>();
+        assert_eq!(seeds.len(), offered.len() + 1, "{seeds:?}");
+    }
+
+    #[test]
+    fn loads_are_made_long_enough_for_their_percentile() {
+        // 26 a second: ten seconds hold 260 transactions, a 99th percentile needs 2000
+        let (sought, offered) = sought("p99 < 20ms", 26.0, None);
+        let Ending::Found { rate, .. } = sought.ending else { panic!("{:?}", sought.ending) };
+        assert!((rate / 26.0 - 1.0).abs() < 0.1, "{rate}");
+        let long_enough = |probed: &&Probed| probed.interval_s * probed.offered_per_second >= 2000.0;
+        assert!(sought.probes.iter().filter(|probed| probed.kept).all(|one| long_enough(&one)), "{sought:?}");
+        // what ten seconds cannot tell is asked again for longer
+        let too_few = sought.probes.iter().position(|probed| probed.cannot_tell).expect("a short one");
+        let (one, next) = (&sought.probes[too_few], &sought.probes[too_few + 1]);
+        assert!(one.interval_s < 10.0 && next.offered_per_second == one.offered_per_second, "{sought:?}");
+        assert!(long_enough(&next) && !next.cannot_tell, "{next:?}");
+        assert!(offered.iter().all(|spec| spec.interval <= LONGER_MIN));
+        // a fast server has enough in the short loads
+        let (fast, offered) = self::sought("p99 < 20ms", 2600.0, None);
+        assert!(matches!(fast.ending, Ending::Found { .. }), "{:?}", fast.ending);
+        assert!(offered.iter().all(|spec| spec.interval <= Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn a_rate_below_what_a_load_can_tell_is_not_judged() {
+        // 3 a second: 120 s hold 360 transactions; the lowest rate that says something is 17.8
+        let (sought, _) = sought("p99 < 20ms", 3.0, None);
+        let Ending::NothingKeeps { lowest } = sought.ending else { panic!("{:?}", sought.ending) };
+        assert!((17.0..19.0).contains(&lowest), "{lowest}");
+        assert!(sought.probes.iter().all(|probed| probed.values[0] > 20.0), "{sought:?}");
+    }
+
+    #[test]
+    fn a_search_whose_time_is_over_tells_what_it_has() {
+        let (late, offered) = sought("p99 < 20ms", 2600.0, Some(Instant::now()));
+        let why = Why::OutOfTime;
+        assert_eq!(late.ending, Ending::Unfinished { why, confirmed: None });
+        assert_eq!((late.rate(), offered.len()), (None, 1), "the closed loop alone");
+        // 50 s on the clock, of which these loads take none: the bracket's lower end is confirmed
+        let soon = Instant::now() + Duration::from_secs(50);
+        let (hurried, _) = sought("p99 < 20ms", 2600.0, Some(soon));
+        let Ending::Found { rate, .. } = hurried.ending else { panic!("{:?}", hurried.ending) };
+        assert!((1500.0..2600.0).contains(&rate), "{rate}");
+        assert!(hurried.probes.iter().all(|probed| probed.purpose != "narrow"), "{hurried:?}");
+    }
+
+    #[test]
+    fn an_interrupted_search_tells_the_best_that_was_confirmed() {
+        let (spec, objectives) = (spec(), Objectives::parse("p99 < 20ms").expect("an objective"));
+        let (clock, deadline) = (Duration::ZERO, None);
+        let search = Search { spec: &spec, stream: 0, objectives: &objectives, clock, deadline };
+        let until = |purpose: &str| {
+            let is_over = std::cell::Cell::new(false);
+            let sought = seek(
+                search,
+                &mut |spec, _| Ok::<_, Infallible>((!is_over.get()).then(|| outcome(spec, 2600.0))),
+                &mut |probed, _| {
+                    is_over.set(probed.purpose == purpose);
+                    Ok(())
+                },
+            );
+            sought.expect("infallible").expect("a rate")
+        };
+        let early = until("bracket");
+        assert_eq!((early.rate(), early.probes.len()), (None, 1));
+        let late = until("above");
+        assert!(late.rate().is_some_and(|rate| (2200.0..2600.0).contains(&rate)), "{late:?}");
+        assert_eq!(late.ending, Ending::Unfinished { why: Why::Interrupted, confirmed: late.rate() });
     }
 }

@@ -34,14 +34,14 @@ pub(super) fn seek(
         Err(error) => return Ok(Some(Err(error.to_string()))),
     };
     let spec = spec(plan, trial, reached.clone());
-    let search = Search { spec: &spec, stream, objectives: &objectives, clock: clock_cost() };
+    let search = Search { spec: &spec, stream, objectives: &objectives, clock: clock_cost(), deadline: None };
     let reader = std::cell::RefCell::new(reader);
     let mut offer = |spec: &Spec, step: Step| {
         let (rate, left) = (step.probe.map(|(probe, _)| probe.rate), step.left);
         tell(&reader, Event::TrialSearching { trial: trial.number, rate, left })?;
-        offer(spec, stop)
+        offer(spec, stop).map(Some)
     };
-    let mut told = |probed: &rate::Probed| {
+    let mut told = |probed: &rate::Probed, _| {
         let load = Box::new(probed.clone());
         tell(&reader, Event::TrialProbed { trial: trial.number, load })
     };
@@ -75,15 +75,22 @@ fn offer(spec: &Spec, stop: &Stop) -> Result<Outcome, Broke> {
     }
 }
 
-/// What was found; where no rate keeps the objective, what the last load had in its place.
+/// What was found; where no rate keeps the objective, or none can be told, what was measured in its place.
 fn found(sought: Sought, objectives: &Objectives) -> Result<Sought, String> {
-    let Ending::NothingKeeps { lowest } = sought.ending else { return Ok(sought) };
     let last = sought.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
-    Err(format!(
-        "even {lowest:.0} in a second did not keep {} (it was {last}): the objective asks for less than one \
-         transaction takes here",
-        sought.objective
-    ))
+    match sought.ending {
+        Ending::NothingKeeps { lowest } => Err(format!(
+            "even {lowest:.0} in a second, the lowest rate whose loads say something, did not keep {} (it was \
+             {last})",
+            sought.objective
+        )),
+        Ending::CannotTell { rate } => Err(format!(
+            "whether {rate:.0} in a second keep {} cannot be told: a load holds too few transactions; make the \
+             interval longer, or ask for a lower percentile",
+            sought.objective
+        )),
+        _ => Ok(sought),
+    }
 }
 
 /// Puts the rate that was found into a trial's load.
@@ -102,7 +109,16 @@ pub(super) fn doubts(goal: &Goal, sought: &Sought, told: &StreamOutcome) -> Vec<
             doubts.push(suspicious(What::NothingBreaks { rate_per_second: highest }));
         }
         Ending::Unsteady { rate } => doubts.push(suspicious(What::RateUnsteady { rate_per_second: rate })),
-        Ending::Found { .. } | Ending::NothingKeeps { .. } => {}
+        Ending::Found { .. }
+        | Ending::NothingKeeps { .. }
+        | Ending::CannotTell { .. }
+        | Ending::Unfinished { .. } => {}
+    }
+    if let Some(rate_per_second) = sought.from_rest_per_second {
+        doubts.push(suspicious(What::RateOfState { rate_per_second }));
+    }
+    if let Some(processors) = sought.steal_processors {
+        doubts.push(suspicious(What::RateOfNeighbours { processors }));
     }
     if sought.client_limited {
         doubts.push(suspicious(What::RateOfClient));

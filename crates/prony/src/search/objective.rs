@@ -1,5 +1,6 @@
 //! What is to be kept: `p99 < 20ms, errors < 0.1%`.
 
+use super::Verdict;
 use crate::quantity;
 use load::{Histogram, sample::StreamOutcome};
 use serde::Serialize;
@@ -64,20 +65,30 @@ impl Objectives {
         self.0.iter()
     }
 
-    /// Transactions that are needed for a first idea of the rarest of the quantiles: `TAIL` beyond it.
+    /// Transactions that a load must hold so that it can say that these are kept: `TAIL` beyond a quantile
+    /// (2000 for the 99th percentile), and for a share of errors so many that none among them shows it (rule
+    /// of three).
     #[must_use]
     pub fn transactions_needed(&self) -> f64 {
-        let needed = self.0.iter().map(|objective| match objective.metric {
-            Metric::Latency { of: Latency::Quantile(quantile), .. } => TAIL / (1.0 - quantile),
-            Metric::Latency { .. } => TAIL / 0.1,
-            Metric::Errors => TAIL / objective.limit,
-        });
-        needed.fold(0.0, f64::max)
+        self.0.iter().map(Objective::transactions_needed).fold(0.0, f64::max)
+    }
+
+    /// What a load says of all of them.
+    #[must_use]
+    pub fn judge(&self, told: &StreamOutcome) -> Verdict {
+        let mut verdicts = self.0.iter().map(|objective| objective.judge(told));
+        let first = verdicts.clone().find(|verdict| *verdict == Verdict::Broken);
+        first.or_else(|| verdicts.find(|verdict| *verdict == Verdict::CannotTell)).unwrap_or(Verdict::Kept)
     }
 }
 
 /// Transactions beyond a quantile below which it is a matter of luck.
 const TAIL: f64 = 20.0;
+/// None among so many times 1 / limit shows with 95 % that a share is below the limit (rule of three: J. A.
+/// Hanley, A. Lippman-Hand, *If nothing goes wrong, is everything all right?*, JAMA 249, 1983).
+const NONE_OF: f64 = 3.0;
+/// Chance by which so few transactions may look as if they broke an objective that is kept.
+const CHANCE: f64 = 1e-3;
 
 impl fmt::Display for Objectives {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,6 +129,48 @@ impl Objective {
                 of.read(if service { &tally.service } else { tally.response() }) / 1e9
             }
         }
+    }
+
+    fn transactions_needed(&self) -> f64 {
+        match self.metric {
+            Metric::Latency { of: Latency::Quantile(quantile), .. } => TAIL / (1.0 - quantile),
+            Metric::Latency { .. } => TAIL / 0.1,
+            Metric::Errors => NONE_OF / self.limit,
+        }
+    }
+
+    /// What a load says of it. With fewer transactions than are needed only that it is broken, and only where
+    /// chance does not explain it.
+    fn judge(&self, told: &StreamOutcome) -> Verdict {
+        let tally = &told.transactions;
+        let ended = tally.count + tally.errors;
+        if tally.count == 0 {
+            return if tally.errors > 0 { Verdict::Broken } else { Verdict::CannotTell };
+        }
+        let breaks = self.measure(told) >= self.limit;
+        let of = if matches!(self.metric, Metric::Errors) { ended } else { tally.count };
+        if of as f64 >= self.transactions_needed() {
+            return if breaks { Verdict::Broken } else { Verdict::Kept };
+        }
+        let Metric::Latency { of, service } = self.metric else {
+            let beyond = is_beyond_chance(tally.errors, ended, self.limit);
+            return if beyond { Verdict::Broken } else { Verdict::CannotTell };
+        };
+        let histogram = if service { &tally.service } else { tally.response() };
+        let is_sure = breaks
+            && match of {
+                Latency::Max => true,
+                Latency::Mean => {
+                    let error = histogram.deviation_ns() / (tally.count as f64).sqrt() / 1e9;
+                    histogram.mean_ns() / 1e9 - 3.0 * error > self.limit
+                }
+                Latency::Quantile(quantile) => {
+                    let limit_ns = (self.limit * 1e9) as u64;
+                    let over = histogram.buckets().filter(|(ns, _)| *ns > limit_ns);
+                    is_beyond_chance(over.map(|(_, count)| count).sum(), tally.count, 1.0 - quantile)
+                }
+            };
+        if is_sure { Verdict::Broken } else { Verdict::CannotTell }
     }
 
     /// The limit, in seconds or as a share of 1.
@@ -204,6 +257,17 @@ impl Latency {
     }
 }
 
+/// Whether `some` of `all` are more than chance makes of a share: Chernoff's bound of the binomial
+/// distribution's tail, `exp(-n KL(k/n || p))`.
+fn is_beyond_chance(some: u64, all: u64, share: f64) -> bool {
+    let (count, seen) = (all as f64, some as f64 / all.max(1) as f64);
+    if seen <= share {
+        return false;
+    }
+    let term = |seen: f64, share: f64| if seen > 0.0 { seen * (seen / share).ln() } else { 0.0 };
+    (-count * (term(seen, share) + term(1.0 - seen, 1.0 - share))).exp() < CHANCE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,5 +329,58 @@ mod tests {
         let needed = |text: &str| Objectives::parse(text).expect(text).transactions_needed().round();
         assert_eq!(needed("p95 < 1ms"), 400.0);
         assert_eq!(needed("p99.9 < 1ms, mean < 1ms"), 20_000.0);
+        assert_eq!(needed("p99 < 1ms, errors < 0.1%"), 3000.0);
+    }
+
+    /// So many transactions that ended well in 5 ms, so many in 50 ms, and so many that failed.
+    fn mixed(fast: u64, slow: u64, errors: u64) -> StreamOutcome {
+        let mut transactions = Tally { count: fast + slow, errors, ..Tally::new("transactions") };
+        (0..fast).for_each(|_| transactions.service.record_ns(5_000_000));
+        (0..slow).for_each(|_| transactions.service.record_ns(50_000_000));
+        StreamOutcome { transactions, ..StreamOutcome::default() }
+    }
+
+    #[test]
+    fn too_few_transactions_say_nothing_unless_chance_does_not_explain_them() {
+        use Verdict::{Broken, CannotTell, Kept};
+        for (text, (fast, slow, errors), verdict) in [
+            // the tail of three is the slowest of three
+            ("p99 < 20ms", (2, 1, 0), CannotTell),
+            ("p99 < 20ms", (3, 0, 0), CannotTell),
+            ("p99 < 20ms", (1990, 5, 0), CannotTell),
+            ("p99 < 20ms", (1990, 10, 0), Kept),
+            ("p99 < 20ms", (1970, 30, 0), Broken),
+            // half of twenty are over: no matter how few
+            ("p99 < 20ms", (10, 10, 0), Broken),
+            ("p99 < 20ms", (0, 0, 0), CannotTell),
+            ("p99 < 20ms", (0, 0, 5), Broken),
+            ("errors < 0.1%", (2999, 0, 0), CannotTell),
+            ("errors < 0.1%", (3000, 0, 0), Kept),
+            ("errors < 0.1%", (100, 0, 1), CannotTell),
+            ("errors < 0.1%", (100, 0, 10), Broken),
+            ("mean < 20ms", (50, 100, 0), Broken),
+            ("mean < 20ms", (100, 50, 0), CannotTell),
+            ("mean < 20ms", (190, 10, 0), Kept),
+            ("max < 20ms", (10, 1, 0), Broken),
+            ("max < 20ms", (10, 0, 0), CannotTell),
+            ("p99 < 20ms, errors < 0.1%", (1990, 10, 0), CannotTell),
+            ("p99 < 20ms, errors < 0.1%", (1500, 500, 0), Broken),
+        ] {
+            let objectives = Objectives::parse(text).expect(text);
+            assert_eq!(
+                objectives.judge(&mixed(fast, slow, errors)),
+                verdict,
+                "{text}: {fast} {slow} {errors}"
+            );
+        }
+    }
+
+    /// scipy 1.17.1: `binom.sf(k - 1, n, p)` is 0.00014 for 5 of 50, 0.0016 for 4, 0.014 for 3; what is called
+    /// beyond chance must be below 0.001.
+    #[test]
+    fn what_is_beyond_chance_lies_in_the_binomial_tail() {
+        assert!(is_beyond_chance(5, 50, 0.01) && is_beyond_chance(8, 50, 0.01));
+        assert!(!is_beyond_chance(4, 50, 0.01) && !is_beyond_chance(3, 50, 0.01));
+        assert!(!is_beyond_chance(0, 50, 0.01) && is_beyond_chance(50, 50, 0.01));
     }
 }

@@ -10,6 +10,7 @@ use std::{
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// Interfaces and disks that are told at most: hosts of containers have hundreds of the former.
@@ -195,6 +196,16 @@ impl Source for Host {
         self.pressure(&mut counts);
         Some(counts)
     }
+}
+
+/// Time of this machine's processors that a hypervisor gave to others, since the machine started; `None`: the
+/// kernel does not say.
+#[must_use]
+pub fn stolen() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    // cpu user nice system idle iowait irq softirq steal
+    let ticks: f64 = text.lines().next()?.split_ascii_whitespace().nth(8)?.parse().ok()?;
+    Some(Duration::from_secs_f64(ticks / procfs::ticks_per_second() as f64))
 }
 
 /// The kernel counts a guest's time as user time too.

@@ -32,6 +32,7 @@ mod stored;
 
 pub use beside::Beside;
 pub use cost::{Cost, mean};
+pub use host::stolen;
 pub use machine::ControlGroup;
 pub use profile::Profile;
 pub use sampler::{Running, Sampler};

@@ -9,11 +9,12 @@ use crate::{
     provision::target,
     report::number,
     run::{self, Probed, Sought, Step},
-    search::{Ending, Objectives, Purpose},
+    search::{Ending, Objectives, Purpose, Why},
 };
 use load::{Outcome, Spec, Stop, sample::End};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::time::{Duration, Instant};
 
 /// Version of the JSON form.
 const FORMAT: u32 = 1;
@@ -37,10 +38,12 @@ struct Found {
     connections: u32,
     /// What was to be kept.
     objective: String,
-    /// `found`, `nothing_keeps` (even the lowest rate breaks it), `nothing_breaks` (not even the highest
-    /// rate that the connections can offer), `unsteady` (noise), `interrupted`.
+    /// `found`, `nothing_keeps` (even the lowest rate whose loads say something breaks it), `nothing_breaks`
+    /// (not even the highest rate that is ever offered), `unsteady` (noise), `cannot_tell` (loads hold too few
+    /// transactions), `interrupted`, `out_of_time` (`--budget`).
     ending: String,
-    /// The highest rate that kept the objective in every confirming load, transactions per second.
+    /// The highest rate that kept the objective in every confirming load, transactions per second; of
+    /// `unsteady` the best guess.
     rate_per_second: Option<f64>,
     /// The rate just above that broke it, transactions per second.
     broken_at_per_second: Option<f64>,
@@ -50,75 +53,120 @@ struct Found {
     client_limited: bool,
     /// Whether the wait for a free connection broke it: then more connections may bear more.
     connections_limited: bool,
+    /// Rate that the server bore after a gentle load although what was found is clearly lower: it has two
+    /// states, and what was found is what it bears once it has been overloaded; transactions per second.
+    from_rest_per_second: Option<f64>,
+    /// Processors that neighbours on the physical machine took in the worst load, where they disturbed most of
+    /// the loads that broke the objective.
+    steal_processors: Option<f64>,
+    /// Transactions that a load must hold so that it can say whether the objective is kept: 20 beyond a
+    /// quantile (2000 for p99), 3 / limit for errors.
+    transactions_needed: f64,
     /// Every load, in order.
     probes: Vec<Probed>,
 }
 
 pub(super) fn find(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> {
     let objectives = Objectives::join(&options.find.objective);
-    let search = run::Search { spec, stream: 0, objectives: &objectives, clock: run::clock_cost() };
+    let deadline = options.find.budget.map(|budget| Instant::now() + budget.0);
+    let clock = run::clock_cost();
+    let search = run::Search { spec, stream: 0, objectives: &objectives, clock, deadline };
     let mut version = String::new();
     let mut offer_one = |spec: &Spec, step: Step| {
+        if step.probe.is_none() {
+            let seconds = step.left.as_secs();
+            aside(format_args!(
+                "a search takes about {seconds} s, longer where rates are low or noise is high"
+            ));
+        }
         let outcome = carry_out(options, spec, stop, title(&step))?;
-        version.clone_from(&outcome.server_version);
+        version
+            .clone_from(&outcome.as_ref().map(|outcome| outcome.server_version.clone()).unwrap_or_default());
         Ok(outcome)
     };
-    let mut told = |probed: &Probed| {
-        tell(probed, &objectives);
+    let mut told = |probed: &Probed, left: Duration| {
+        tell(probed, left, &objectives);
         Ok::<(), Failure>(())
     };
     let sought = run::seek(search, &mut offer_one, &mut told)?.ok_or_else(|| {
         Failure::failed("the server finished nothing in a closed loop: there is no rate to search")
     })?;
     let ending = sought.ending;
-    let found = found(sought, version, spec);
+    let found = found(sought, version, spec, &objectives);
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&found).expect("figures are JSON")))?;
     } else {
         print(&text(&found, ending, &objectives))?;
     }
+    conclude(ending, &objectives)
+}
+
+/// The exit code.
+fn conclude(ending: Ending, objectives: &Objectives) -> Result<(), Failure> {
     match ending {
-        Ending::Found { .. } | Ending::NothingBreaks { .. } => Ok(()),
-        Ending::NothingKeeps { .. } | Ending::Unsteady { .. } => {
+        Ending::Unfinished { why: Why::Interrupted, .. } => {
+            Err(Failure::interrupted("interrupted: the search was not finished"))
+        }
+        Ending::Found { .. }
+        | Ending::NothingBreaks { .. }
+        | Ending::Unfinished { confirmed: Some(_), .. } => Ok(()),
+        Ending::NothingKeeps { .. }
+        | Ending::Unsteady { .. }
+        | Ending::CannotTell { .. }
+        | Ending::Unfinished { .. } => {
             Err(Failure::failed(format!("no rate was found that keeps {objectives}")))
         }
     }
 }
 
-/// One load of a search, with what it is for above its progress.
-fn carry_out(options: &LoadOptions, spec: &Spec, stop: &Stop, title: String) -> Result<Outcome, Failure> {
+/// One load of a search, with what it is for above its progress; `None`: the user wants an end.
+fn carry_out(
+    options: &LoadOptions,
+    spec: &Spec,
+    stop: &Stop,
+    title: String,
+) -> Result<Option<Outcome>, Failure> {
     let names = [spec.streams[0].name.clone()];
     let mut live = Live::new(Some(spec.warm_up + spec.interval), &names).titled(title);
-    let outcome = offer(options, spec, stop, &mut live, &mut || ())?;
-    if outcome.end == End::Interrupted {
-        return Err(Failure::interrupted("interrupted: the search was not finished"));
+    let outcome = offer(options, spec, stop, &mut live, &mut || ());
+    if stop.is_stopped() {
+        return Ok(None);
     }
-    Ok(outcome)
+    outcome.map(|outcome| Some(outcome).filter(|outcome| outcome.end != End::Interrupted))
 }
 
 /// A line for each load that is over: a search takes minutes, and what it does should be seen.
-fn tell(probed: &Probed, objectives: &Objectives) {
-    let result = match (probed.kept, probed.overloaded) {
-        (true, _) => "kept",
-        (_, true) => "BROKEN (overloaded)",
+fn tell(probed: &Probed, left: Duration, objectives: &Objectives) {
+    let result = match (probed.kept, probed.overloaded, probed.cannot_tell) {
+        _ if probed.purpose == "rest" => "(nothing is asked of it)",
+        (true, ..) => "kept",
+        (_, true, _) => "BROKEN (overloaded)",
+        (.., true) => "too few transactions to tell: again, for longer",
         _ => "BROKEN",
     };
+    let steal = probed.doubts.iter().any(|id| id == "steal").then_some(probed.steal_processors).flatten();
+    let steal = steal.map(|steal| format!(", neighbours took {steal:.2} processors (steal)"));
     aside(format_args!(
-        "{:8} {:>9}/s for {:>4.1} s   {}   {result}{}",
+        "{:8} {:>9}/s for {:>4.1} s   {}   {result}{}{}; about {} s left",
         probed.purpose,
         number::count(probed.offered_per_second.round() as u64),
         probed.interval_s,
         probed.shown(objectives),
-        if probed.client_limited { ", Prony itself was near its limit" } else { "" }
+        if probed.client_limited { ", Prony itself was near its limit" } else { "" },
+        steal.unwrap_or_default(),
+        left.as_secs()
     ));
 }
 
-fn found(sought: Sought, server_version: String, spec: &Spec) -> Found {
+fn found(sought: Sought, server_version: String, spec: &Spec, objectives: &Objectives) -> Found {
     let ending = match sought.ending {
         Ending::Found { .. } => "found",
         Ending::NothingKeeps { .. } => "nothing_keeps",
         Ending::NothingBreaks { .. } => "nothing_breaks",
         Ending::Unsteady { .. } => "unsteady",
+        Ending::CannotTell { .. } => "cannot_tell",
+        Ending::Unfinished { why: Why::Interrupted, .. } => "interrupted",
+        Ending::Unfinished { why: Why::OutOfTime, .. } => "out_of_time",
     };
     let stream = &spec.streams[0];
     Found {
@@ -136,6 +184,9 @@ fn found(sought: Sought, server_version: String, spec: &Spec) -> Found {
         closed_loop_per_second: sought.closed_loop_per_second,
         client_limited: sought.client_limited,
         connections_limited: sought.connections_limited,
+        from_rest_per_second: sought.from_rest_per_second,
+        steal_processors: sought.steal_processors,
+        transactions_needed: objectives.transactions_needed().ceil(),
         probes: sought.probes,
     }
 }
@@ -153,6 +204,8 @@ fn title(step: &Step) -> String {
         Purpose::Bracket | Purpose::Narrow => "searching",
         Purpose::Confirm => "confirming",
         Purpose::Above => "trying more than was found,",
+        Purpose::Rest => "letting the server recover,",
+        Purpose::Beyond => "trying much more than was found,",
     };
     format!("{purpose}{between}, about {} s left in all; now {:.0}/s: ", step.left.as_secs(), probe.rate)
 }
@@ -167,47 +220,169 @@ fn text(found: &Found, ending: Ending, objectives: &Objectives) -> String {
             found.closed_loop_per_second
         ),
     ];
-    lines.push(match ending {
+    lines.push(format!("highest rate  {}", answer(found, ending, objectives)));
+    lines.extend(remarks(found).into_iter().map(|remark| format!("but           {remark}")));
+    lines.join("\n") + "\n"
+}
+
+/// What was found.
+fn answer(found: &Found, ending: Ending, objectives: &Objectives) -> String {
+    let last = found.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
+    match ending {
         Ending::Found { rate, above } => format!(
-            "highest rate  {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; \
-             {above:.0}/s ({:.0} % more) did not",
+            "{rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; {above:.0}/s ({:.0} % more) \
+             did not",
             (above / rate - 1.0) * 100.0
         ),
-        Ending::NothingKeeps { lowest } => format!(
-            "highest rate  none: even {lowest:.0} transactions/s do not keep {objectives}; the objective is \
-             below what the server needs for one transaction at rest"
+        Ending::NothingKeeps { lowest } if lowest > 1.0 => format!(
+            "none: even {lowest:.0} transactions/s do not keep {objectives} ({last}). Loads at a lower rate \
+             hold too few transactions to say more: make --duration longer"
         ),
+        Ending::NothingKeeps { lowest } => {
+            format!("none: even {lowest:.0} transactions/s do not keep {objectives} ({last})")
+        }
         Ending::NothingBreaks { highest } => format!(
-            "highest rate  at least {highest:.0} transactions/s, the most that {} connections can offer, \
-             and {objectives} is still kept: search with more connections",
-            found.connections
+            "at least {highest:.0} transactions/s, the highest that is offered, and {objectives} is still kept"
         ),
         Ending::Unsteady { rate } => format!(
-            "highest rate  not found: near {rate:.0} transactions/s the same load keeps {objectives} at one \
-             time and breaks it at another; make --duration longer, or look for what disturbs the server"
+            "not found: near {rate:.0} transactions/s the same load keeps {objectives} at one time and breaks \
+             it at another; make --duration longer, or look for what disturbs the server"
         ),
-    });
+        Ending::CannotTell { rate } => format!(
+            "cannot tell: at {rate:.0} transactions/s a load holds fewer than the {:.0} transactions that \
+             {objectives} needs; make --duration longer, or ask for a lower percentile",
+            found.transactions_needed
+        ),
+        Ending::Unfinished { why, confirmed } => unfinished(found, why, confirmed, objectives),
+    }
+}
+
+/// The best that is known of a search that was ended early.
+fn unfinished(found: &Found, why: Why, confirmed: Option<f64>, objectives: &Objectives) -> String {
+    let why = match why {
+        Why::Interrupted => "the search was interrupted",
+        Why::OutOfTime => "the budget was over",
+    };
+    if let Some(rate) = confirmed {
+        return format!(
+            "at least {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; whether more does \
+             is open, for {why}"
+        );
+    }
+    let rates = |is: fn(&Probed) -> bool| {
+        let probes = found.probes.iter().filter(move |probed| is(probed));
+        probes.map(|probed| probed.offered_per_second)
+    };
+    let broken = |probed: &Probed| !probed.kept && !probed.cannot_tell && probed.purpose != "rest";
+    let known = [
+        rates(|probed| probed.kept).max_by(f64::total_cmp).map(|rate| format!("{rate:.0}/s kept it once")),
+        rates(broken).min_by(f64::total_cmp).map(|rate| format!("{rate:.0}/s broke it")),
+    ];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+    format!("none is confirmed{known}: {why}")
+}
+
+/// What speaks against it.
+fn remarks(found: &Found) -> Vec<String> {
+    let mut remarks = Vec::new();
     if found.client_limited {
-        lines.push(
-            "but           Prony itself was near its limit where the objective broke: this may not be the \
-             server's limit. Run it on another machine or give it more processors (`prony calibrate` says \
-             what it can do)"
+        remarks.push(
+            "Prony itself was near its limit where the objective broke: this may not be the server's limit. \
+             Run it on another machine or give it more processors (`prony calibrate` says what it can do)"
                 .to_owned(),
         );
     }
     if found.connections_limited {
-        lines.push(
-            "but           what broke the objective was the wait for a free connection, while the server's \
-             own time kept it, and a closed loop did hardly more: with more connections it may bear more"
+        remarks.push(
+            "what broke the objective was the wait for a free connection, while the server's own time kept \
+             it, and a closed loop did hardly more: with more connections it may bear more"
                 .to_owned(),
         );
     }
-    lines.join("\n") + "\n"
+    if let Some(rate) = found.from_rest_per_second {
+        remarks.push(format!(
+            "the server has two states: after a gentle load it bore {rate:.0} transactions/s; what was found \
+             is what it bears once it has been overloaded"
+        ));
+    }
+    if let Some(steal) = found.steal_processors {
+        remarks.push(format!(
+            "neighbours on the physical machine took up to {steal:.2} processors away where the objective \
+             broke (steal): the server may bear more at a quieter time"
+        ));
+    }
+    remarks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn probed(rate: f64, kept: bool) -> Probed {
+        Probed {
+            purpose: "bracket".to_owned(),
+            offered_per_second: rate,
+            achieved_per_second: rate,
+            interval_s: 3.0,
+            values: vec![if kept { 4.5 } else { 31.2 }],
+            kept,
+            cannot_tell: false,
+            overloaded: false,
+            client_limited: false,
+            steal_processors: Some(0.4),
+            doubts: Vec::new(),
+        }
+    }
+
+    /// What is said of an ending.
+    fn said(ending: Ending, steal_processors: Option<f64>) -> String {
+        let objectives = Objectives::parse("p99 < 20ms").expect("an objective");
+        let sought = Sought {
+            objective: objectives.to_string(),
+            ending,
+            closed_loop_per_second: 40.0,
+            client_limited: false,
+            connections_limited: false,
+            from_rest_per_second: None,
+            steal_processors,
+            probes: vec![probed(26.0, true), probed(39.0, false)],
+        };
+        let address = load::spec::Address::Unix("/tmp/none".into());
+        let (user, password, tls) = ("user".to_owned(), Default::default(), Default::default());
+        let target = load::spec::Target { address, user, password, database: None, tls, compress: false };
+        let workload = crate::workload::builtin("oltp_point_select", &Default::default()).expect("built in");
+        let streams = vec![load::spec::Stream::new("main", workload, 4)];
+        let spec = Spec::new(target, streams, Duration::ZERO, Duration::from_secs(10));
+        let found = found(sought, "10.11".to_owned(), &spec, &objectives);
+        text(&found, ending, &objectives)
+    }
+
+    #[test]
+    fn each_ending_says_what_was_shown_and_no_more() {
+        let why = Why::Interrupted;
+        for (ending, words) in [
+            (Ending::NothingKeeps { lowest: 17.8 }, &["even 18", "p99 31.200 ms", "--duration"][..]),
+            (Ending::NothingKeeps { lowest: 1.0 }, &["even 1 transactions/s", "p99 31.200 ms"]),
+            (Ending::CannotTell { rate: 20.0 }, &["cannot tell", "2000 transactions", "--duration"]),
+            (Ending::Unfinished { why, confirmed: Some(26.0) }, &["at least 26", "3 of 3", "interrupted"]),
+            (Ending::Unfinished { why, confirmed: None }, &["26/s kept it once", "39/s broke it"]),
+            (
+                Ending::Unfinished { why: Why::OutOfTime, confirmed: None },
+                &["none is confirmed", "the budget was over"],
+            ),
+        ] {
+            let text = said(ending, None);
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+            assert!(!text.contains("at rest") && !text.contains("steal"), "{text}");
+        }
+        assert!(said(Ending::NothingKeeps { lowest: 17.8 }, Some(0.4)).contains("0.40 processors"));
+        let objectives = Objectives::parse("p99 < 20ms").expect("an objective");
+        let code = |ending| conclude(ending, &objectives).err().map(|failure| failure.code());
+        assert_eq!(code(Ending::Unfinished { why, confirmed: Some(26.0) }), Some(130));
+        assert_eq!(code(Ending::Unfinished { why: Why::OutOfTime, confirmed: Some(26.0) }), None);
+        assert_eq!(code(Ending::Unfinished { why: Why::OutOfTime, confirmed: None }), Some(1));
+    }
 
     #[test]
     fn the_committed_schema_is_that_of_the_result() {

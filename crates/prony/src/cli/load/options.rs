@@ -184,6 +184,10 @@ pub(super) struct FindFlags {
     /// response times from the intended start, 'service p99' is from the actual one; may be repeated
     #[arg(long, value_name = "OBJECTIVE", requires = "find_rate", value_parser = Objectives::parse)]
     pub(super) objective: Vec<Objectives>,
+    /// Time for the whole search: 5m; when it is over, the best rate that is confirmed is the answer
+    /// [default: as long as it takes]
+    #[arg(long, value_name = "TIME", requires = "find_rate")]
+    pub(super) budget: Option<DurationFlag>,
 }
 
 /// Prepared or text.
