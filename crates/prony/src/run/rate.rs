@@ -160,14 +160,15 @@ impl Sought {
 }
 
 /// Searches the highest rate. `offer` carries a load out, or says by `None` that the user wants an end; `told`
-/// is told of each that is over. `None`: a closed loop finished nothing, so that there is no rate to search.
+/// is told of each that is over, and how long the rest will take. `None`: a closed loop finished nothing, so
+/// that there is no rate to search.
 ///
 /// # Errors
 /// Those of `offer` and `told`, as they are.
 pub fn seek<E>(
     search: Search<'_>,
-    offer: &mut dyn FnMut(&Spec, Step) -> Result<Option<Outcome>, E>,
-    told: &mut dyn FnMut(&Probed, Duration) -> Result<(), E>,
+    mut offer: impl FnMut(&Spec, Step) -> Result<Option<Outcome>, E>,
+    mut told: impl FnMut(&Probed, Duration) -> Result<(), E>,
 ) -> Result<Option<Sought>, E> {
     let spec = search.spec;
     let short = short(spec);
@@ -412,11 +413,11 @@ mod tests {
         let mut offered = Vec::new();
         let sought = seek(
             search,
-            &mut |spec, _| {
+            |spec: &Spec, _| {
                 offered.push(spec.clone());
                 Ok::<_, Infallible>(Some(outcome(spec, limit)))
             },
-            &mut |_, _| Ok(()),
+            |_: &Probed, _| Ok(()),
         );
         (sought.expect("infallible").expect("a rate"), offered)
     }
@@ -481,8 +482,8 @@ mod tests {
             let is_over = std::cell::Cell::new(false);
             let sought = seek(
                 search,
-                &mut |spec, _| Ok::<_, Infallible>((!is_over.get()).then(|| outcome(spec, 2600.0))),
-                &mut |probed, _| {
+                |spec: &Spec, _| Ok::<_, Infallible>((!is_over.get()).then(|| outcome(spec, 2600.0))),
+                |probed: &Probed, _| {
                     is_over.set(probed.purpose == purpose);
                     Ok(())
                 },
