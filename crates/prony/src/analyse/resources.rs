@@ -1,8 +1,8 @@
 //! What a treatment took of machine and servers: what a transaction costs, where processors spent their time,
 //! what held it back, and which waits grew with the load.
 //!
-//! Only what was sampled in the part of the intervals that counts is taken. A limit is named where a figure shows it;
-//! where none does, none is named.
+//! Only what was sampled in the part of the intervals that counts is taken. A limit is named where a figure
+//! shows it; where none does, none is named.
 
 use super::{
     Axis, AxisKind,

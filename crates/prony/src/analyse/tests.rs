@@ -266,8 +266,8 @@ fn second_of_open_loop(second: u32, phase: Phase, well: u64, failed: u64) -> Sam
     }
 }
 
-/// A trial with 2 s of warm-up and 30 s of interval, of which the first 10 do half of what the others do, fail
-/// ten times as often and cost three times the CPU.
+/// A trial with 2 s of warm-up and 30 s of interval, of which the first 10 do half of what the others do,
+/// fail ten times as often and cost three times the CPU.
 fn spoil_the_beginning(trial: &mut TrialRecord, left_out_s: u32) {
     let TrialOutcome::Measured { outcome, doubts, .. } = &mut trial.outcome else { return };
     let stream = &mut outcome.streams[0];

@@ -529,8 +529,8 @@ impl What {
             ),
             Self::RateOfState { rate_per_second } => write!(
                 f,
-                "the server has two states: after a gentle load it bore {rate_per_second:.0} in a second, but \
-                 once it has been overloaded it bears only the rate that was found"
+                "the server has two states: after a gentle load it bore {rate_per_second:.0} in a second, \
+                 but once it has been overloaded it bears only the rate that was found"
             ),
             Self::RateOfNeighbours { processors } => write!(
                 f,

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 /// Lowest rate worth searching, starts in a second.
 const LOWEST: f64 = 1.0;
-/// Highest rate, starts in a second: more than any server and any client can do. What a closed loop reached is
-/// no bound: the server may have been cold, or do less the more is under way.
+/// Highest rate, starts in a second: more than any server and any client can do. What a closed loop reached
+/// is no bound: the server may have been cold, or do less the more is under way.
 const HIGHEST: f64 = 1e7;
 /// Multiple of what a closed loop reached where the search begins.
 const FIRST: f64 = 0.7;
@@ -159,9 +159,9 @@ impl Sought {
     }
 }
 
-/// Searches the highest rate. `offer` carries a load out, or says by `None` that the user wants an end; `told`
-/// is told of each that is over, and how long the rest will take. `None`: a closed loop finished nothing, so
-/// that there is no rate to search.
+/// Searches the highest rate. `offer` carries a load out, or says by `None` that the user wants an end;
+/// `told` is told of each that is over, and how long the rest will take. `None`: a closed loop finished
+/// nothing, so that there is no rate to search.
 ///
 /// # Errors
 /// Those of `offer` and `told`, as they are.

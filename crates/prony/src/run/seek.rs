@@ -80,13 +80,13 @@ fn found(sought: Sought, objectives: &Objectives) -> Result<Sought, String> {
     let last = sought.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
     match sought.ending {
         Ending::NothingKeeps { lowest } => Err(format!(
-            "even {lowest:.0} in a second, the lowest rate whose loads say something, did not keep {} (it was \
-             {last})",
+            "even {lowest:.0} in a second, the lowest rate whose loads say something, did not keep {} (it \
+             was {last})",
             sought.objective
         )),
         Ending::CannotTell { rate } => Err(format!(
-            "whether {rate:.0} in a second keep {} cannot be told: a load holds too few transactions; make the \
-             interval longer, or ask for a lower percentile",
+            "whether {rate:.0} in a second keep {} cannot be told: a load holds too few transactions; make \
+             the interval longer, or ask for a lower percentile",
             sought.objective
         )),
         _ => Ok(sought),

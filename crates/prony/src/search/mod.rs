@@ -480,8 +480,8 @@ impl<E> Search<'_, E> {
         }
     }
 
-    /// A load that says something. A rate that is far too high shows it within a short load; one that held too
-    /// few transactions to say anything is offered again for longer.
+    /// A load that says something. A rate that is far too high shows it within a short load; one that held
+    /// too few transactions to say anything is offered again for longer.
     fn decide(&mut self, rate: f64, purpose: Purpose) -> Result<&Tried, Halt<E>> {
         for asked in 0..=ASKED {
             let patient = asked > 0 || purpose.is_long();

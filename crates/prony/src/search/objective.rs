@@ -375,8 +375,8 @@ mod tests {
         }
     }
 
-    /// scipy 1.17.1: `binom.sf(k - 1, n, p)` is 0.00014 for 5 of 50, 0.0016 for 4, 0.014 for 3; what is called
-    /// beyond chance must be below 0.001.
+    /// scipy 1.17.1: `binom.sf(k - 1, n, p)` is 0.00014 for 5 of 50, 0.0016 for 4, 0.014 for 3; what is
+    /// called beyond chance must be below 0.001.
     #[test]
     fn what_is_beyond_chance_lies_in_the_binomial_tail() {
         assert!(is_beyond_chance(5, 50, 0.01) && is_beyond_chance(8, 50, 0.01));

@@ -214,8 +214,8 @@ fn the_limit_of_a_linear_server_is_found() {
     }
 }
 
-/// More than `PEAK` at once get in each other's way: throughput falls to a ninth at all connections, so that a
-/// closed loop sees a fraction of what an open one can do.
+/// More than `PEAK` at once get in each other's way: throughput falls to a ninth at all connections, so that
+/// a closed loop sees a fraction of what an open one can do.
 struct Retrograde(Queue);
 
 impl Retrograde {

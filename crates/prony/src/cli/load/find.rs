@@ -39,8 +39,8 @@ struct Found {
     /// What was to be kept.
     objective: String,
     /// `found`, `nothing_keeps` (even the lowest rate whose loads say something breaks it), `nothing_breaks`
-    /// (not even the highest rate that is ever offered), `unsteady` (noise), `cannot_tell` (loads hold too few
-    /// transactions), `interrupted`, `out_of_time` (`--budget`).
+    /// (not even the highest rate that is ever offered), `unsteady` (noise), `cannot_tell` (loads hold too
+    /// few transactions), `interrupted`, `out_of_time` (`--budget`).
     ending: String,
     /// The highest rate that kept the objective in every confirming load, transactions per second; of
     /// `unsteady` the best guess.
@@ -56,8 +56,8 @@ struct Found {
     /// Rate that the server bore after a gentle load although what was found is clearly lower: it has two
     /// states, and what was found is what it bears once it has been overloaded; transactions per second.
     from_rest_per_second: Option<f64>,
-    /// Processors that neighbours on the physical machine took in the worst load, where they disturbed most of
-    /// the loads that broke the objective.
+    /// Processors that neighbours on the physical machine took in the worst load, where they disturbed most
+    /// of the loads that broke the objective.
     steal_processors: Option<f64>,
     /// Transactions that a load must hold so that it can say whether the objective is kept: 20 beyond a
     /// quantile (2000 for p99), 3 / limit for errors.
@@ -230,8 +230,8 @@ fn answer(found: &Found, ending: Ending, objectives: &Objectives) -> String {
     let last = found.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
     match ending {
         Ending::Found { rate, above } => format!(
-            "{rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; {above:.0}/s ({:.0} % more) \
-             did not",
+            "{rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; {above:.0}/s ({:.0} % \
+             more) did not",
             (above / rate - 1.0) * 100.0
         ),
         Ending::NothingKeeps { lowest } if lowest > 1.0 => format!(
@@ -242,11 +242,12 @@ fn answer(found: &Found, ending: Ending, objectives: &Objectives) -> String {
             format!("none: even {lowest:.0} transactions/s do not keep {objectives} ({last})")
         }
         Ending::NothingBreaks { highest } => format!(
-            "at least {highest:.0} transactions/s, the highest that is offered, and {objectives} is still kept"
+            "at least {highest:.0} transactions/s, the highest that is offered, and {objectives} is still \
+             kept"
         ),
         Ending::Unsteady { rate } => format!(
-            "not found: near {rate:.0} transactions/s the same load keeps {objectives} at one time and breaks \
-             it at another; make --duration longer, or look for what disturbs the server"
+            "not found: near {rate:.0} transactions/s the same load keeps {objectives} at one time and \
+             breaks it at another; make --duration longer, or look for what disturbs the server"
         ),
         Ending::CannotTell { rate } => format!(
             "cannot tell: at {rate:.0} transactions/s a load holds fewer than the {:.0} transactions that \
@@ -265,8 +266,8 @@ fn unfinished(found: &Found, why: Why, confirmed: Option<f64>, objectives: &Obje
     };
     if let Some(rate) = confirmed {
         return format!(
-            "at least {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; whether more does \
-             is open, for {why}"
+            "at least {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; whether more \
+             does is open, for {why}"
         );
     }
     let rates = |is: fn(&Probed) -> bool| {
