@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
     max_term_width = 110,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Begin with:  prony run quickstart\n\nExit codes:  0 done · 1 it began and failed · 2 it \
-                  could not begin (arguments, study, server, limits) · 3 a claim is refuted, 4 a claim is \
-                  open (both with --check) · 130 interrupted"
+    after_help = "Begin with:  prony run quickstart\n\nExit codes:  0 done · 1 it began and failed, or a \
+                  load's figures are invalid · 2 it could not begin (arguments, study, server, limits) · \
+                  3 a claim is refuted, 4 a claim is open (both with --check) · 130 interrupted"
 )]
 pub struct Arguments {
     #[command(subcommand)]

@@ -39,6 +39,12 @@ impl Failure {
         Self { code: INTERRUPTED, message: message.to_string() }
     }
 
+    /// The same with more words.
+    pub(super) fn with(mut self, words: &str) -> Self {
+        self.message.push_str(words);
+        self
+    }
+
     /// The exit code.
     #[must_use]
     pub fn code(&self) -> u8 {

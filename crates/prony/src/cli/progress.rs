@@ -11,6 +11,7 @@ use crate::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     cell::RefCell,
+    collections::BTreeSet,
     time::{Duration, Instant},
 };
 
@@ -87,6 +88,8 @@ pub(super) struct RunProgress {
     plan: Option<Plan>,
     /// Trials that the plan did not hold.
     added: Vec<Trial>,
+    /// Numbers of those that failed.
+    failed: BTreeSet<u32>,
     trials_done: u32,
     /// Trials that this run will do.
     trials_total: u32,
@@ -106,6 +109,7 @@ impl RunProgress {
             bar,
             plan: None,
             added: Vec::new(),
+            failed: BTreeSet::new(),
             trials_done: 0,
             trials_total,
             trials_begun: None,
@@ -155,9 +159,14 @@ impl RunProgress {
                 if let (Some(plan), Because::Invalid) = (&self.plan, because) {
                     let repeated = trial.again_of.unwrap_or(trial.number) + 1;
                     let levels = label(plan, trial.treatment);
-                    self.line(&format!("trial {repeated} ({levels}) is invalid and is repeated"));
+                    let outcome = if self.failed.contains(&(repeated - 1)) { "failed" } else { "is invalid" };
+                    self.line(&format!("trial {repeated} ({levels}) {outcome} and is repeated"));
                 }
                 self.added.push(*trial);
+            }
+            Event::Noted(Note::Died { server, reason }) => {
+                self.line(&format!("{}: {reason}", self.server(*server)));
+                self.line(&format!("{}: starting it again", self.server(*server)));
             }
             Event::Noted(Note::NotProfiled { server, reason }) => {
                 self.line(&format!("{}: no profile: {reason}", self.server(*server)));
@@ -236,7 +245,10 @@ impl RunProgress {
         self.trials_done += 1;
         self.bar.inc(1);
         let figures = match outcome {
-            TrialOutcome::Failed(reason) => format!("FAILED: {reason}"),
+            TrialOutcome::Failed(reason) => {
+                self.failed.insert(trial);
+                format!("FAILED: {reason}")
+            }
             TrialOutcome::Measured { outcome, doubts, .. } => {
                 let seconds = outcome.interval.as_secs_f64();
                 let tally = &outcome.streams[0].transactions;

@@ -16,7 +16,7 @@ use crate::{
     provision::Provisioner,
     report::{Format, number},
     run,
-    store::Store,
+    store::{self, Store},
     study::{self, Adjustments, Study},
     telemetry::Machine,
 };
@@ -66,7 +66,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     };
     announce(&plan, id, done.len(), &store);
     for note in doctor::remark(&provisioner.places().instances()) {
-        store.record(id, &run::Event::Noted(note)).map_err(|error| Failure::cannot_begin(chain(&error)))?;
+        store.record(id, &run::Event::Noted(note)).map_err(|error| Failure::failed(chain(&error)))?;
     }
     let stop = interrupt::stop_on_signals();
     let provisioner = provisioner.heeding(Arc::clone(&stop)).encrypted(plan.is_encrypted());
@@ -90,17 +90,19 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
 
 /// A run that could not go on: what is kept, and how to go on.
 fn broken_off(error: &run::Error, begun: bool, id: i64) -> Failure {
-    let kept = if begun {
-        format!(
+    // what cannot be stored breaks off a run that is in the store by then
+    let is_unstored = matches!(error, run::Error::Reader(cause) if cause.is::<store::Error>());
+    let kept = match (begun, is_unstored) {
+        (true, _) => format!(
             "\nthe trials that had finished are kept as run {id}; `prony report {id}` shows them, --resume \
              goes on"
-        )
-    } else {
-        String::new()
+        ),
+        (false, true) => format!("\nrun {id} has no finished trial yet; --resume carries it out"),
+        (false, false) => String::new(),
     };
     match error {
         run::Error::Interrupted => Failure::interrupted(format!("interrupted{kept}")),
-        error if begun => Failure::failed(format!("{}{kept}", chain(error))),
+        error if begun || is_unstored => Failure::failed(format!("{}{kept}", chain(error))),
         error => Failure::cannot_begin(chain(error)),
     }
 }
@@ -156,17 +158,30 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
     let look = terminal_options(options.language);
     let format = if options.json { Format::Json } else { Format::Terminal };
     print(&format!("{}\n", report::rendered(&record, &findings, format, &look)?.trim_end()))?;
-    let path =
-        options.report.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{}-{id}.html", plan.name)));
-    report::write(&path, &report::rendered(&record, &findings, Format::Html, &look)?)?;
+    let path = report_path(options, plan, id);
+    let html = report::rendered(&record, &findings, Format::Html, &look)?;
+    report::write(&path, &html).map_err(|failure| {
+        failure.with(&format!("; `prony report {id} --format html --write FILE` writes it elsewhere"))
+    })?;
     aside(format_args!("\nreport: {}", absolute(&path).display()));
-    let failed =
-        record.trials.iter().filter(|trial| matches!(trial.outcome, run::TrialOutcome::Failed(_))).count();
-    if failed > 0 {
-        let words = format!("{failed} of {} trials failed; the report says why", record.trials.len());
-        return Err(Failure::failed(words));
+    // one that failed or was invalid and then was repeated well is no failure of the run
+    let (unmeasured, all) = record.unmeasured();
+    if unmeasured > 0 {
+        let trials = number::counted(all as u64, "trial");
+        return Err(Failure::failed(format!(
+            "{unmeasured} of {trials} could not be measured; the report says why, and --resume tries again"
+        )));
     }
     if options.check { report::check(&findings) } else { Ok(()) }
+}
+
+/// Where the report goes: beside the store, where a directory is named for that.
+fn report_path(options: &RunOptions, plan: &Plan, id: i64) -> PathBuf {
+    let usual = || {
+        let directory = options.store.directory().unwrap_or(Path::new(""));
+        directory.join(format!("prony-{}-{id}.html", plan.name))
+    };
+    options.report.clone().unwrap_or_else(usual)
 }
 
 fn absolute(path: &Path) -> PathBuf {

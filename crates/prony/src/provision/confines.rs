@@ -63,6 +63,8 @@ pub(super) struct Confines {
     disk: Option<String>,
     /// Whether Prony has made the groups.
     is_own: bool,
+    /// Processes that the kernel had killed in them when the server was started.
+    kills_before: u64,
 }
 
 /// A group for one controller; with version 2 several controllers have the same directory.
@@ -99,12 +101,12 @@ impl Confines {
             let group = Group { version: 2, directory: parent.join(name) };
             groups.extend(controllers.into_iter().map(|controller| (controller, group.clone())));
         }
-        Ok(Self { wanted: limits.clone(), groups, disk: None, is_own: true })
+        Ok(Self { wanted: limits.clone(), groups, disk: None, is_own: true, kills_before: 0 })
     }
 
     /// The limits of a server whose groups another program makes.
     pub(super) fn of_others(limits: &Limits) -> Self {
-        Self { wanted: limits.clone(), groups: BTreeMap::new(), disk: None, is_own: false }
+        Self { wanted: limits.clone(), groups: BTreeMap::new(), disk: None, is_own: false, kills_before: 0 }
     }
 
     /// The directories of its groups, each once.
@@ -233,8 +235,16 @@ impl Confines {
 
     /// In words, where the kernel has killed the server for want of memory.
     pub(super) fn memory_death(&self) -> Option<u64> {
-        let kills = self.usage().map_or(0, |usage| usage.memory_kills);
-        self.wanted.memory_bytes.filter(|_| kills > 0)
+        self.wanted.memory_bytes.filter(|_| self.kills() > self.kills_before)
+    }
+
+    /// What the kernel has killed by now was another process than the one that comes.
+    pub(super) fn forget_kills(&mut self) {
+        self.kills_before = self.kills();
+    }
+
+    fn kills(&self) -> u64 {
+        self.usage().map_or(0, |usage| usage.memory_kills)
     }
 }
 

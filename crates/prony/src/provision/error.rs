@@ -125,6 +125,8 @@ pub enum Error {
     UnknownSetting { server: String, setting: String, suggestion: Box<str>, log: String },
     #[error("{server} ended while it was starting ({status}); its last words:\n{log}")]
     Died { server: String, status: String, log: String },
+    #[error("{server} ended after it had run for {} s ({status}); its last words:\n{log}", after.as_secs())]
+    Ended { server: String, after: Duration, status: String, log: String },
     #[error("{server} does not answer after {} s; its last words:\n{log}", after.as_secs())]
     NoAnswer { server: String, after: Duration, log: String },
     #[error("no free port on 127.0.0.1: {source}")]

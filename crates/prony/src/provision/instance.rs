@@ -4,7 +4,7 @@
 use super::{
     Apart, Error, Part, Places, Snapshot, Translated,
     confines::{Confinement, Confines, Usage},
-    initialise,
+    death, initialise,
     kept::Found,
     launch::{self, Launch, Launched},
     log,
@@ -56,6 +56,10 @@ pub struct Instance {
     socket: PathBuf,
     log: PathBuf,
     stopped: bool,
+    /// When it answered.
+    began: Instant,
+    /// Processes that the kernel had killed by then for want of memory.
+    kills_before: Option<u64>,
 }
 
 /// What a new instance is to be.
@@ -147,6 +151,8 @@ impl Instance {
                 log: launched.log,
                 directory,
                 stopped: false,
+                began: Instant::now(),
+                kills_before: death::memory_kills(),
             }),
             Err(error) => {
                 // The first error is the one to show.
@@ -238,7 +244,12 @@ impl Instance {
     pub fn check(&mut self) -> Result<(), Error> {
         match self.process.try_wait() {
             Ok(Some(status)) => Err(self.memory_death(status).map_or_else(
-                || launch::died(&self.software, status.to_string(), &self.log),
+                || Error::Ended {
+                    server: self.software.to_string(),
+                    after: self.began.elapsed(),
+                    status: death::how(status, self.process.pid(), self.kills_before),
+                    log: log::last_lines(&self.log),
+                },
                 |limit_bytes| Error::OutOfMemory { server: self.software.to_string(), limit_bytes },
             )),
             _ => Ok(()),
@@ -276,6 +287,7 @@ impl Instance {
     /// Starts it on the data that are there now, at its port.
     pub(super) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
         let began = Instant::now();
+        self.confines.forget_kills();
         let says_itself = |name: &String| name.replace('-', "_").contains("innodb_buffer_pool_load");
         if !self.keep_pages && !self.settings.options.keys().any(says_itself) {
             self.forget_buffer_pool()?;
@@ -305,6 +317,7 @@ impl Instance {
                 }
                 started => {
                     self.process = started?.process;
+                    (self.began, self.kills_before) = (Instant::now(), death::memory_kills());
                     if self.software.image.is_some() {
                         self.confines.adopt(self.process.pid(), self.directory.path());
                     }

@@ -12,6 +12,7 @@ pub mod catalogue;
 mod certificate;
 mod confines;
 pub mod container;
+mod death;
 mod debts;
 mod describe;
 mod error;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     analyse::{self, Findings},
-    run::{Level, TrialOutcome, verdict},
+    run::{Level, Note, TrialOutcome, verdict},
     store::RunRecord,
 };
 use load::Histogram;
@@ -190,11 +190,12 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         found.push(Finding { kind: "nothing".to_owned(), about: String::new(), text });
     }
     found.extend(in_doubt(findings, words));
-    let run = run(record);
-    let planned = run.trials_planned.to_string();
-    if run.trials_failed > 0 {
-        let key = if run.trials_failed == 1 { "failed_one" } else { "failed_many" };
-        let places = [("failed", &*run.trials_failed.to_string()), ("planned", &*planned)];
+    found.extend(deaths(record, words));
+    let planned = run(record).trials_planned.to_string();
+    let (unmeasured, all) = record.unmeasured();
+    if unmeasured > 0 {
+        let key = if unmeasured == 1 { "failed_one" } else { "failed_many" };
+        let places = [("failed", &*unmeasured.to_string()), ("planned", &*all.to_string())];
         let text = words.fill("sentence", key, &places);
         found.push(Finding { kind: "failed".to_owned(), about: String::new(), text });
     }
@@ -204,6 +205,16 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         found.push(Finding { kind: "incomplete".to_owned(), about: String::new(), text });
     }
     found
+}
+
+/// Servers that died between trials, where no trial tells it.
+fn deaths(record: &RunRecord, words: Words) -> impl Iterator<Item = Finding> {
+    record.notes.iter().filter_map(move |note| {
+        let Note::Died { server, reason } = note else { return None };
+        let server = &*record.plan.servers[*server].name;
+        let text = words.fill("sentence", "died", &[("server", server), ("reason", reason)]);
+        Some(Finding { kind: "died".to_owned(), about: server.to_owned(), text })
+    })
 }
 
 /// Servers that cannot be told from the same base are named together.

@@ -180,6 +180,13 @@ pub enum Note {
         /// What was met.
         profile: Profile,
     },
+    /// A server died while no trial ran on it, and is started again.
+    Died {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// How, with its last words.
+        reason: String,
+    },
     /// Why there is no profile of a server although one was asked for.
     NotProfiled {
         /// Index in [`Plan::servers`].

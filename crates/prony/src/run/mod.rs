@@ -10,6 +10,7 @@ mod doubt;
 mod event;
 mod fair;
 mod lag;
+mod life;
 mod links;
 mod nodes;
 mod pinned;
@@ -44,7 +45,8 @@ use crate::{
     telemetry::Machine,
 };
 use lag::Follower;
-use links::Links;
+use life::Lives;
+use links::{Links, Reached};
 use load::client;
 use pinned::Pinned;
 use schedule::Schedule;
@@ -163,7 +165,8 @@ pub fn carry_out(
     let servers = plan.servers.iter().map(|_| None).collect();
     let starts = vec![None; plan.servers.len()];
     let links = Links::new(plan, provisioner.launcher())?;
-    let mut run = Run { plan, provisioner, stop, reader, servers, starts, links, salt: seed::drawn() };
+    let (lives, salt) = (Lives::default(), seed::drawn());
+    let mut run = Run { plan, provisioner, stop, reader, servers, starts, lives, links, salt };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
     let result = run.trials(earlier).map_err(interruption);
@@ -190,6 +193,7 @@ struct Run<'a, 'r> {
     servers: Vec<Option<Up>>,
     /// Which of its starts each is in, by [`Plan::start_of`].
     starts: Vec<Option<u32>>,
+    lives: Lives,
     links: Links,
     /// What makes seeds of this run differ from those of other runs, where data are not put back.
     salt: u64,
@@ -213,6 +217,9 @@ impl Run<'_, '_> {
             let outcome = self.trial(&trial)?;
             knees.saw(plan.treatments[trial.treatment].server, trial, &outcome);
             schedule.ended(trial, &outcome);
+            if self.is_given_up(&trial).is_some() {
+                schedule.gives_up(trial.treatment);
+            }
         }
         if plan.telemetry.profile {
             self.profile(&knees)?;
@@ -246,14 +253,43 @@ impl Run<'_, '_> {
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialOutcome, Error> {
         self.heed_stop()?;
+        if let Some(reason) = self.is_given_up(trial) {
+            return self.lost(trial, reason);
+        }
+        match self.make_ready(trial) {
+            Ok((trial, reached, unsettled)) => {
+                self.was_ready(&trial);
+                self.offer(&trial, reached, unsettled)
+            }
+            Err(error) => self.not_ready(trial, error),
+        }
+    }
+
+    /// Brings a trial's server into the state in which it is to begin, from the dead if need be. The
+    /// trial with the seed that it gets, how the server is reached, and what speaks against the trial by now.
+    fn make_ready(&mut self, trial: &Trial) -> Result<(Trial, Reached, Option<Doubt>), Error> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
-        self.start(treatment.server, plan.start_of(trial.block))?;
+        let start = plan.start_of(trial.block);
+        self.await_elsewhere(treatment.server)?;
+        if self.revive(treatment.server)? {
+            self.starts[treatment.server] = Some(start);
+        }
+        self.start(treatment.server, start)?;
         let began = self.prepare(trial)?;
-        let unsettled = began.doubt();
-        let trial = &Trial { seed: began.seed.unwrap_or(trial.seed), ..*trial };
+        let trial = Trial { seed: began.seed.unwrap_or(trial.seed), ..*trial };
+        Ok((trial, self.reach(treatment.server, treatment)?, began.doubt()))
+    }
+
+    fn offer(
+        &mut self,
+        trial: &Trial,
+        reached: Reached,
+        unsettled: Option<Doubt>,
+    ) -> Result<TrialOutcome, Error> {
+        let plan = self.plan;
+        let treatment = &plan.treatments[trial.treatment];
         let stop = self.stop;
-        let reached = self.reach(treatment.server, treatment)?;
         let _pinned = Pinned::to(&treatment.client.pin)?;
         let sought = seek::seek(plan, trial, &reached, stop, self.reader)?;
         let up = self.up(treatment.server);
@@ -268,14 +304,12 @@ impl Run<'_, '_> {
                 died.map(|error| error.to_string()),
             )
         };
-        trial::carry_out(
-            plan,
-            trial,
-            Scene { reached, nodes: &nodes, follower, sought },
-            &mut look,
-            stop,
-            reader,
-        )
+        let scene = Scene { reached, nodes: &nodes, follower, sought };
+        let outcome = trial::carry_out(plan, trial, scene, &mut look, stop, reader)?;
+        // a trial that failed by it has said so
+        let is_told = matches!(outcome, TrialOutcome::Failed(_)) && self.death(treatment.server).is_some();
+        self.up(treatment.server).death_told = is_told;
+        Ok(outcome)
     }
 
     /// Restarts a server that is in another of its starts.

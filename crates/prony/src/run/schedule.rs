@@ -33,6 +33,10 @@ pub(super) struct Schedule<'a> {
     block: u32,
     /// Treatments of the block, where it is an added one.
     wanted: BTreeSet<usize>,
+    /// Treatments whose server is given up: none of their trials is repeated.
+    given_up: BTreeSet<usize>,
+    /// Trials without a measured attempt when the run was resumed: they get one more, whatever failed before.
+    retried: BTreeSet<u32>,
     /// Why nothing more is added.
     over: Why,
     next_number: u32,
@@ -57,12 +61,26 @@ impl<'a> Schedule<'a> {
             ended: BTreeMap::new(),
             block: 0,
             wanted: BTreeSet::new(),
+            given_up: BTreeSet::new(),
+            retried: BTreeSet::new(),
             over: Why::Asked,
         };
         for (trial, outcome) in earlier {
             schedule.ended(*trial, outcome);
         }
+        let original = |trial: &Trial| trial.again_of.unwrap_or(trial.number);
+        let is_failed = |outcome: &TrialOutcome| matches!(outcome, TrialOutcome::Failed(_));
+        let of = |failed: bool| {
+            let those = earlier.iter().filter(move |(_, outcome)| is_failed(outcome) == failed);
+            those.map(|(trial, _)| original(trial)).collect::<BTreeSet<u32>>()
+        };
+        schedule.retried = &of(true) - &of(false);
         schedule
+    }
+
+    /// Nothing more can come of a treatment.
+    pub(super) fn gives_up(&mut self, treatment: usize) {
+        self.given_up.insert(treatment);
     }
 
     /// Takes note of a trial.
@@ -105,7 +123,13 @@ impl<'a> Schedule<'a> {
     /// A trial of the block that is to be repeated: it is invalid, may be repeated, and what spoilt it is not
     /// what spoils every trial of its treatment.
     fn again(&mut self) -> Option<Trial> {
-        let original = self.of_block(self.block).find(|trial| {
+        let may_be = |trial: &Trial| !self.given_up.contains(&trial.treatment);
+        let retried = self.of_block(self.block).find(|trial| self.retried.contains(&trial.number));
+        if let Some(trial) = retried {
+            self.retried.remove(&trial.number);
+            return Some(self.repeat_of(trial));
+        }
+        let original = self.of_block(self.block).filter(may_be).find(|trial| {
             let attempts: Vec<&Ended> = self
                 .ended
                 .values()
@@ -117,8 +141,12 @@ impl<'a> Schedule<'a> {
             let room = attempts.len() <= self.plan.repetition.repeat_invalid as usize;
             room && !last.faults.is_empty() && !self.is_lasting(trial.treatment, &last.faults)
         })?;
+        Some(self.repeat_of(original))
+    }
+
+    fn repeat_of(&mut self, original: Trial) -> Trial {
         self.next_number += 1;
-        Some(Trial { number: self.next_number - 1, again_of: Some(original.number), ..original })
+        Trial { number: self.next_number - 1, again_of: Some(original.number), ..original }
     }
 
     /// Whether a fault was in all trials of a treatment, of which there are two or more: then it is no
@@ -134,8 +162,10 @@ impl<'a> Schedule<'a> {
         let repetition = &self.plan.repetition;
         let Some(precision) = repetition.precision else { return false };
         let widths = self.half_widths();
-        let missing: Vec<usize> =
-            (0..widths.len()).filter(|&each| widths[each].is_none_or(|width| width > precision)).collect();
+        let missing: Vec<usize> = (0..widths.len())
+            .filter(|each| !self.given_up.contains(each))
+            .filter(|&each| widths[each].is_none_or(|width| width > precision))
+            .collect();
         self.over = Why::Precise;
         if missing.is_empty() {
             return false;
@@ -148,7 +178,8 @@ impl<'a> Schedule<'a> {
         let treatments = &self.plan.treatments;
         let side_by_side =
             |each: &usize| missing.iter().any(|&one| treatments[one].is_like(&treatments[*each]));
-        self.wanted = (0..treatments.len()).filter(side_by_side).collect();
+        let can_be = |each: &usize| !self.given_up.contains(each);
+        self.wanted = (0..treatments.len()).filter(can_be).filter(side_by_side).collect();
         let begun = self.of_block(self.block).any(|trial| self.ended.contains_key(&trial.number));
         let cost = self.wanted.iter().map(|&treatment| self.plan.trial_time(treatment)).sum::<Duration>();
         self.over = Why::Budget;

@@ -29,6 +29,8 @@ pub(super) struct Up {
     pub(super) group: Group,
     /// What its data are.
     pub(super) state: State,
+    /// That it has died was told by the trial that this ended.
+    pub(super) death_told: bool,
     /// What it said when it was ready.
     pub(super) description: ServerDescription,
     /// Sizes of the data sets that it has held, by index of the plan's.
@@ -103,8 +105,13 @@ impl Run<'_, '_> {
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
         self.links.measure_between(index, &target);
         let state = snapshot.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
-        self.servers[index] =
-            Some(Up { group, state, description: description.clone(), sizes: BTreeMap::new() });
+        self.servers[index] = Some(Up {
+            group,
+            state,
+            death_told: false,
+            description: description.clone(),
+            sizes: BTreeMap::new(),
+        });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         self.tell_links(index)?;
         let mut remarks = BTreeSet::new();

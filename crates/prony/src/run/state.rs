@@ -83,8 +83,10 @@ pub enum Origin {
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The data set that it holds.
-    data: Option<usize>,
+    pub(super) data: Option<usize>,
     origin: Origin,
+    /// Something failed in a way that leaves its data unknown: they are put back or loaded anew.
+    pub(super) is_unknown: bool,
     /// Trials have begun on these data.
     used: bool,
     /// Data were loaded into it that are not there any more.
@@ -116,6 +118,17 @@ impl State {
     fn holds(&mut self, data: usize, origin: Origin) {
         self.had_other |= self.data.is_some_and(|other| other != data);
         (self.data, self.origin, self.used, self.warm) = (Some(data), origin, false, false);
+        self.is_unknown = false;
+    }
+
+    /// It was started again, not in order.
+    pub(super) fn was_started(&mut self) {
+        (self.restarted, self.warm, self.noted) = (true, false, false);
+    }
+
+    /// No trial has changed its data.
+    pub(super) fn is_as_loaded(&self) -> bool {
+        matches!(self.origin, Origin::Loaded | Origin::Kept | Origin::Snapshot)
     }
 }
 
@@ -190,7 +203,7 @@ impl Run<'_, '_> {
             Fresh::Auto | Fresh::Snapshot | Fresh::Reload => state.origin == Origin::Left,
             Fresh::Always => state.used,
         };
-        if state.data == Some(data) && !is_stale {
+        if state.data == Some(data) && !is_stale && !state.is_unknown {
             return Ok(None);
         }
         let begun = Instant::now();
@@ -389,9 +402,15 @@ impl Run<'_, '_> {
     }
 
     /// Whether a data set outlives a restart, so that keeping its files is of use.
-    fn lives_in_memory(&self, data: usize) -> bool {
+    pub(super) fn lives_in_memory(&self, data: usize) -> bool {
         let engine = self.plan.data_sets[data].engine.as_deref().unwrap_or_default();
         engine.eq_ignore_ascii_case("MEMORY") || engine.eq_ignore_ascii_case("HEAP")
+    }
+
+    /// Whether a data set is whole after a crash: the default engine is InnoDB.
+    pub(super) fn is_crash_safe(&self, data: usize) -> bool {
+        let engine = self.plan.data_sets[data].engine.as_deref().unwrap_or_default();
+        engine.is_empty() || engine.eq_ignore_ascii_case("InnoDB")
     }
 
     /// Whether a data set may come from an earlier run, and go to later ones.
@@ -447,7 +466,7 @@ impl Run<'_, '_> {
     }
 
     /// Does something with a server that may take long, and tells its steps.
-    fn with_steps<T>(
+    pub(super) fn with_steps<T>(
         &mut self,
         server: usize,
         job: impl FnOnce(&Provisioner, &mut Up, &mut dyn FnMut(&str)) -> Result<T, provision::Error>,

@@ -45,12 +45,18 @@ pub(super) fn carry_out(
     let Scene { reached, nodes, follower, sought } = scene;
     let sought = match sought.transpose() {
         Ok(sought) => sought,
-        Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
+        Err(reason) => {
+            let (_, died) = look();
+            return finished(number, TrialOutcome::Failed(died.unwrap_or(reason)), reader);
+        }
     };
     let mut follower = match follower {
         Ok(follower) => follower,
         Err(_) if stop.is_stopped() => return Err(Error::Interrupted),
-        Err(reason) => return finished(number, TrialOutcome::Failed(reason), reader),
+        Err(reason) => {
+            let (_, died) = look();
+            return finished(number, TrialOutcome::Failed(died.unwrap_or(reason)), reader);
+        }
     };
     let treatment = &plan.treatments[trial.treatment];
     let mut spec = spec(plan, trial, reached);

@@ -13,7 +13,10 @@ use load::{
     sample::{Phase, Schedule, Tally},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// Everything that is known of one run, read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,6 +60,19 @@ pub struct RunRecord {
     pub began: BTreeMap<u32, Began>,
     /// Trials that have an outcome, in the order of execution.
     pub trials: Vec<TrialRecord>,
+}
+
+impl RunRecord {
+    /// Trials that were not measured, and neither was any that repeated them; and how many trials there are,
+    /// repeats of failed and invalid ones not counted.
+    #[must_use]
+    pub fn unmeasured(&self) -> (usize, usize) {
+        let original = |trial: &TrialRecord| trial.trial.again_of.unwrap_or(trial.trial.number);
+        let is_measured = |trial: &&TrialRecord| matches!(trial.outcome, TrialOutcome::Measured { .. });
+        let all: BTreeSet<u32> = self.trials.iter().map(original).collect();
+        let measured: BTreeSet<u32> = self.trials.iter().filter(is_measured).map(original).collect();
+        (all.len() - measured.len(), all.len())
+    }
 }
 
 /// A run was gone on with.

@@ -1,7 +1,7 @@
 //! Prony against servers, files and machines that mean no good. One scripted server has all the faults
 //! ([`server::Fault`]); each module attacks one promise, through the program as users have it.
 
-#[expect(dead_code, reason = "what the next cases use")]
+mod death;
 mod program;
 #[expect(dead_code, reason = "faults that the next cases use")]
 mod server;

@@ -103,3 +103,42 @@ pub(crate) fn wait(mut running: Running) -> Ended {
     let [out, err] = running.readers.map(|reader| reader.join().expect("a reader"));
     Ended { code: status.code(), out, err, took }
 }
+
+/// Lets a command take servers from the user's cache, where they are fetched once.
+pub(crate) fn with_servers(command: &mut Command) {
+    let cache = prony::provision::Places::of_user().expect("a home").cache;
+    command.env("XDG_CACHE_HOME", cache.parent().expect("a directory above"));
+}
+
+/// Processes of servers whose files are in `directory`.
+pub(crate) fn servers_in(directory: &Path) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let pid = entry.file_name().to_string_lossy().parse();
+        if let (Ok(pid), true) =
+            (pid, line.contains("my.cnf") && line.contains(&*directory.to_string_lossy()))
+        {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// TCP connections of IPv4 that a process of this user holds open.
+pub(crate) fn connections_of(pid: u32) -> usize {
+    let text = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
+    let open: Vec<&str> = text
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            (fields.get(3) == Some(&"01")).then(|| fields.get(9).copied()).flatten()
+        })
+        .collect();
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
+    let sockets = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+    sockets
+        .filter(|link| open.iter().any(|inode| link.to_string_lossy() == format!("socket:[{inode}]")))
+        .count()
+}

@@ -36,7 +36,8 @@ pub(super) struct Figures {
     pub(super) end: String,
     /// Length of the measurement interval, seconds. All figures are about it.
     pub(super) interval_s: f64,
-    /// `fine`, `suspicious` or `invalid`: the level of the worst doubt.
+    /// `fine`, `suspicious` or `invalid`: the level of the worst doubt. Where it is `invalid`, the exit code
+    /// is 1.
     pub(super) verdict: String,
     /// Reasons to doubt these figures.
     pub(super) doubts: Vec<DoubtFigure>,

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     provision::{self, Wants, target},
-    run,
+    run::{self, Level},
     telemetry::{self, Beside},
 };
 use figures::{Circumstances, Figures};
@@ -72,6 +72,17 @@ fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Re
         _ if ended_in_an_outage(&outcome) => Err(Failure::failed(
             "the server went away and did not come back: the figures are about a load that broke off",
         )),
+        _ => judged(&figures),
+    }
+}
+
+/// Figures that are invalid are printed, and no success: a script must not take them for a measurement.
+fn judged(figures: &Figures) -> Result<(), Failure> {
+    let first = figures.doubts.iter().find(|doubt| doubt.level == figures.verdict);
+    match first {
+        Some(doubt) if figures.verdict == Level::Invalid.name() => {
+            Err(Failure::failed(format!("these figures are invalid: {}", doubt.text)))
+        }
         _ => Ok(()),
     }
 }

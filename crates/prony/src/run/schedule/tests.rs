@@ -213,3 +213,39 @@ fn stopping_by_width_leaves_the_intervals_their_level() {
         assert!((0.935..=0.985).contains(&held), "precision {precision}: {held}");
     }
 }
+
+#[test]
+fn what_failed_is_tried_once_more_when_a_run_is_resumed_and_never_of_a_server_that_is_given_up() {
+    let plan = plan("repeats = 2\nrepeat_invalid = 0");
+    let failed = |_: &Trial| TrialOutcome::Failed("no server".to_owned());
+    let well = |trial: &Trial| measured(noisy(0.01, trial), Vec::new());
+    let broken = plan.trials[1].treatment;
+    let mut some = |trial: &Trial| if trial.treatment == broken { failed(trial) } else { well(trial) };
+    let (first, _) = carry_out(&plan, &[], 1000, &mut some);
+    assert_eq!(first.len(), 12, "nothing is repeated without being asked");
+    let (resumed, _) = carry_out(&plan, &first, 1000, &mut |trial| well(trial));
+    let again: Vec<Option<u32>> = resumed[12..].iter().map(|(trial, _)| trial.again_of).collect();
+    let missing: Vec<Option<u32>> = plan
+        .trials
+        .iter()
+        .filter(|trial| trial.treatment == broken)
+        .map(|trial| Some(trial.number))
+        .collect();
+    assert_eq!(again, missing);
+    let (done, _) = carry_out(&plan, &resumed, 1000, &mut |trial| panic!("{trial:?} is not missing"));
+    assert_eq!(done.len(), resumed.len());
+
+    let plan = self::plan("repeats = 2\nrepeat_invalid = 3\nprecision = \"1%\"\nrepeats_max = 6");
+    let mut schedule = Schedule::new(&plan, &[]);
+    let mut trials = 0;
+    while let Some((trial, _)) = schedule.next(Duration::ZERO) {
+        // the second block is the first one in which it fails: no fault that lasts
+        let is_dead = trial.treatment == broken && trial.block > 0;
+        schedule.ended(trial, &if is_dead { failed(&trial) } else { well(&trial) });
+        if is_dead {
+            schedule.gives_up(trial.treatment);
+            trials += 1;
+        }
+    }
+    assert_eq!(trials, 1);
+}
