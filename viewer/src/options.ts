@@ -208,7 +208,7 @@ function ladder(context: Context, group: Group, pick: (point: Point) => Point["t
     const { colour, symbol } = look(context, series.name);
     const points = series.points.map((index) => (index === null ? undefined : context.report.points[index]));
     const rows: Row[] = points.map((point, place) => {
-      const estimate = point && pick(point);
+      const estimate = point?.trials ? pick(point) : undefined;
       const x = placeOf(group, place);
       return estimate ? [x, estimate.value, estimate.low, estimate.high] : [x, null, null, null];
     });

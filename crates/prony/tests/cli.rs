@@ -507,6 +507,15 @@ fn a_setting_that_is_mistyped_or_cannot_be_is_pointed_at_before_anything_starts(
         assert!(message.contains("2 mistakes in wrong.toml; nothing was started."), "{message}");
         assert!(output.stdout.is_empty(), "{}", stdout(&output));
     }
+    // together with mistakes of another kind
+    let study = fs::read_to_string(home.path().join("wrong.toml")).expect("a study");
+    fs::write(home.path().join("wrong.toml"), study.replace("[data]", "[data]\nrowss = 5")).expect("written");
+    let message = stderr(&output(home.path(), &["plan", "wrong.toml"]));
+    for words in
+        ["did you mean `innodb_buffer_pool_size`?", "redo_capacity = lots", "`rowss`", "3 mistakes in"]
+    {
+        assert!(message.contains(words), "{words}: {message}");
+    }
 }
 
 #[test]

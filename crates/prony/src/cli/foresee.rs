@@ -12,7 +12,7 @@ use crate::{
     plan::{self, Fairness, Network, Plan, ServerPlan},
     provision::{self, Build, Provisioner, Translated, translate},
     quantity, run,
-    study::{Adjustments, Refused, settings_refused},
+    study::{Adjustments, Mistakes, Refused, settings_refused},
     telemetry::Machine,
 };
 use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, time::Duration};
@@ -52,39 +52,10 @@ impl<'a> Foreseen<'a> {
         provisioner: &Provisioner,
         options: &StudyOptions,
     ) -> Result<(), Failure> {
-        let mut refused: Vec<Refused> = Vec::new();
-        let mut refuse =
-            |server: &ServerPlan, name: &str, value: &str, title: String, label: String| match refused
-                .iter_mut()
-                .find(|one| one.name == name && one.value == value && one.label == label)
-            {
-                Some(one) => one.servers.push(server.name.clone()),
-                None => refused.push(Refused {
-                    servers: vec![server.name.clone()],
-                    name: name.to_owned(),
-                    value: value.to_owned(),
-                    title,
-                    label,
-                }),
-            };
-        for (index, server) in self.plan.servers.iter().enumerate() {
-            let refusals = self.build(index).and_then(|build| translate(build, &server.settings).err());
-            for refusal in refusals.unwrap_or_default() {
-                let (name, value) = refusal.asked.split_once(" = ").unwrap_or((&refusal.asked, ""));
-                refuse(server, name, value, String::new(), refusal.reason.clone());
-            }
-            let mistyped =
-                provisioner.mistyped(server).map_err(|error| Failure::cannot_begin(chain(&error)))?;
-            for (name, meant) in mistyped {
-                let title = format!("there is no setting `{name}`");
-                refuse(server, &name, &server.settings[&name], title, format!("did you mean `{meant}`?"));
-            }
-        }
+        let refused =
+            refused(&self.plan.servers, provisioner).map_err(|error| Failure::cannot_begin(chain(&error)))?;
         if refused.is_empty() {
             return Ok(());
-        }
-        for one in refused.iter_mut().filter(|one| one.title.is_empty()) {
-            one.title = format!("{} cannot have `{} = {}`", one.servers.join(", "), one.name, one.value);
         }
         let adjustments = Adjustments { scale: options.scale.clone(), set: options.set.clone() };
         let mistakes = settings_refused(&options.study, &self.plan.study_text, &adjustments, &refused);
@@ -216,4 +187,50 @@ impl<'a> Foreseen<'a> {
         let names: Vec<_> = self.plan.servers.iter().map(|server| server.name.as_str()).collect();
         conditions.iter().map(|one| format!("\n  {}", one.sentence(&names))).collect()
     }
+}
+
+/// A study's mistakes, and beside them the settings that its servers would refuse, so that a file is corrected
+/// once. What cannot be found out now is told when it is needed.
+pub(super) fn with_refused_settings(mistakes: Mistakes) -> Mistakes {
+    let Ok(provisioner) = Provisioner::new() else { return mistakes };
+    let known = mistakes.servers().iter().filter(|server| provisioner.foresee(server).is_ok());
+    let known: Vec<ServerPlan> = known.cloned().collect();
+    let refused = refused(&known, &provisioner).unwrap_or_default();
+    if refused.is_empty() { mistakes } else { mistakes.with_refused(&refused) }
+}
+
+/// Settings that servers cannot have or do not know, each once with all servers that refuse it.
+fn refused(servers: &[ServerPlan], provisioner: &Provisioner) -> Result<Vec<Refused>, provision::Error> {
+    let mut refused: Vec<Refused> = Vec::new();
+    let mut refuse =
+        |server: &ServerPlan, name: &str, value: &str, title: String, label: String| match refused
+            .iter_mut()
+            .find(|one| one.name == name && one.value == value && one.label == label)
+        {
+            Some(one) => one.servers.push(server.name.clone()),
+            None => refused.push(Refused {
+                servers: vec![server.name.clone()],
+                name: name.to_owned(),
+                value: value.to_owned(),
+                title,
+                label,
+            }),
+        };
+    for server in servers {
+        let build = provisioner.foresee(server)?;
+        let build = build.as_ref().map(|(product, version)| Build { product, version });
+        let refusals = build.and_then(|build| translate(build, &server.settings).err());
+        for refusal in refusals.unwrap_or_default() {
+            let (name, value) = refusal.asked.split_once(" = ").unwrap_or((&refusal.asked, ""));
+            refuse(server, name, value, String::new(), refusal.reason.clone());
+        }
+        for (name, meant) in provisioner.mistyped(server)? {
+            let title = format!("there is no setting `{name}`");
+            refuse(server, &name, &server.settings[&name], title, format!("did you mean `{meant}`?"));
+        }
+    }
+    for one in refused.iter_mut().filter(|one| one.title.is_empty()) {
+        one.title = format!("{} cannot have `{} = {}`", one.servers.join(", "), one.name, one.value);
+    }
+    Ok(refused)
 }

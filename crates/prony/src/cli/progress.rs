@@ -6,7 +6,7 @@ use crate::{
     network::{LinkRecord, Means, Surroundings},
     plan::{Plan, Trial},
     report::number,
-    run::{Because, Event, Level, Note, Origin, TrialOutcome, verdict},
+    run::{Because, Event, Note, Origin, TrialOutcome, brief},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -159,8 +159,9 @@ impl RunProgress {
                 if let (Some(plan), Because::Invalid) = (&self.plan, because) {
                     let repeated = trial.again_of.unwrap_or(trial.number) + 1;
                     let levels = label(plan, trial.treatment);
+                    let levels = if levels.is_empty() { levels } else { format!(" ({levels})") };
                     let outcome = if self.failed.contains(&(repeated - 1)) { "failed" } else { "is invalid" };
-                    self.line(&format!("trial {repeated} ({levels}) {outcome} and is repeated"));
+                    self.line(&format!("trial {repeated}{levels} {outcome} and is repeated"));
                 }
                 self.added.push(*trial);
             }
@@ -257,11 +258,7 @@ impl RunProgress {
                     0 => "-".to_owned(),
                     _ => format!("{:.2}", tally.response().quantile_ns(0.95) as f64 / 1e6),
                 };
-                let judged = match verdict(doubts) {
-                    Level::Fine => "",
-                    Level::Suspicious => "   (doubtful)",
-                    Level::Invalid => "   (invalid)",
-                };
+                let judged = brief(doubts).map_or_else(String::new, |why| format!("   ({why})"));
                 format!("{:>9} transactions/s   p95 {p95:>8} ms{judged}", number::count(rate as u64))
             }
         };

@@ -4,7 +4,7 @@ use super::{
     arguments::{PlanOptions, RunOptions, StudyOptions},
     doctor,
     failure::{Failure, chain},
-    foresee::Foreseen,
+    foresee::{Foreseen, with_refused_settings},
     interrupt,
     progress::RunProgress,
     report::{self, aside, print, terminal_options},
@@ -116,6 +116,7 @@ fn read(options: &StudyOptions) -> Result<Plan, Failure> {
 pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failure> {
     study::open(name, adjustments).map_err(|error| match error {
         study::Error::Mistakes(mistakes) => {
+            let mistakes = with_refused_settings(mistakes);
             Failure::cannot_begin(mistakes.render(colour(&std::io::stderr())))
         }
         error => Failure::cannot_begin(chain(&error)),

@@ -113,7 +113,7 @@ pub fn conditions(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition>
         })
         .collect();
     conditions.extend(sizes(servers, known));
-    conditions.push(age(servers, known));
+    conditions.extend([age(servers, known), builder(known)]);
     conditions.retain(|condition| condition.values.iter().any(Option::is_some));
     conditions
 }
@@ -248,6 +248,46 @@ fn age(servers: &[ServerPlan], known: &[Known<'_>]) -> Condition {
         values,
         verdict,
         remedy: None,
+    }
+}
+
+/// Who built the servers: a distribution compiles with other options than the vendor. Builds of different
+/// products are never the same.
+fn builder(known: &[Known<'_>]) -> Condition {
+    let told =
+        |known: &Known<'_>| known.description?.variables.get("version_comment").map(|text| of_whom(text));
+    let values: Vec<_> = known.iter().map(told).collect();
+    let asked: Vec<_> =
+        known.iter().map(|known| known.description.map(|description| &description.product)).collect();
+    let verdict = verdict(&values, &asked, |one, other| one == other);
+    Condition {
+        key: "build".to_owned(),
+        title: "build".to_owned(),
+        data_set: None,
+        values,
+        verdict,
+        remedy: None,
+    }
+}
+
+/// Who built a server that says this of itself.
+fn of_whom(comment: &str) -> String {
+    const VENDORS: [&str; 6] = [
+        "mariadb.org",
+        "mariadb enterprise",
+        "mysql community",
+        "mysql enterprise",
+        "mysql cluster",
+        "percona",
+    ];
+    let plain = comment.to_lowercase();
+    if VENDORS.iter().any(|vendor| plain.contains(vendor)) {
+        "the vendor's own".to_owned()
+    } else if plain.contains("source distribution") || plain.is_empty() {
+        "from source".to_owned()
+    } else {
+        // `Debian 12`, `Ubuntu 24.04`
+        comment.to_owned()
     }
 }
 

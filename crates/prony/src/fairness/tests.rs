@@ -84,3 +84,31 @@ fn an_age_that_nobody_asked_for_and_data_that_are_larger_are_differences() {
     assert_eq!(find(&all, "data_form").verdict, Verdict::Different);
     assert_eq!(find(&all, "index_size").verdict, Verdict::Same);
 }
+
+#[test]
+fn builds_of_a_distribution_and_of_the_vendor_are_told_apart() {
+    let servers =
+        [server("mariadb-a", None, &[]), server("mariadb-b", None, &[]), server("mysql", None, &[])];
+    let description = |product: &str, comment: &str| crate::provision::ServerDescription {
+        product: product.to_owned(),
+        variables: BTreeMap::from([("version_comment".to_owned(), comment.to_owned())]),
+        ..crate::provision::ServerDescription::default()
+    };
+    let of = |builds: [(&str, &str); 3]| {
+        let descriptions = builds.map(|(product, comment)| description(product, comment));
+        let known: Vec<_> = descriptions
+            .iter()
+            .map(|description| Known { description: Some(description), ..Known::default() })
+            .collect();
+        find(&conditions(&servers, &known), "build").clone()
+    };
+    let debian = ("mariadb", "Debian 12");
+    let vendor = ("mariadb", "mariadb.org binary distribution");
+    let mysql = ("mysql", "MySQL Community Server - GPL");
+    let mixed = of([debian, vendor, mysql]);
+    assert_eq!(mixed.verdict, Verdict::Different);
+    assert_eq!(mixed.sentence(&["a", "b", "c"]), "build: Debian 12 with a; the vendor's own with b, c");
+    // nobody builds both products alike
+    assert_eq!(of([debian, debian, mysql]).verdict, Verdict::OnPurpose);
+    assert_eq!(of([vendor, vendor, mysql]).verdict, Verdict::Same);
+}

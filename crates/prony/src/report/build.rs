@@ -14,7 +14,7 @@ use super::{
     number::round,
     rates, resources,
     trials::trials,
-    words::{Sentence, Words},
+    words::{Sentence, Words, capitalised},
 };
 use crate::{
     analyse::{self, Findings},
@@ -185,15 +185,20 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
             None => found.push(Finding { kind: kind(finding), about, text }),
         }
     }
-    if found.is_empty() && !findings.points.is_empty() {
+    let run = run(record);
+    let is_nothing = run.trials_failed > 0 && run.trials_measured == 0;
+    if is_nothing {
+        let text = words.fill("sentence", "nothing_measured", &[("reasons", &failures(record, words))]);
+        found = vec![Finding { kind: "failed".to_owned(), about: String::new(), text }];
+    } else if found.is_empty() && !findings.points.is_empty() {
         let text = words.get("sentence", "nothing").to_owned();
         found.push(Finding { kind: "nothing".to_owned(), about: String::new(), text });
     }
     found.extend(in_doubt(findings, words));
     found.extend(deaths(record, words));
-    let planned = run(record).trials_planned.to_string();
+    let planned = run.trials_planned.to_string();
     let (unmeasured, all) = record.unmeasured();
-    if unmeasured > 0 {
+    if unmeasured > 0 && !is_nothing {
         let key = if unmeasured == 1 { "failed_one" } else { "failed_many" };
         let places = [("failed", &*unmeasured.to_string()), ("planned", &*all.to_string())];
         let text = words.fill("sentence", key, &places);
@@ -215,6 +220,22 @@ fn deaths(record: &RunRecord, words: Words) -> impl Iterator<Item = Finding> {
         let text = words.fill("sentence", "died", &[("server", server), ("reason", reason)]);
         Some(Finding { kind: "died".to_owned(), about: server.to_owned(), text })
     })
+}
+
+/// Why trials failed, each reason once; of many the first ones.
+fn failures(record: &RunRecord, words: Words) -> String {
+    const MOST: usize = 3;
+    let reasons = record.trials.iter().filter_map(|trial| match &trial.outcome {
+        TrialOutcome::Failed(reason) => Some(reason.trim_end_matches('.')),
+        TrialOutcome::Measured { .. } => None,
+    });
+    let mut known: Vec<&str> = Vec::new();
+    for reason in reasons {
+        if !known.contains(&reason) && known.len() < MOST {
+            known.push(reason);
+        }
+    }
+    known.into_iter().map(capitalised).collect::<Vec<_>>().join(words.get("conduct", "then"))
 }
 
 /// Servers that cannot be told from the same base are named together.

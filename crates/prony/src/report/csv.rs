@@ -74,8 +74,10 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
         point.left_out.len().to_string(),
     ]);
     let latencies = LATENCIES.map(|name| point.latency_ms.get(name));
-    for estimate in [Some(&point.throughput), Some(&point.statements_per_second)].into_iter().chain(latencies)
-    {
+    // a point whose trials all failed has none, which is not zero
+    let rates =
+        [&point.throughput, &point.statements_per_second].map(|rate| (point.trials > 0).then_some(rate));
+    for estimate in rates.into_iter().chain(latencies) {
         values.extend(ends(estimate));
     }
     let schedule = point.schedule.as_ref();

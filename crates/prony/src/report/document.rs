@@ -345,7 +345,7 @@ pub struct Point {
     pub trials: u32,
     /// Trials left out, with reasons.
     pub left_out: Vec<String>,
-    /// Transactions per second.
+    /// Transactions per second; says nothing where no trial is used.
     pub throughput: Estimate,
     /// Statements per second.
     pub statements_per_second: Estimate,

@@ -31,6 +31,9 @@ pub(super) struct Cell {
     pub(super) numeric: bool,
 }
 
+/// What stands where nothing was measured.
+const NOTHING: &str = "–";
+
 impl Cell {
     pub(super) fn number(text: String) -> Self {
         Self { text, tone: Tone::Plain, numeric: true }
@@ -45,7 +48,7 @@ impl Cell {
     }
 
     pub(super) fn empty() -> Self {
-        Self::toned("–".to_owned(), Tone::Faint)
+        Self::toned(NOTHING.to_owned(), Tone::Faint)
     }
 }
 
@@ -261,7 +264,8 @@ impl<'a> Columns<'a> {
         let marks = remarks.marks(place);
         let overloaded = overloaded(point, self.words).map_or_else(String::new, |text| format!(" {text}"));
         let tone = if point.overloaded > 0 { Tone::Bad } else { Tone::Plain };
-        cells.push(Cell::toned(format!("{}{overloaded}{marks}", estimate(&point.throughput)), tone));
+        let throughput = if point.trials > 0 { estimate(&point.throughput) } else { NOTHING.to_owned() };
+        cells.push(Cell::toned(format!("{throughput}{overloaded}{marks}"), tone));
         cells.extend([latency("p95"), latency("p99")]);
         if self.has_errors {
             let errors = point.errors.values().sum();

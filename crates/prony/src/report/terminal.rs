@@ -95,9 +95,15 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
 
 /// What is to be said below the tables: whether there are intervals at all, what unclear and overloaded mean.
 pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
-    let is_known = document.points.iter().any(|point| point.throughput.low.is_some());
-    let mut notes =
-        vec![words.get("text", if is_known { "plus_minus" } else { "plus_minus_none" }).to_owned()];
+    let measured = || document.points.iter().filter(|point| point.trials > 0);
+    let is_known = measured().any(|point| point.throughput.low.is_some());
+    // an interval is from within a trial only where no point has two
+    let key = match (is_known, measured().any(|point| point.trials > 1)) {
+        (true, true) => Some("plus_minus"),
+        (true, false) => Some("plus_minus_within"),
+        (false, _) => measured().next().map(|_| "plus_minus_none"),
+    };
+    let mut notes: Vec<String> = key.map(|key| words.get("text", key).to_owned()).into_iter().collect();
     let repeats: Vec<u32> = document
         .comparisons
         .iter()

@@ -4,6 +4,7 @@
 //! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the
 //! run. A trial that fails is data; an error is something that makes going on impossible.
 
+mod brief;
 mod check;
 mod clock;
 mod doubt;
@@ -24,6 +25,7 @@ mod state;
 mod steady;
 mod trial;
 
+pub use brief::brief;
 pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, What, verdict};

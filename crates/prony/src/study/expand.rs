@@ -119,6 +119,8 @@ fn treatment(
     let client = parts::client(root.get("client"), Some(&server), mistakes);
     topology::check_streams(&root, &server, &streams, mistakes);
     limits::check_reach(&server, &client, &root, mistakes);
+    server.name.push_str(&suffix);
+    mistakes.saw(&server);
     let goal = goal::goal(root.get("stream"), streams.iter().map(|(stream, _)| stream), mistakes);
     let mut data = DataSet { seed, ..streams.first()?.1.clone() };
     // nothing is made in a database, perhaps a user's, that no statement asks for
@@ -126,7 +128,6 @@ fn treatment(
         data.tables = 0;
     }
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
-    server.name.push_str(&suffix);
     Some(Treatment { levels: labels(levels), server, data, streams, client, goal })
 }
 

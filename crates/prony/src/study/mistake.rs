@@ -1,6 +1,7 @@
 //! What is wrong with a study, shown in its own text. Every mistake is found before anything is said, so that
 //! a file is corrected once.
 
+use super::Server;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::{fmt, ops::Range};
 
@@ -42,11 +43,13 @@ pub(super) struct Mistake {
 pub struct Mistakes {
     sources: Vec<Source>,
     list: Vec<Mistake>,
+    /// Servers that could be read all the same.
+    servers: Vec<Server>,
 }
 
 impl Mistakes {
     /// Sorted and without repetitions; there is at least one.
-    pub(super) fn new(sources: Vec<Source>, mut list: Vec<Mistake>) -> Self {
+    pub(super) fn new(sources: Vec<Source>, mut list: Vec<Mistake>, servers: Vec<Server>) -> Self {
         debug_assert!(!list.is_empty(), "without a mistake there is a study");
         list.sort_by_key(|mistake| match &mistake.place {
             Some(place) => (place.source, place.span.start),
@@ -58,7 +61,19 @@ impl Mistakes {
                 unique.push(mistake);
             }
         }
-        Self { sources, list: unique }
+        Self { sources, list: unique, servers }
+    }
+
+    /// Servers of the study, each once, as far as they could be read: their settings may be wrong as well,
+    /// which only who knows servers can tell.
+    #[must_use]
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// What makes it up: sources, mistakes, servers.
+    pub(super) fn into_parts(self) -> (Vec<Source>, Vec<Mistake>, Vec<Server>) {
+        (self.sources, self.list, self.servers)
     }
 
     /// How many.
@@ -114,6 +129,7 @@ impl std::error::Error for Mistakes {}
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     list: Vec<Mistake>,
+    servers: Vec<Server>,
 }
 
 impl Collector {
@@ -207,9 +223,21 @@ impl Collector {
         self.list.push(mistake);
     }
 
+    /// Takes note of a server, whatever is wrong with the rest.
+    pub(super) fn saw(&mut self, server: &Server) {
+        if !self.servers.contains(server) {
+            self.servers.push(server.clone());
+        }
+    }
+
+    /// More mistakes, which were found before.
+    pub(super) fn extend(&mut self, list: Vec<Mistake>) {
+        self.list.extend(list);
+    }
+
     /// The mistakes, if there are any.
     pub(super) fn finish(self, sources: Vec<Source>) -> Result<(), Mistakes> {
-        if self.list.is_empty() { Ok(()) } else { Err(Mistakes::new(sources, self.list)) }
+        if self.list.is_empty() { Ok(()) } else { Err(Mistakes::new(sources, self.list, self.servers)) }
     }
 }
 

@@ -77,6 +77,10 @@ pub(super) fn resolve(
         ["server", _, ..] => server_names(root).iter().map(|server| format!("server.{server}")).collect(),
         _ => all_paths(root, purpose),
     };
+    if let Some(setting) = setting_of_server(&parts, root) {
+        mistakes.at(place, format!("the study has no `{name}`"), format!("a setting is \"{setting}\""));
+        return None;
+    }
     let shown = match parts.as_slice() {
         ["server", server, ..] => format!("server.{server}"),
         _ => name.to_owned(),
@@ -91,6 +95,12 @@ pub(super) fn resolve(
         mistakes.at(place, format!("the study has no `{name}`"), label);
         return None;
     }
+    tell_unknown(&parts, place, &shown, &known, mistakes);
+    None
+}
+
+/// Tells of a path that is not known, with what may have been meant.
+fn tell_unknown(parts: &[&str], place: &Place, shown: &str, known: &[String], mistakes: &mut Collector) {
     // What was left out, or is misspelt, is found by its last part: `conections` means `stream.connections`.
     let last = parts[parts.len() - 1];
     let lasts = known.iter().filter_map(|path| path.rsplit('.').next()).filter(|_| parts[0] != "server");
@@ -99,9 +109,21 @@ pub(super) fn resolve(
             let label = format!("did you mean `{}`?", full.join("."));
             mistakes.at(place, format!("the study has no `{shown}`"), label);
         }
-        None => mistakes.unknown(place, "key", &shown, known.iter().map(String::as_str)),
+        // not all names of the many settings of servers are known here, but none is a key of a study
+        None if parts.len() == 1 && nearest(last, known.iter().map(String::as_str)).is_none() => {
+            let title = format!("the study has no key `{shown}`");
+            mistakes.at(place, title, format!("a setting of the servers is \"settings.{shown}\""));
+        }
+        None => mistakes.unknown(place, "key", shown, known.iter().map(String::as_str)),
     }
-    None
+}
+
+/// Where `server.NAME.SETTING` belongs, if it is neither a key nor nearly one.
+fn setting_of_server(parts: &[&str], root: &Table) -> Option<String> {
+    let ["server", server, setting] = parts else { return None };
+    let is_setting =
+        server_names(root).contains(server) && nearest(setting, SERVER.iter().map(|key| key.name)).is_none();
+    is_setting.then(|| format!("server.{server}.settings.{setting}"))
 }
 
 /// What the value of a path is, where that is known.

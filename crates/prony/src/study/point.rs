@@ -31,8 +31,23 @@ pub fn settings_refused(path: &str, text: &str, adjustments: &Adjustments, refus
     let set =
         adjustments.set.iter().map(|set| Source { name: "--set".to_owned(), text: mask_passwords(set) });
     sources.extend(set);
-    let file = tree::parse(text, 0, &mut Collector::default()).unwrap_or_default();
-    let mut mistakes = Collector::default();
+    located(sources, Collector::default(), refused)
+}
+
+impl Mistakes {
+    /// These, and what servers refuse of the same study.
+    #[must_use]
+    pub fn with_refused(self, refused: &[Refused]) -> Self {
+        let (sources, list, servers) = self.into_parts();
+        let mut mistakes = Collector::default();
+        mistakes.extend(list);
+        servers.iter().for_each(|server| mistakes.saw(server));
+        located(sources, mistakes, refused)
+    }
+}
+
+fn located(sources: Vec<Source>, mut mistakes: Collector, refused: &[Refused]) -> Mistakes {
+    let file = tree::parse(&sources[0].text, 0, &mut Collector::default()).unwrap_or_default();
     for one in refused {
         match of_command_line(&sources, one).or_else(|| of_file(&file, one)) {
             Some(place) => mistakes.at(&place, one.title.clone(), one.label.clone()),

@@ -72,8 +72,9 @@ pub fn schema() -> String {
 pub fn reference() -> String {
     let mut text = String::from(
         "# Every key of a study, with its default where it has one. A key whose line begins with `#` has \
-         none, or can be\n# left out. A study needs a server and a stream; everything else goes without \
-         saying.\n\n",
+         none, or can be\n# left out. A study needs a server that says where it comes from (`product`, \
+         `path`, `image` or `url`), and a stream\n# with `workload` and `connections`, which can be varied \
+         instead; everything else has a default.\n\n",
     );
     write_keys(&mut text, ROOT, &[]);
     heading(&mut text, "server");

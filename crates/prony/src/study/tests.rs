@@ -682,3 +682,72 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_setting_that_is_varied_or_said_in_the_wrong_place_is_told_with_what_to_write() {
+    let vary = |line: &str| mistakes(&GOOD.replace("[vary]", &format!("[vary]\n{line}")));
+    let text = vary("innodb_flush_log_at_trx_commit = [1, 2]");
+    assert!(text.contains("\"settings.innodb_flush_log_at_trx_commit\""), "{text}");
+    assert!(!text.contains("known here"), "{text}");
+    let text = vary("\"server.a.innodb_io_capacity\" = [1, 2]");
+    assert!(text.contains("\"server.a.settings.innodb_io_capacity\""), "{text}");
+    assert!(vary("conections = [1, 2]").contains("did you mean `stream.connections`?"));
+    let right = GOOD.replace("[vary]", "[vary]\n\"settings.innodb_flush_log_at_trx_commit\" = [1, 2]");
+    assert_eq!(read(&right).expect("what was proposed").treatments.len(), 16);
+}
+
+#[test]
+fn mistakes_know_the_servers_that_could_be_read_all_the_same() {
+    let wrong = GOOD.replace("oltp_read_only", "oltp_read_olny").replace("rows = 500", "rowss = 500");
+    let mistakes = read(&wrong).expect_err("two mistakes");
+    let names: Vec<&str> = mistakes.servers().iter().map(|server| server.name.as_str()).collect();
+    assert_eq!((mistakes.count(), names), (2, vec!["a", "b"]));
+    let refused = Refused {
+        servers: vec!["b".to_owned()],
+        name: "back_log".to_owned(),
+        value: "500".to_owned(),
+        title: "there is no setting `back_log`".to_owned(),
+        label: "did you mean `backlog`?".to_owned(),
+    };
+    let all = mistakes.with_refused(&[refused]);
+    assert_eq!(all.count(), 3);
+    let text = all.to_string();
+    for words in ["oltp_read_olny", "rowss", "did you mean `backlog`?", "3 mistakes in test.toml"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn no_tables_are_made_for_statements_that_use_none_of_them() {
+    let own = |sql: &str| {
+        let text = GOOD.replace("\"oltp_read_only\", \"oltp_update_non_index\"", "\"orders\"")
+            + &format!("[workload.orders]\nstatements = [\"{sql}\"]\n");
+        read(&text).expect("a study").treatments[0].clone()
+    };
+    let orders = own("UPDATE orders SET n = n + 1 WHERE id = {id}");
+    assert_eq!((orders.data.tables, orders.data.rows), (0, 500));
+    assert_eq!(foreign_written(&orders.streams).into_iter().collect::<Vec<_>>(), ["orders"]);
+    assert_eq!(own("SELECT k FROM sbtest{table} WHERE id = {id}").data.tables, 1);
+}
+
+/// As the reference of all keys begins by saying.
+#[test]
+fn a_study_needs_a_server_with_its_origin_and_a_stream_with_workload_and_connections() {
+    let parts = [
+        "[server.a]",
+        "product = \"mariadb\"",
+        "[[stream]]",
+        "workload = \"oltp_read_only\"",
+        "connections = 1",
+    ];
+    assert_eq!(read(&parts.join("\n")).expect("all that is needed").treatments.len(), 1);
+    for missing in 0..parts.len() {
+        let kept: Vec<&str> =
+            (0..parts.len()).filter(|&each| each != missing).map(|each| parts[each]).collect();
+        assert!(read(&kept.join("\n")).is_err(), "without {}", parts[missing]);
+    }
+    let reference = reference();
+    for words in ["`product`, `path`, `image` or `url`", "`workload` and `connections`"] {
+        assert!(reference.lines().take(4).any(|line| line.contains(words)), "{words}");
+    }
+}

@@ -143,13 +143,32 @@ fn check(spec: &Spec) -> Result<(Vec<String>, Option<u32>), Failure> {
     Ok((remarks, pid))
 }
 
+/// Whether the table that a server misses is one that `prony prepare` makes: `Table 'test.sbtest1' ...`.
+fn names_own_table(reason: &str) -> bool {
+    reason.to_lowercase().split(['\'', '.', '`']).any(|word| {
+        word.strip_prefix("sbtest")
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
 /// A load that ended at once, with what to do about it.
 fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
     let shown = target::shown(target);
+    if reason.contains(NO_SUCH_TABLE) && !names_own_table(reason) {
+        return format!(
+            "{shown}: {reason}\nmake this table yourself: Prony makes only sbtest1, sbtest2 and so on"
+        );
+    }
     if reason.contains(NO_SUCH_TABLE) {
-        let flags: Vec<String> = ["tables", "table_size"]
+        let given: Vec<(&str, String)> = match options.data_of_study() {
+            Some(data) => vec![("tables", data.tables.to_string()), ("table_size", data.rows.to_string())],
+            None => ["tables", "table_size"]
+                .into_iter()
+                .filter_map(|name| options.workload_options.given(name).map(|text| (name, text.to_owned())))
+                .collect(),
+        };
+        let flags: Vec<String> = given
             .into_iter()
-            .filter_map(|name| options.workload_options.given(name).map(|text| (name, text)))
             .map(|(name, text)| format!(" --{} {text}", if name == "table_size" { "rows" } else { name }))
             .collect();
         return format!(
@@ -159,4 +178,21 @@ fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
         );
     }
     format!("{shown}: {reason}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tables_of_prony_are_made_by_prepare() {
+        for (reason, own) in [
+            ("Table 'test.sbtest12' doesn't exist (error 1146, state 42S02)", true),
+            ("Table 'test.orders' doesn't exist (error 1146, state 42S02)", false),
+            ("Table 'sbtest.orders' doesn't exist (error 1146, state 42S02)", false),
+            ("Table 'test.sbtest' doesn't exist (error 1146, state 42S02)", false),
+        ] {
+            assert_eq!(names_own_table(reason), own, "{reason}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::super::{
 };
 use crate::{
     arrival::{self, Parts},
-    plan::seed,
+    plan::{DataPlan, seed},
     search::Objectives,
     study::Adjustments,
     workload,
@@ -298,6 +298,13 @@ impl LoadOptions {
                 names.join(", ")
             ))
         })
+    }
+
+    /// The data set of the study that the workload is from, where it has tables.
+    pub(super) fn data_of_study(&self) -> Option<DataPlan> {
+        let study = run::open(self.study.as_ref()?, &Adjustments::default()).ok()?;
+        let treatments = study.treatments.into_iter();
+        treatments.map(|treatment| treatment.data).find(|data| data.tables > 0)
     }
 
     /// The built-in workload whose tables are needed: those that are written in a study work on the same.
