@@ -2,15 +2,16 @@
 //! sockets and [`wire`], and nothing of measuring; the load itself has its own connections.
 
 use crate::{
-    spec::{Address, Target, TlsMode},
+    engine::Stop,
+    socket::{Ended, Patience, Socket, Unconnected, ended},
+    spec::{Target, TlsMode},
     tls::{self, Connector},
 };
 use rustls::{ClientConnection, StreamOwned};
 use std::{
     io::{self, Read, Write},
-    net::{SocketAddr, TcpStream, ToSocketAddrs},
-    os::unix::net::UnixStream,
-    sync::Arc,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 use wire::client::{Column, Handshake, Options, Progress, Reply, Row, Session, Sink, Step, Transport};
@@ -22,10 +23,41 @@ const OUTPUT_KEPT: usize = 1 << 20;
 /// Bytes of a local file that are asked for at once.
 const FILE_PIECE: usize = 256 << 10;
 
+/// How long a statement may take unless [`Connection::set_timeout`] says otherwise: questions about a server.
+const STATEMENT_MAX: Duration = Duration::from_secs(300);
+/// The same for work of which nobody knows how long it takes: loading, building an index.
+const WORK_MAX: Duration = Duration::from_secs(24 * 3600);
+/// The same once the user has asked for an end: what is put back and cleaned up takes moments.
+const CLEANUP_MAX: Duration = Duration::from_secs(10);
+/// After so much silence a second connection finds out whether the server still lives.
+const QUIET: Duration = Duration::from_secs(15);
+/// How long that may take. Who is busy answers nothing quickly, but a login within this time.
+const SIGN_OF_LIFE_MAX: Duration = Duration::from_secs(10);
+/// Most rows of all results of an answer, and most bytes that keeping it takes: a hundred times what any
+/// question of ours comes to, and little enough for any machine.
+const ANSWER_ROWS_MAX: usize = 1 << 20;
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// What ends every wait for a server, see [`heed`].
+static STOP: OnceLock<Arc<Stop>> = OnceLock::new();
+
+/// From now on `stop` ends what connections of this process wait for ([`Error::Stopped`]). What is asked of a
+/// server after it was pulled is cleaning up, and is waited for, but not for long. A program has one user who
+/// can ask for an end, so this is said once; later calls change nothing.
+pub fn heed(stop: &Arc<Stop>) {
+    // one that was said earlier stays
+    let _ = STOP.set(Arc::clone(stop));
+}
+
 /// A connection that is logged in. Each call waits for its whole reply.
 #[derive(Debug)]
 pub struct Connection {
     stream: Stream,
+    /// Where it leads, for signs of life.
+    target: Target,
+    options: Arc<Options>,
+    limit: Duration,
+    quiet: Duration,
     session: Box<Session>,
     input: Input,
     output: Vec<u8>,
@@ -88,9 +120,36 @@ pub enum Error {
     /// TLS failed.
     #[error(transparent)]
     Tls(#[from] tls::Error),
+    /// The server's RSA key was to be read from a file.
+    #[error("{path}: cannot read the server's public key")]
+    Key {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Nothing came in the time allowed.
     #[error("the server did not answer in time")]
     TimedOut,
+    /// Neither this connection nor a second one gets an answer.
+    #[error(
+        "the server has answered nothing for {} s, and nothing on a second connection either: it hangs",
+        .after.as_secs()
+    )]
+    Hangs {
+        /// How long.
+        after: Duration,
+    },
+    /// An answer without an end, or nearly so.
+    #[error(
+        "the server's answer is larger than any that is to be expected: more than {ANSWER_ROWS_MAX} rows or \
+         {} MiB; the rest was not read",
+        ANSWER_BYTES_MAX >> 20
+    )]
+    TooLarge,
+    /// The user asked for an end.
+    #[error("interrupted while the server was to answer")]
+    Stopped,
     /// The connection broke.
     #[error("the server closed the connection")]
     Closed,
@@ -120,31 +179,65 @@ impl From<wire::Error> for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => return Self::TimedOut,
-            io::ErrorKind::InvalidData => {
-                if let Ok(error) = error.downcast::<rustls::Error>() {
-                    return Self::Tls(tls::Error::Handshake(error));
-                }
-            }
-            _ => {}
+        match ended(&error) {
+            Some(Ended::Stopped) => return Self::Stopped,
+            Some(Ended::TimedOut | Ended::Quiet) => return Self::TimedOut,
+            None => {}
         }
-        Self::Closed
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::TimedOut,
+            io::ErrorKind::InvalidData => match error.downcast::<rustls::Error>() {
+                Ok(error) => Self::Tls(tls::Error::Handshake(error)),
+                Err(_) => Self::Closed,
+            },
+            _ => Self::Closed,
+        }
     }
 }
 
-/// How Prony introduces itself to `target`. The load engine uses the same, with its own wishes on top.
+/// Whether `error`, or what caused it, is that the user asked for an end.
 #[must_use]
-pub fn options(target: &Target) -> Options {
-    Options {
+pub fn is_stop(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let boxed = error.downcast_ref::<Box<Error>>().map(|boxed| &**boxed);
+        if matches!(error.downcast_ref::<Error>().or(boxed), Some(Error::Stopped)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// How Prony introduces itself to `target`. The load engine uses the same, with its own wishes on top.
+///
+/// # Errors
+/// [`Error::Key`] if the target names a file with the server's key and it cannot be read.
+pub fn options(target: &Target) -> Result<Options, Error> {
+    Ok(Options {
         user: target.user.clone(),
         password: target.password.reveal().to_owned(),
         database: target.database.clone(),
         attributes: attributes(),
         tls: tls::wish(target.tls.mode),
+        trust: trust(target)?,
         compress: target.compress,
         ..Options::default()
-    }
+    })
+}
+
+fn trust(target: &Target) -> Result<wire::client::Trust, Error> {
+    let unreadable = |path: &PathBuf| {
+        let path = path.clone();
+        move |source| Error::Key { path, source }
+    };
+    let read = |path: &PathBuf| std::fs::read(path).map(Arc::from).map_err(unreadable(path));
+    Ok(wire::client::Trust {
+        verified: matches!(target.tls.mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity),
+        cleartext: target.trust.cleartext_password,
+        ask_key: target.trust.get_server_public_key,
+        key: target.trust.server_public_key.as_ref().map(read).transpose()?,
+    })
 }
 
 fn attributes() -> Vec<(String, String)> {
@@ -158,21 +251,21 @@ fn attributes() -> Vec<(String, String)> {
 
 impl Connection {
     /// Connects by TCP (every address of the host in turn) or Unix socket, starts TLS as the target wants it,
-    /// and logs in, all of it within `timeout`. Later calls wait without limit; see
-    /// [`Connection::set_timeout`].
+    /// and logs in, all of it within `timeout`. Later calls may take five minutes each, as long as the server
+    /// lives; see [`Connection::set_timeout`].
     pub fn open(target: &Target, timeout: Duration) -> Result<Self, Error> {
-        let options = Options { local_infile: true, multi_statements: true, ..options(target) };
+        let options = Options { local_infile: true, multi_statements: true, ..options(target)? };
         Self::open_with(target, options, timeout)
     }
 
     /// The same with options of the caller's own.
     pub fn open_with(target: &Target, options: Options, timeout: Duration) -> Result<Self, Error> {
-        let deadline = Instant::now() + timeout;
+        let patience = Patience::new(timeout, STOP.get());
         let connector = Connector::new(target)?;
-        match Self::log_in(target, Arc::new(options.clone()), connector.as_ref(), deadline) {
+        match Self::log_in(target, Arc::new(options.clone()), connector.as_ref(), patience.clone()) {
             Err(Error::Tls(_) | Error::Closed) if target.tls.mode == TlsMode::Preferred => {
                 let plain = Options { tls: wire::client::TlsWish::Never, ..options };
-                Self::log_in(target, Arc::new(plain), None, deadline)
+                Self::log_in(target, Arc::new(plain), None, patience)
             }
             other => other,
         }
@@ -182,16 +275,17 @@ impl Connection {
         target: &Target,
         options: Arc<Options>,
         connector: Option<&Connector>,
-        deadline: Instant,
+        patience: Patience,
     ) -> Result<Self, Error> {
-        let (socket, transport) = Socket::connect(&target.address, deadline)?;
+        let socket =
+            Socket::connect(&target.address, patience).map_err(|failure| unconnected(target, failure))?;
+        let transport = if socket.is_local() { Transport::Unix } else { Transport::Tcp };
         let mut stream = Stream::Plain(socket);
         let (mut input, mut output) = (Input::default(), Vec::new());
-        let mut handshake = Handshake::new(options, transport);
+        let mut handshake = Handshake::new(Arc::clone(&options), transport);
         let session = loop {
             let (used, step) = handshake.advance(input.unread(), &mut output)?;
             input.used(used);
-            stream.socket().wait_until(deadline)?;
             stream.write_all(&output)?;
             output.clear();
             match step {
@@ -204,8 +298,8 @@ impl Connection {
                 Step::Ready(session) => break session,
             }
         };
-        stream.socket().set_timeout(None)?;
-        Ok(Self { stream, session, input, output })
+        let (target, limit, quiet) = (target.clone(), STATEMENT_MAX, QUIET);
+        Ok(Self { stream, target, options, limit, quiet, session, input, output })
     }
 
     /// Logs in anew on the same connection, as somebody else; what belonged to the session is gone.
@@ -215,8 +309,10 @@ impl Connection {
             password: password.to_owned(),
             database: database.map(str::to_owned),
             attributes: attributes(),
+            trust: self.options.trust.clone(),
             ..Options::default()
         };
+        self.begin();
         self.output.clear();
         let mut handshake = Handshake::change_user(&self.session, Arc::new(options), &mut self.output)?;
         loop {
@@ -250,16 +346,60 @@ impl Connection {
         matches!(self.stream, Stream::Tls(_))
     }
 
-    /// How long a single wait for the server may last from now on; `None`: for ever.
+    /// How long each statement may take from now on; `None`: as long as the server lives, a day at most.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
-        // A socket that refuses this is broken, as the next call will find.
-        let _ = self.stream.socket().set_timeout(timeout);
+        self.limit = timeout.unwrap_or(WORK_MAX);
+    }
+
+    /// After how much silence a second connection finds out whether the server still lives; 15 s at first.
+    pub fn set_quiet(&mut self, quiet: Duration) {
+        self.quiet = quiet;
+    }
+
+    /// A statement begins.
+    fn begin(&mut self) {
+        let stop = STOP.get();
+        let is_cleanup = stop.is_some_and(|stop| stop.is_stopped());
+        let limit = if is_cleanup { self.limit.min(CLEANUP_MAX) } else { self.limit };
+        self.stream.socket().patience = Patience::new(limit, stop).asking_after(self.quiet);
+    }
+
+    /// Whether waiting may go on after this: where nothing came for a while, the server must show that it
+    /// lives.
+    fn bear(&self, error: io::Error) -> Result<(), Error> {
+        if ended(&error) != Some(Ended::Quiet) {
+            return Err(error.into());
+        }
+        let begun = Instant::now();
+        match Self::sign_of_life(&self.target, self.quiet.min(SIGN_OF_LIFE_MAX)) {
+            Err(Error::Stopped) => Err(Error::Stopped),
+            Err(Error::TimedOut | Error::Closed | Error::Connect { .. }) => {
+                Err(Error::Hangs { after: self.quiet + begun.elapsed() })
+            }
+            // one that refuses has answered
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn sign_of_life(target: &Target, limit: Duration) -> Result<(), Error> {
+        let anywhere = Target { database: None, ..target.clone() };
+        let mut other = Self::open_with(&anywhere, options(&anywhere)?, limit)?;
+        // its own limit comes before it would ask for a sign of its own
+        other.set_timeout(Some(limit));
+        other.set_quiet(WORK_MAX);
+        // a ping would be answered by who executes nothing any more
+        other.query("SELECT 1").map(drop)
     }
 
     /// Sends one or more statements, and waits for all their results. The first error ends it.
     pub fn query(&mut self, sql: &str) -> Result<Answer, Error> {
         let mut answer = Collector::default();
-        self.run(|session, out| session.query(sql.as_bytes(), out), &mut answer)?;
+        self.run(|session, out| session.query(sql.as_bytes(), out), &mut answer).map_err(
+            |error| match error {
+                Error::Protocol(wire::Error::TooLarge { .. }) => Error::TooLarge,
+                other => other,
+            },
+        )?;
         Ok(answer.answer)
     }
 
@@ -302,6 +442,7 @@ impl Connection {
         sink: &mut S,
         source: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<Reply, Error> {
+        self.begin();
         encode(&mut self.session, &mut self.output)?;
         let mut sent = self.send();
         if self.session.is_idle() {
@@ -313,10 +454,9 @@ impl Connection {
             match progress {
                 // A server that refuses a command may close before it has read it all; its reason may still
                 // be there.
-                Progress::NeedMore => self
-                    .input
-                    .fill(&mut self.stream)
-                    .or_else(|error| std::mem::replace(&mut sent, Ok(())).and(Err(error)))?,
+                Progress::NeedMore => {
+                    self.fill().or_else(|error| std::mem::replace(&mut sent, Ok(())).and(Err(error)))?
+                }
                 Progress::LocalInfile { announced } => self.send_file(announced, source)?,
                 Progress::Done(reply) => {
                     let Some(error) = reply.error else { return Ok(reply) };
@@ -344,11 +484,49 @@ impl Connection {
         self.send()
     }
 
+    fn fill(&mut self) -> Result<(), Error> {
+        loop {
+            match self.input.fill(&mut self.stream) {
+                Ok(()) => return Ok(()),
+                Err(error) => self.bear(error)?,
+            }
+        }
+    }
+
     fn send(&mut self) -> Result<(), Error> {
-        let sent = self.stream.write_all(&self.output).and_then(|()| self.stream.flush());
+        let output = std::mem::take(&mut self.output);
+        let sent = self.send_all(&output);
+        self.output = output;
         self.output.clear();
         self.output.shrink_to(OUTPUT_KEPT);
-        Ok(sent?)
+        sent
+    }
+
+    fn send_all(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(Error::Closed),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) => self.bear(error)?,
+            }
+        }
+        while let Err(error) = self.stream.flush() {
+            self.bear(error)?;
+        }
+        Ok(())
+    }
+}
+
+fn unconnected(target: &Target, failure: Unconnected) -> Error {
+    let address = target.address.to_string();
+    match failure {
+        Unconnected::Name(source) if ended(&source).is_none() => Error::Address { address, source },
+        Unconnected::Nobody(tried, source) if ended(&source).is_none() => {
+            let tried = tried.map(|tried| tried.to_string()).filter(|tried| *tried != address);
+            let address = tried.map_or(address.clone(), |tried| format!("{address} ({tried})"));
+            Error::Connect { address, source }
+        }
+        Unconnected::Name(source) | Unconnected::Nobody(_, source) => source.into(),
     }
 }
 
@@ -356,8 +534,8 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if self.session.is_idle() && self.session.quit(&mut self.output).is_ok() {
-            let _ = self.stream.socket().set_timeout(Some(Duration::from_millis(100)));
-            let _ = self.send();
+            self.stream.socket().patience = Patience::new(Duration::from_millis(100), None);
+            let _ = self.stream.write_all(&self.output);
         }
     }
 }
@@ -390,11 +568,14 @@ fn local_file_name(sql: &str) -> &str {
     named.find(['\'', '"']).map_or("", |end| &named[..end])
 }
 
-/// Puts an [`Answer`] together.
+/// Puts an [`Answer`] together, as far as it is not larger than an answer may be.
 #[derive(Default)]
 struct Collector {
     answer: Answer,
     current: ResultSet,
+    rows: usize,
+    /// What it keeps so far.
+    bytes: usize,
 }
 
 impl Sink for Collector {
@@ -406,8 +587,15 @@ impl Sink for Collector {
         true
     }
 
+    /// What is left, so that neither a row nor a definition is put together for which there is no room.
+    fn row_bytes_max(&self) -> usize {
+        ANSWER_BYTES_MAX.saturating_sub(self.bytes)
+    }
+
     fn column(&mut self, column: &Column<'_>) {
-        self.current.columns.push(String::from_utf8_lossy(column.name).into_owned());
+        let name = String::from_utf8_lossy(column.name).into_owned();
+        self.bytes += name.len() + size_of::<String>();
+        self.current.columns.push(name);
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<(), wire::Error> {
@@ -415,7 +603,15 @@ impl Sink for Collector {
             wire::Value::Null => None,
             value => Some(value.to_string()),
         };
-        self.current.rows.push(row.values().map(|value| value.map(text)).collect::<Result<_, _>>()?);
+        let row: Vec<_> = row.values().map(|value| value.map(text)).collect::<Result<_, _>>()?;
+        self.rows += 1;
+        self.bytes += size_of_val(&row) + size_of_val(&row[..]);
+        self.bytes += row.iter().flatten().map(String::len).sum::<usize>();
+        if self.rows > ANSWER_ROWS_MAX || self.bytes > ANSWER_BYTES_MAX {
+            let (seen, limit) = (self.rows as u64, ANSWER_ROWS_MAX as u64);
+            return Err(wire::Error::TooLarge { what: "a number of rows", seen, limit });
+        }
+        self.current.rows.push(row);
         Ok(())
     }
 
@@ -444,109 +640,14 @@ impl Input {
         self.start += count;
     }
 
-    fn fill(&mut self, stream: &mut Stream) -> Result<(), Error> {
+    fn fill(&mut self, stream: &mut Stream) -> io::Result<()> {
         self.bytes.drain(..self.start);
         self.start = 0;
         let before = self.bytes.len();
         self.bytes.resize(before + READ, 0);
         let read = stream.read(&mut self.bytes[before..]);
         self.bytes.truncate(before + *read.as_ref().unwrap_or(&0));
-        if read? == 0 { Err(Error::Closed) } else { Ok(()) }
-    }
-}
-
-#[derive(Debug)]
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Socket {
-    fn connect(address: &Address, deadline: Instant) -> Result<(Self, Transport), Error> {
-        match address {
-            Address::Unix(path) => match UnixStream::connect(path) {
-                Ok(socket) => Ok((Self::Unix(socket), Transport::Unix)),
-                Err(source) => Err(Error::Connect { address: address.to_string(), source }),
-            },
-            Address::Tcp { host, port } => {
-                let unresolved = |source| Error::Address { address: address.to_string(), source };
-                let found = (host.as_str(), *port).to_socket_addrs().map_err(unresolved)?;
-                Ok((Self::Tcp(connect_any(address, found, deadline)?), Transport::Tcp))
-            }
-        }
-    }
-
-    fn wait_until(&self, deadline: Instant) -> Result<(), Error> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(Error::TimedOut) } else { Ok(self.set_timeout(Some(left))?) }
-    }
-
-    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        // Zero would mean for ever.
-        let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
-        match self {
-            Self::Tcp(socket) => {
-                socket.set_read_timeout(timeout)?;
-                socket.set_write_timeout(timeout)
-            }
-            Self::Unix(socket) => {
-                socket.set_read_timeout(timeout)?;
-                socket.set_write_timeout(timeout)
-            }
-        }
-    }
-}
-
-/// Tries one address after another, with what is left of the time; the last failure is reported.
-fn connect_any(
-    address: &Address,
-    found: impl Iterator<Item = SocketAddr>,
-    deadline: Instant,
-) -> Result<TcpStream, Error> {
-    let mut failure = Error::Address {
-        address: address.to_string(),
-        source: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
-    };
-    let name = address.to_string();
-    for address in found {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Error::TimedOut);
-        }
-        match TcpStream::connect_timeout(&address, left) {
-            Ok(socket) => {
-                socket.set_nodelay(true)?;
-                return Ok(socket);
-            }
-            Err(source) => {
-                let tried = address.to_string();
-                let address = if tried == name { tried } else { format!("{name} ({tried})") };
-                failure = Error::Connect { address, source };
-            }
-        }
-    }
-    Err(failure)
-}
-
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(socket) => socket.read(buffer),
-            Self::Unix(socket) => socket.read(buffer),
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(socket) => socket.write(buffer),
-            Self::Unix(socket) => socket.write(buffer),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        if read? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
@@ -568,10 +669,10 @@ impl Stream {
         Ok(Self::Tls(Box::new(StreamOwned::new(connection, socket))))
     }
 
-    fn socket(&self) -> &Socket {
+    fn socket(&mut self) -> &mut Socket {
         match self {
             Self::Plain(socket) => socket,
-            Self::Tls(stream) => &stream.sock,
+            Self::Tls(stream) => &mut stream.sock,
         }
     }
 }
@@ -604,27 +705,6 @@ impl Write for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
-
-    #[test]
-    fn the_addresses_of_a_name_are_tried_in_turn() {
-        let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-        let open = listening.local_addr().unwrap();
-        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let name = Address::Tcp { host: "two.example".into(), port: 1 };
-        let deadline = Instant::now() + Duration::from_secs(5);
-        let socket = connect_any(&name, [closed, open].into_iter(), deadline).unwrap();
-        assert_eq!(socket.peer_addr().unwrap(), open);
-        let error = connect_any(&name, [closed].into_iter(), deadline).unwrap_err();
-        assert!(
-            matches!(
-                &error,
-                Error::Connect { address, .. } if address.starts_with("two.example:1 (127.0.0.1:")
-            ),
-            "{error}"
-        );
-        assert!(matches!(connect_any(&name, [].into_iter(), deadline), Err(Error::Address { .. })));
-    }
 
     #[test]
     fn the_file_name_is_read_from_the_statement() {

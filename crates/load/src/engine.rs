@@ -374,7 +374,7 @@ fn login(target: &Target, spec: &Spec) -> Result<Login, Error> {
     };
     let failed = |reason: String| Error::Tls { address: target.address.to_string(), reason };
     let tls = Connector::new(target).map_err(|error| failed(error.to_string()))?;
-    let mut options = client::options(target);
+    let mut options = client::options(target).map_err(|error| unreachable(error.to_string()))?;
     // whether "preferred" comes to TLS depends on the server: asked once, so that all connections are of one
     // kind
     if target.tls.mode == TlsMode::Preferred {

@@ -28,6 +28,7 @@ mod record;
 pub mod relay;
 pub mod sample;
 mod share;
+mod socket;
 pub mod spec;
 pub mod tls;
 mod transport;

@@ -110,6 +110,9 @@ pub struct Target {
     pub database: Option<String>,
     /// Encryption of the connection.
     pub tls: Tls,
+    /// Where the password itself may go.
+    #[serde(default)]
+    pub trust: Trust,
     /// Protocol compression (zlib).
     pub compress: bool,
 }
@@ -151,6 +154,19 @@ pub struct Tls {
     pub certificate: Option<PathBuf>,
     /// Key of the client certificate (PEM).
     pub key: Option<PathBuf>,
+}
+
+/// Where the password itself may go, beyond a server that TLS has verified. By default a server that nobody
+/// has verified learns only that the client knows the password.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trust {
+    /// `mysql_clear_password` may send it readable.
+    pub cleartext_password: bool,
+    /// `caching_sha2_password` and `sha256_password` may encrypt it with the key that the server sends.
+    pub get_server_public_key: bool,
+    /// The server's RSA key (PEM), which those two take in place of one that it sends.
+    pub server_public_key: Option<PathBuf>,
 }
 
 /// How much TLS is asked for.

@@ -161,6 +161,7 @@ fn target(address: SocketAddr, tls: Tls) -> Target {
         password: Secret::new("secret"),
         database: None,
         tls,
+        trust: load::spec::Trust::default(),
         compress: false,
     }
 }
@@ -237,6 +238,68 @@ fn ipv6_works() {
     let address = listen_at("[::1]:0", move |stream| serve(stream, &config));
     assert!(!open(address, Tls::default()).expect("IPv6"));
     assert!(open(address, Tls { mode: TlsMode::Required, ..Tls::default() }).expect("IPv6 and TLS"));
+}
+
+/// A server that logs in and never answers; `lives`: it does answer `SELECT 1`.
+fn silent_to_queries(lives: bool) -> SocketAddr {
+    listen(move |mut stream| {
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        let mut server = wire::server::Connection::new(&Greeting::default(), &mut out);
+        loop {
+            if stream.write_all(&out).is_err() {
+                return;
+            }
+            out.clear();
+            let mut piece = [0; 4096];
+            let Ok(count @ 1..) = stream.read(&mut piece) else { return };
+            input.extend_from_slice(&piece[..count]);
+            while let Ok((used, Some(request))) = server.next(&input) {
+                let answers = matches!(request, Request::Login(_))
+                    || (lives && matches!(request, Request::Query(b"SELECT 1")));
+                if answers {
+                    server.reply().ok(&mut out, &Finish::default());
+                }
+                input.drain(..used);
+            }
+        }
+    })
+}
+
+#[test]
+fn a_statement_without_an_answer_ends_at_its_limit_and_before_where_the_server_hangs() {
+    let ask = |lives, limit, quiet| {
+        let target = target(silent_to_queries(lives), Tls::default());
+        let mut connection = Connection::open(&target, PATIENCE).expect("it logs in");
+        connection.set_timeout(limit);
+        connection.set_quiet(quiet);
+        let begun = Instant::now();
+        (connection.query("SELECT 2"), begun.elapsed())
+    };
+    let (limit, quiet) = (Duration::from_secs(3), Duration::from_secs(1));
+    let (answer, took) = ask(true, Some(limit), quiet);
+    assert!(matches!(answer, Err(Error::TimedOut)), "a server that lives may take its time: {answer:?}");
+    assert!(took >= limit && took < 4 * limit, "{took:?}");
+    let (answer, took) = ask(false, None, Duration::from_millis(300));
+    assert!(matches!(answer, Err(Error::Hangs { .. })), "{answer:?}");
+    assert!(took < PATIENCE, "{took:?}");
+}
+
+#[test]
+fn the_whole_login_has_one_limit_however_slowly_it_goes() {
+    let dribbling = listen(|mut stream| {
+        let header = [0, 0x0f, 0, 0, 10];
+        for byte in header.iter().chain(std::iter::repeat(&b'8')) {
+            if stream.write_all(&[*byte]).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let limit = Duration::from_millis(500);
+    let begun = Instant::now();
+    let opened = Connection::open(&target(dribbling, Tls::default()), limit);
+    assert!(matches!(opened, Err(Error::TimedOut)), "{opened:?}");
+    assert!(begun.elapsed() < 2 * limit, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -174,6 +174,7 @@ fn offer(to: SocketAddr, connections: u32, arrival: Arrival, interval: Duration)
         password: Secret::default(),
         database: None,
         tls: Tls::default(),
+        trust: load::spec::Trust::default(),
         compress: false,
     };
     let statement = Statement {

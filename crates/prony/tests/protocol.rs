@@ -55,7 +55,11 @@ impl Server {
     }
 
     fn open_with(&self, change: impl FnOnce(&mut Options)) -> Connection {
-        let mut wanted = Options { local_infile: true, multi_statements: true, ..options(&self.target) };
+        let mut wanted = Options {
+            local_infile: true,
+            multi_statements: true,
+            ..options(&self.target).expect("no key file")
+        };
         change(&mut wanted);
         Connection::open_with(&self.target, wanted, PATIENCE).expect("the same account, other options")
     }

@@ -1,12 +1,15 @@
 //! What the authentication plug-ins answer. The only module that knows `mysql_common`, which does the
 //! cryptography.
 //!
-//! Nothing here waits or sends: [`crate::client::Handshake`] asks what to answer. A password goes readable
-//! only through TLS or a Unix socket. On plain TCP the full exchange of caching_sha2_password and
-//! sha256_password encrypts it with the RSA key that the server sends; that keeps readers out but not
-//! somebody who can replace the key on the way, as MySQL's manual says of `--get-server-public-key`.
+//! Nothing here waits or sends: [`crate::client::Handshake`] asks what to answer. Three plug-ins let the
+//! server have the password itself, so [`Trust`] says when they may: `mysql_clear_password` only through TLS
+//! that verified the server, the full exchange of `caching_sha2_password` and `sha256_password` there, over a
+//! Unix socket, or encrypted with a key that is known. An RSA key that the server sends keeps readers out,
+//! and not somebody who stands between and sends a key of his own (MySQL's manual,
+//! `--get-server-public-key`); TLS without verification is no better. Both need the caller's word.
 
 use crate::{
+    client::Trust,
     error::{Error, malformed},
     packet::Reader,
 };
@@ -97,6 +100,7 @@ impl Exchange {
         challenge: &[u8],
         password: &[u8],
         channel: Channel,
+        trust: &Trust,
     ) -> Result<(Self, Vec<u8>), Error> {
         let mut exchange = Self { plugin, nonce: [0; NONCE], key_requested: false };
         // The challenge is followed by a NUL where it is text.
@@ -109,34 +113,59 @@ impl Exchange {
             Plugin::Native => native(&exchange.nonce, password),
             Plugin::CachingSha2 => scramble_sha256(&exchange.nonce, password).map_or(vec![], Vec::from),
             Plugin::Ed25519 => sign_ed25519(challenge, password)?,
-            Plugin::Clear if channel == Channel::Plain => {
-                return Err(Error::InsecurePassword(plugin.name()));
+            // a socket's path is no proof of who listens there, and the reference client asks for a word
+            // there too
+            Plugin::Clear if trust.cleartext || (channel == Channel::Tls && trust.verified) => {
+                with_nul(password)
             }
-            Plugin::Clear => with_nul(password),
+            Plugin::Clear => return Err(Error::InsecurePassword(plugin.name())),
             Plugin::Sha256 if password.is_empty() => vec![0],
-            Plugin::Sha256 if channel == Channel::Tls => with_nul(password),
-            Plugin::Sha256 => exchange.request_key(1),
+            Plugin::Sha256 => exchange.full(password, channel, trust, 1)?,
         };
         Ok((exchange, answer))
     }
 
     /// Goes on: what to answer to more data, `None`: nothing, the server's verdict comes next.
-    pub fn more(&mut self, data: &[u8], password: &[u8], channel: Channel) -> Result<Option<Vec<u8>>, Error> {
+    pub fn more(
+        &mut self,
+        data: &[u8],
+        password: &[u8],
+        channel: Channel,
+        trust: &Trust,
+    ) -> Result<Option<Vec<u8>>, Error> {
         if self.key_requested {
             self.key_requested = false;
             return encrypt(password, &self.nonce, data).map(Some);
         }
         match (self.plugin, data) {
             (Plugin::CachingSha2, [3]) => Ok(None),
-            (Plugin::CachingSha2, [4]) if channel == Channel::Plain => Ok(Some(self.request_key(2))),
-            (Plugin::CachingSha2, [4]) => Ok(Some(with_nul(password))),
+            (Plugin::CachingSha2, [4]) => self.full(password, channel, trust, 2).map(Some),
             _ => Err(malformed("more data of an authentication plug-in")),
         }
     }
 
-    fn request_key(&mut self, request: u8) -> Vec<u8> {
-        self.key_requested = true;
-        vec![request]
+    /// The exchange after which the server knows the password; `request` is how this plug-in asks for its
+    /// key.
+    fn full(
+        &mut self,
+        password: &[u8],
+        channel: Channel,
+        trust: &Trust,
+        request: u8,
+    ) -> Result<Vec<u8>, Error> {
+        let trusted = trust.ask_key || trust.cleartext;
+        match (channel, &trust.key) {
+            // through TLS both plug-ins expect it as it is
+            (Channel::Tls, _) if trust.verified || trusted => Ok(with_nul(password)),
+            (Channel::Tls, _) => Err(Error::UnverifiedServer(self.plugin.name())),
+            (Channel::Local, _) if self.plugin == Plugin::CachingSha2 => Ok(with_nul(password)),
+            (_, Some(key)) => encrypt(password, &self.nonce, key),
+            (Channel::Plain, None) if !trusted => Err(Error::UnknownKey(self.plugin.name())),
+            (_, None) => {
+                self.key_requested = true;
+                Ok(vec![request])
+            }
+        }
     }
 }
 
@@ -252,23 +281,61 @@ YQIDAQAB
         );
     }
 
+    fn full(plugin: Plugin, channel: Channel, trust: &Trust) -> Result<Vec<u8>, Error> {
+        let (mut exchange, first) = Exchange::start(plugin, &[1; NONCE], b"secret", channel, trust)?;
+        match plugin {
+            Plugin::CachingSha2 => {
+                Ok(exchange.more(&[4], b"secret", channel, trust)?.expect("the full exchange is answered"))
+            }
+            _ => Ok(first),
+        }
+    }
+
     #[test]
-    fn a_readable_password_never_goes_over_plain_tcp() {
-        let refused = Exchange::start(Plugin::Clear, &[], b"secret", Channel::Plain);
-        assert_eq!(refused.err(), Some(Error::InsecurePassword("mysql_clear_password")));
-        for plugin in [Plugin::CachingSha2, Plugin::Sha256] {
-            let (mut exchange, first) =
-                Exchange::start(plugin, &[1; NONCE], b"secret", Channel::Plain).expect("challenge");
-            let second = if plugin == Plugin::CachingSha2 {
-                exchange.more(&[4], b"secret", Channel::Plain).expect("full").expect("request of the key")
-            } else {
-                first.clone()
-            };
-            let third =
-                exchange.more(KEY.as_bytes(), b"secret", Channel::Plain).expect("key").expect("answer");
-            for sent in [first, second, third] {
-                assert!(!sent.windows(6).any(|window| window == b"secret"));
+    fn the_password_itself_goes_only_to_a_server_that_is_trusted_with_it() {
+        let nobody = Trust::default();
+        let verified = Trust { verified: true, ..Trust::default() };
+        let cleartext = Trust { cleartext: true, ..Trust::default() };
+        let ask_key = Trust { ask_key: true, ..Trust::default() };
+        let key = Trust { key: Some(KEY.as_bytes().into()), ..Trust::default() };
+        let readable = Ok(b"secret\0".to_vec());
+        for channel in [Channel::Plain, Channel::Local, Channel::Tls] {
+            for trust in [&nobody, &verified, &cleartext, &ask_key, &key] {
+                let allowed = trust.cleartext || (trust.verified && channel == Channel::Tls);
+                let refused = Err(Error::InsecurePassword("mysql_clear_password"));
+                let expected = if allowed { readable.clone() } else { refused };
+                assert_eq!(full(Plugin::Clear, channel, trust), expected, "{channel:?} {trust:?}");
             }
         }
+        for (plugin, request) in [(Plugin::CachingSha2, 2), (Plugin::Sha256, 1)] {
+            let name = plugin.name();
+            for trust in [&nobody, &key] {
+                assert_eq!(full(plugin, Channel::Tls, trust), Err(Error::UnverifiedServer(name)));
+            }
+            for trust in [&verified, &cleartext, &ask_key] {
+                assert_eq!(full(plugin, Channel::Tls, trust), readable);
+            }
+            // nothing is verified where there is no TLS
+            for trust in [&nobody, &verified] {
+                assert_eq!(full(plugin, Channel::Plain, trust), Err(Error::UnknownKey(name)));
+            }
+            for trust in [&cleartext, &ask_key] {
+                assert_eq!(full(plugin, Channel::Plain, trust), Ok(vec![request]));
+            }
+            assert_eq!(full(plugin, Channel::Plain, &key).expect("encrypted").len(), 256);
+        }
+        assert_eq!(full(Plugin::CachingSha2, Channel::Local, &nobody), readable);
+        assert_eq!(full(Plugin::Sha256, Channel::Local, &nobody), Ok(vec![1]));
+    }
+
+    #[test]
+    fn a_key_that_was_asked_for_encrypts_the_password() {
+        let trust = Trust { ask_key: true, ..Trust::default() };
+        let (mut exchange, _) =
+            Exchange::start(Plugin::CachingSha2, &[1; NONCE], b"secret", Channel::Plain, &trust).expect("it");
+        exchange.more(&[4], b"secret", Channel::Plain, &trust).expect("full").expect("the request");
+        let sent = exchange.more(KEY.as_bytes(), b"secret", Channel::Plain, &trust).expect("a key");
+        let sent = sent.expect("the password");
+        assert!(sent.len() == 256 && !sent.windows(6).any(|window| window == b"secret"));
     }
 }

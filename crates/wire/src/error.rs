@@ -54,12 +54,28 @@ pub enum Error {
          mysql_native_password, caching_sha2_password, sha256_password or client_ed25519"
     )]
     Plugin(String),
-    /// The server wants the password in a form that anybody on the way could read.
+    /// The server wants the password as it is, and nobody has verified who the server is.
     #[error(
-        "the account uses the authentication plug-in `{0}`, which would send the password readable over \
-         this connection: use TLS or a Unix socket"
+        "the server asks for the authentication plug-in `{0}`, which sends it the password readable, and \
+         nobody has verified who it is; nothing was sent. Verify it by TLS (ssl-mode=verify_ca and ssl-ca), \
+         or allow it: --cleartext-password, or cleartext-password=1 in the URL"
     )]
     InsecurePassword(&'static str),
+    /// The server wants the password as it is through TLS that verifies nothing.
+    #[error(
+        "the authentication plug-in `{0}` would now tell the server the password, and TLS has not verified \
+         who it is; nothing was sent. Verify it (ssl-mode=verify_ca and ssl-ca), or allow it: \
+         --get-server-public-key, or get-server-public-key=1 in the URL"
+    )]
+    UnverifiedServer(&'static str),
+    /// The password would be encrypted with a key of whoever answers.
+    #[error(
+        "the authentication plug-in `{0}` would now encrypt the password with the server's RSA key, which is \
+         not known; nothing was sent. Use TLS (ssl-mode=verify_ca and ssl-ca) or the Unix socket, name the \
+         key's file (--server-public-key-path), or take the key that the server sends: \
+         --get-server-public-key, or get-server-public-key=1 in the URL"
+    )]
+    UnknownKey(&'static str),
     /// The server's RSA key cannot be used.
     #[error("the server's RSA key for the password exchange is unusable: {0}")]
     RsaKey(&'static str),

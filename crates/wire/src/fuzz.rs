@@ -5,7 +5,7 @@
 use crate::{
     ColumnKind, Error, Value,
     client::{Column, Prepared},
-    client::{Handshake, Options, Progress, Reply, Row, Session, Sink, Statement, Step, Transport},
+    client::{Handshake, Options, Progress, Reply, Row, Session, Sink, Statement, Step, Transport, Trust},
     constants::capability,
     server::{Connection, Greeting, Request},
 };
@@ -68,6 +68,7 @@ fn log_in(choice: u8, bytes: &[u8], step: usize) -> Option<Result<bool, Error>> 
         password: if choice & 2 == 0 { "secret".into() } else { String::new() },
         database: Some("fuzz".into()),
         compress: choice & 4 != 0,
+        trust: Trust { ask_key: choice & 16 != 0, cleartext: choice & 32 != 0, ..Trust::default() },
         ..Options::default()
     };
     let transport = if choice & 8 == 0 { Transport::Tcp } else { Transport::Unix };

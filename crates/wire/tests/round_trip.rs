@@ -6,7 +6,8 @@ use std::sync::Arc;
 use wire::{
     ColumnKind, Date, DateTime, Error, Time, Value,
     client::{
-        Column, Handshake, Options, Prepared, Progress, Reply, Row, Session, Sink, Statement, Step, Transport,
+        Column, Handshake, Options, Prepared, Progress, Reply, Row, Session, Sink, Statement, Step,
+        Transport, Trust,
     },
     constants::{capability, column_type, status},
     server::{CAPABILITIES, ColumnDefinition, Connection, Finish, Greeting, Request},
@@ -575,9 +576,13 @@ fn the_execute_encoder_does_not_grow_a_buffer_with_room() {
 
 /// A client up to its first answer to a server with this plug-in, and what the server then says to it.
 fn challenge(plugin: &str, transport: Transport, payload: &[u8]) -> Result<Vec<u8>, Error> {
+    challenge_of(plugin, transport, Trust::default(), payload)
+}
+
+fn challenge_of(plugin: &str, transport: Transport, trust: Trust, payload: &[u8]) -> Result<Vec<u8>, Error> {
     let (mut from_server, mut from_client) = (Vec::new(), Vec::new());
     let mut server = Connection::new(&Greeting { plugin, ..Greeting::default() }, &mut from_server);
-    let options = Options { user: "somebody".into(), password: "secret".into(), ..Options::default() };
+    let options = Options { user: "somebody".into(), password: "secret".into(), trust, ..Options::default() };
     let mut handshake = Handshake::new(Arc::new(options), transport);
     handshake.advance(&from_server, &mut from_client)?;
     server.next(&from_client)?.1.expect("a login");
@@ -600,16 +605,29 @@ fn a_switch_of_the_plug_in_is_followed() {
         ];
         assert_eq!(answer, expected, "{first}");
     }
-    let clear = b"\xfemysql_clear_password\0";
-    assert_eq!(challenge("mysql_native_password", Transport::Unix, clear).expect("a socket"), b"secret\0");
-    let refused = challenge("mysql_native_password", Transport::Tcp, clear);
-    assert_eq!(refused, Err(Error::InsecurePassword("mysql_clear_password")));
 }
 
 #[test]
-fn full_caching_sha2_asks_for_the_key_on_tcp_and_sends_the_password_on_a_socket() {
+fn a_switch_to_a_plug_in_that_tells_the_password_is_refused() {
+    const CLEAR: &[u8] = b"\xfemysql_clear_password\0";
+    const SHA256: &[u8] = b"\xfesha256_password\0ABCDEFGHIJKLMNOPQRST\0";
+    for first in ["mysql_native_password", "sha256_password", "mysql_clear_password"] {
+        for transport in [Transport::Tcp, Transport::Unix] {
+            let refused = challenge(first, transport, CLEAR);
+            assert_eq!(refused, Err(Error::InsecurePassword("mysql_clear_password")));
+        }
+        assert_eq!(challenge(first, Transport::Tcp, SHA256), Err(Error::UnknownKey("sha256_password")));
+    }
+}
+
+#[test]
+fn full_caching_sha2_asks_for_the_key_on_tcp_if_it_may_and_sends_the_password_on_a_socket() {
     let full = b"\x01\x04";
-    assert_eq!(challenge("caching_sha2_password", Transport::Tcp, full).expect("an answer"), [2]);
+    let refused = challenge("caching_sha2_password", Transport::Tcp, full);
+    assert_eq!(refused, Err(Error::UnknownKey("caching_sha2_password")));
+    let trust = Trust { ask_key: true, ..Trust::default() };
+    let asked = challenge_of("caching_sha2_password", Transport::Tcp, trust, full);
+    assert_eq!(asked.expect("an answer"), [2]);
     assert_eq!(challenge("caching_sha2_password", Transport::Unix, full).expect("an answer"), b"secret\0");
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn spec(address: SocketAddr, stream: Stream, interval: Duration) -> S
         password: Secret::default(),
         database: None,
         tls: Tls::default(),
+        trust: load::spec::Trust::default(),
         compress: false,
     };
     Spec { seed: 1, ..Spec::new(target, vec![stream], Duration::ZERO, interval) }

@@ -16,7 +16,7 @@ use std::{
 };
 use wire::{
     Value,
-    client::{Handshake, Options, Progress, Session, Statement, Step, Transport},
+    client::{Handshake, Options, Progress, Session, Statement, Step, Transport, Trust},
 };
 
 const SQL: &[u8] = b"SELECT c FROM sbtest1 WHERE id=?";
@@ -58,6 +58,8 @@ pub(crate) fn run(options: &RawOptions) -> io::Result<(u64, f64)> {
         user: options.user.clone(),
         password: std::env::var("PRONY_PASSWORD").unwrap_or_default(),
         database: Some("prony".to_owned()),
+        // of a server that the benchmark has started
+        trust: Trust { ask_key: true, ..Trust::default() },
         ..Options::default()
     });
     let workers = options.workers.clamp(1, options.connections);

@@ -207,6 +207,7 @@ fn offer(
         password: Default::default(),
         database: None,
         tls: Tls::default(),
+        trust: Default::default(),
         compress: false,
     };
     let workload = workload::builtin("oltp_point_select", &workload::Options::default())

@@ -27,19 +27,35 @@ impl FromStr for DurationFlag {
 #[command(next_help_heading = "Server")]
 pub(super) struct ServerFlags {
     /// mysql://USER@HOST:PORT/DATABASE, with ?socket=PATH, ?ssl-mode=required, ?ssl-ca=FILE or ?compress=1
-    /// behind it
+    /// behind it; the flags below are parameters, too (?get-server-public-key=1)
     #[arg(long, value_name = "URL", env = "PRONY_URL", hide_env_values = true)]
     url: Option<String>,
     /// Read user, password and address from this option file [default: ~/.my.cnf]
     #[arg(long, value_name = "FILE")]
     defaults_file: Option<PathBuf>,
+    /// Send the password readable where the server asks for it (mysql_clear_password: PAM, LDAP), though TLS
+    /// has not verified who it is
+    #[arg(long)]
+    cleartext_password: bool,
+    /// Encrypt the password with the key that the server sends, or send it through TLS that verified nothing
+    /// (caching_sha2_password, sha256_password)
+    #[arg(long)]
+    get_server_public_key: bool,
+    /// The server's RSA public key (PEM), for these two without TLS
+    #[arg(long, value_name = "FILE")]
+    server_public_key_path: Option<PathBuf>,
 }
 
 impl ServerFlags {
     /// The server that is meant.
     pub(super) fn target(&self) -> Result<Target, Failure> {
-        target::resolve(self.url.as_deref(), self.defaults_file.as_deref())
-            .map_err(|error| Failure::cannot_begin(chain(&error)))
+        let mut target = target::resolve(self.url.as_deref(), self.defaults_file.as_deref())
+            .map_err(|error| Failure::cannot_begin(chain(&error)))?;
+        let trust = &mut target.trust;
+        trust.cleartext_password |= self.cleartext_password;
+        trust.get_server_public_key |= self.get_server_public_key;
+        trust.server_public_key = self.server_public_key_path.clone().or(trust.server_public_key.take());
+        Ok(target)
     }
 }
 

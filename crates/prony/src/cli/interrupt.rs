@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[expect(clippy::exit, reason = "the second Ctrl-C must end a program that does not listen")]
 pub(super) fn stop_on_signals() -> Arc<Stop> {
     let stop = Arc::new(Stop::default());
+    load::client::heed(&stop);
     let pulled = Arc::clone(&stop);
     // without signal handling the default remains: the process ends at once
     if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {

@@ -113,6 +113,7 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
 fn failure(error: &dataset::Error) -> Failure {
     match error {
         dataset::Error::Interrupted => Failure::interrupted(chain(error)),
+        error if ::load::client::is_stop(error) => Failure::interrupted(chain(&dataset::Error::Interrupted)),
         error => Failure::cannot_begin(chain(error)),
     }
 }

@@ -12,8 +12,11 @@ use super::{
 };
 use crate::{
     analyse,
-    plan::{self, Plan},
-    provision::Provisioner,
+    plan::{self, Plan, ServerSource},
+    provision::{
+        Provisioner,
+        target::{self, Entrusted},
+    },
     report::{Format, number},
     run,
     store::{self, Store},
@@ -27,6 +30,7 @@ use std::{
 
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let plan = read(&options.study)?;
+    announce_passwords(&plan)?;
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&plan).expect("a plan is JSON")))?;
     } else {
@@ -47,6 +51,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
             "the study claims nothing that could be checked: it has no [[claim]]",
         ));
     }
+    announce_passwords(&plan)?;
     let mut store = report::make_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let foreseen = Foreseen::of(&plan, &provisioner)?;
@@ -121,6 +126,22 @@ pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failu
         }
         error => Failure::cannot_begin(chain(&error)),
     })
+}
+
+/// Who will be told a password that is not the study's own, before anybody is.
+fn announce_passwords(plan: &Plan) -> Result<(), Failure> {
+    for server in &plan.servers {
+        let ServerSource::Url(url) = &server.source else { continue };
+        let entrusted = target::entrusted(url).map_err(|error| Failure::cannot_begin(chain(&error)))?;
+        if let Some(Entrusted { address, source }) = entrusted {
+            aside(format_args!(
+                "server {}: the password in {source} is used to log in to {address}, which only the study \
+                 names",
+                server.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn announce(plan: &Plan, id: i64, done: usize, store: &Store) {

@@ -240,6 +240,7 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 fn failure(error: &Error) -> Failure {
     match error {
         Error::Interrupted => Failure::interrupted("interrupted; nothing is left half done"),
+        error if ::load::client::is_stop(error) => Failure::interrupted(chain(error)),
         error => Failure::cannot_begin(chain(error)),
     }
 }

@@ -65,8 +65,10 @@ impl Session {
         let database = target.database.clone().ok_or(Error::NoDatabase)?;
         let server = target.address.to_string();
         let anywhere = Target { database: None, ..target.clone() };
-        let connection = Connection::open(&anywhere, CONNECT)
+        let mut connection = Connection::open(&anywhere, CONNECT)
             .map_err(|source| Error::Connect { server: server.clone(), source: Box::new(source) })?;
+        // loading, indexes and checksums take as long as they take
+        connection.set_timeout(None);
         Ok(Self { server, database, connection })
     }
 

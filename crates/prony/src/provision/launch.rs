@@ -13,7 +13,7 @@ use super::{
     translate::{self, translate},
     work::Work,
 };
-use load::spec::{Address, Secret, Target, Tls};
+use load::spec::{Address, Secret, Target, Tls, Trust};
 use std::{
     collections::BTreeMap,
     fs::File,
@@ -224,6 +224,8 @@ pub(super) fn target(apart: Option<&Apart>, port: u16, password: &str) -> Target
         password: Secret::new(password.to_owned()),
         database: Some(SCHEMA.to_owned()),
         tls: Tls::default(),
+        // its account was made over its own file, and it listens on this machine or in a namespace of its own
+        trust: Trust { get_server_public_key: true, ..Trust::default() },
         compress: false,
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! `mysql://user:password@host:port/database?ssl-mode=verify_ca&ssl-ca=/path&socket=/path&compress=1`;
 //! `mariadb://` means the same. What a URL leaves out comes from the environment, then from the option file.
-//! TLS is off unless asked for: it changes what is measured.
+//! TLS is off unless asked for: it changes what is measured. `cleartext-password=1`,
+//! `get-server-public-key=1` and `server-public-key-path=/path` say where the password itself may go.
 
 use super::{
     Error,
     option_file::{self, Options},
 };
-use load::spec::{Address, Secret, Target, Tls, TlsMode};
+use load::spec::{Address, Secret, Target, Tls, TlsMode, Trust};
 use std::path::{Path, PathBuf};
 use url::Url;
 
@@ -25,6 +26,25 @@ pub const DEFAULT_PORT: u16 = 3306;
 pub fn resolve(url: Option<&str>, option_file: Option<&Path>) -> Result<Target, Error> {
     Sources { url, option_file, variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()) }
         .resolve()
+}
+
+/// A password that goes to a server that nothing but a study names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entrusted {
+    /// Where the server is.
+    pub address: Address,
+    /// Where the password comes from: a variable of the environment, or `~/.my.cnf`.
+    pub source: &'static str,
+}
+
+/// Whether the server at a study's `url` gets a password that is not the study's own, though neither
+/// `PRONY_URL` nor the option file names that server: whoever wrote the study then chooses who gets it.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn entrusted(url: &str) -> Result<Option<Entrusted>, Error> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Sources { url: Some(url), option_file: None, variable: &variable }.entrusted()
 }
 
 /// `url` without its password, for messages and the store. Text that is no URL is shortened rather than shown
@@ -81,16 +101,39 @@ impl Sources<'_> {
             None => Draft::of_options_alone(&options)?,
         };
         draft.take_tls_from(&options)?;
+        draft.take_trust_from(&options)?;
         let user_in_file = options.get("user");
         let user = draft.user.clone().or_else(|| user_in_file.cloned()).unwrap_or_else(|| self.login_name());
-        let file_is_of_user = user_in_file.is_none_or(|name| *name == user);
-        let password = draft
-            .password
-            .clone()
-            .or_else(|| (self.variable)("PRONY_PASSWORD"))
-            .or_else(|| (self.variable)("MYSQL_PWD"))
-            .or_else(|| options.get("password").filter(|_| file_is_of_user).cloned());
+        let found = self.password_beside(&options, &user).map(|(password, _)| password);
+        let password = draft.password.clone().or(found);
         Ok(draft.into_target(user, password))
+    }
+
+    /// The password that a URL without one gets, and where it comes from.
+    fn password_beside(&self, options: &Options, user: &str) -> Option<(String, &'static str)> {
+        let variables = ["PRONY_PASSWORD", "MYSQL_PWD"].into_iter();
+        let mut found = variables.filter_map(|name| Some(((self.variable)(name)?, name)));
+        found.next().or_else(|| {
+            let is_of_user = options.get("user").is_none_or(|name| name == user);
+            options.get("password").filter(|_| is_of_user).map(|password| (password.clone(), "~/.my.cnf"))
+        })
+    }
+
+    fn entrusted(&self) -> Result<Option<Entrusted>, Error> {
+        let options = self.options()?;
+        let target = self.resolve()?;
+        let Some(draft) = self.url.map(Draft::of_url).transpose()?.filter(|draft| draft.password.is_none())
+        else {
+            return Ok(None);
+        };
+        let by_file = Draft::of_options_alone(&options).ok();
+        let by_variable = (self.variable)("PRONY_URL").and_then(|url| Draft::of_url(&url).ok());
+        let is_known = [by_file, by_variable].iter().flatten().any(|known| known.address == draft.address);
+        let source =
+            self.password_beside(&options, &target.user).filter(|(password, _)| !password.is_empty());
+        Ok(source
+            .filter(|_| !is_known)
+            .map(|(_, source)| Entrusted { address: target.address.clone(), source }))
     }
 
     fn options(&self) -> Result<Options, Error> {
@@ -122,13 +165,15 @@ struct Draft {
     database: Option<String>,
     mode: Option<TlsMode>,
     tls: Tls,
+    trust: Trust,
     compress: bool,
 }
 
 impl Draft {
     fn new(address: Address) -> Self {
         let (user, password, database, mode) = (None, None, None, None);
-        Self { address, user, password, database, mode, tls: Tls::default(), compress: false }
+        let (tls, trust) = (Tls::default(), Trust::default());
+        Self { address, user, password, database, mode, tls, trust, compress: false }
     }
 
     fn of_url(text: &str) -> Result<Self, Error> {
@@ -169,10 +214,19 @@ impl Draft {
             "ssl-cert" => self.tls.certificate = Some(value.into()),
             "ssl-key" => self.tls.key = Some(value.into()),
             "compress" => self.compress = truth(value).ok_or("compress is 0 or 1")?,
+            // the reference client's own name beside ours
+            "cleartext-password" | "enable-cleartext-plugin" => {
+                self.trust.cleartext_password = truth(value).ok_or("cleartext-password is 0 or 1")?;
+            }
+            "get-server-public-key" => {
+                self.trust.get_server_public_key = truth(value).ok_or("get-server-public-key is 0 or 1")?;
+            }
+            "server-public-key-path" => self.trust.server_public_key = Some(value.into()),
             // The name may be a piece of a password that was not escaped, so it is not repeated.
             _ => {
                 return Err("it has an unknown parameter behind the question mark; known are socket, \
-                            ssl-mode, ssl-ca, ssl-cert, ssl-key and compress"
+                            ssl-mode, ssl-ca, ssl-cert, ssl-key, compress, cleartext-password, \
+                            get-server-public-key and server-public-key-path"
                     .to_owned());
             }
         }
@@ -220,6 +274,20 @@ impl Draft {
         Ok(())
     }
 
+    /// The same for where the password itself may go.
+    fn take_trust_from(&mut self, options: &Options) -> Result<(), Error> {
+        if self.trust != Trust::default() {
+            return Ok(());
+        }
+        for name in ["enable-cleartext-plugin", "get-server-public-key", "server-public-key-path"] {
+            if let Some(value) = options.get(name) {
+                self.take_parameter(name, value)
+                    .map_err(|reason| Error::Address { what: "the option file".to_owned(), reason })?;
+            }
+        }
+        Ok(())
+    }
+
     fn into_target(self, user: String, password: Option<String>) -> Target {
         let implied = if self.tls.ca.is_some() {
             TlsMode::VerifyCa
@@ -234,6 +302,7 @@ impl Draft {
             password: Secret::new(password.unwrap_or_default()),
             database: self.database,
             tls: Tls { mode: self.mode.unwrap_or(implied), ..self.tls },
+            trust: self.trust,
             compress: self.compress,
         }
     }
@@ -342,6 +411,50 @@ mod tests {
         let by_variable = resolve_with(None, None, &[("PRONY_URL", "mysql://eve@h:1/")]).unwrap();
         assert_eq!(by_variable.user, "eve");
         assert!(matches!(resolve_with(None, None, &[]), Err(Error::NoAddress)));
+    }
+
+    #[test]
+    fn a_url_says_where_the_password_itself_may_go_and_so_may_the_file() {
+        let url = "mysql://ada@h/?cleartext-password=1&server-public-key-path=/key.pem";
+        let target = resolve_with(Some(url), None, &[]).unwrap();
+        assert!(target.trust.cleartext_password && !target.trust.get_server_public_key);
+        assert_eq!(target.trust.server_public_key, Some("/key.pem".into()));
+        let file = Some("[client]\nget-server-public-key\nenable_cleartext_plugin = 0\n");
+        let by_file = resolve_with(Some("mysql://ada@h/"), file, &[]).unwrap().trust;
+        assert_eq!(by_file, Trust { get_server_public_key: true, ..Trust::default() });
+        let both =
+            resolve_with(Some("mysql://ada@h/?get_server_public_key=0&cleartext-password=1"), file, &[]);
+        assert_eq!(both.unwrap().trust, Trust { cleartext_password: true, ..Trust::default() });
+        assert_eq!(resolve_with(Some("mysql://ada@h/"), None, &[]).unwrap().trust, Trust::default());
+    }
+
+    #[test]
+    fn a_password_that_goes_where_only_a_study_says_is_told() {
+        let entrusted = |url, file: &str, variables: &[(&str, &str)]| {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("my.cnf");
+            fs::write(&path, file).unwrap();
+            let variable = |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            Sources { url: Some(url), option_file: Some(&path), variable: &variable }.entrusted().unwrap()
+        };
+        let address = Address::Tcp { host: "evil.example".into(), port: 3306 };
+        let to = |source| Some(Entrusted { address: address.clone(), source });
+        let url = "mysql://ada@evil.example/test";
+        let secret = [("MYSQL_PWD", "secret")];
+        assert_eq!(entrusted(url, "", &secret), to("MYSQL_PWD"));
+        assert_eq!(entrusted(url, "[client]\nhost=mine\npassword=x\n", &[]), to("~/.my.cnf"));
+        assert_eq!(entrusted(url, "[client]\nuser=bob\npassword=x\n", &[]), None, "another user's");
+        assert_eq!(entrusted(url, "", &[]), None, "there is none");
+        assert_eq!(entrusted("mysql://ada:own@evil.example/test", "", &secret), None, "the study's own");
+        assert_eq!(
+            entrusted(url, "[client]\nhost=evil.example\npassword=x\n", &[]),
+            None,
+            "the user's server"
+        );
+        let named = [secret[0], ("PRONY_URL", "mysql://evil.example/other")];
+        assert_eq!(entrusted(url, "", &named), None, "the user names it");
     }
 
     #[test]

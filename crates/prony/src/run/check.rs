@@ -444,7 +444,8 @@ pub(super) mod tests {
     fn spec(connections: u32, arrival: Arrival) -> Spec {
         let address = Address::Unix("/tmp/none".into());
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
-        let target = Target { address, user, password, database: None, tls, compress: false };
+        let trust = Default::default();
+        let target = Target { address, user, password, database: None, tls, trust, compress: false };
         let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
         let stream = Stream { arrival, ..Stream::new("main", workload, connections) };
         Spec::new(target, vec![stream], Duration::from_secs(1), Duration::from_secs(SECONDS))

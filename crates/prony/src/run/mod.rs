@@ -177,9 +177,10 @@ pub fn carry_out(
     result.and(stopped)
 }
 
-/// A stop that was heeded while a server was brought up or data were loaded is one of the run.
+/// A stop that was heeded while a server was brought up, asked or loaded is one of the run.
 fn interruption(error: Error) -> Error {
     match error {
+        error if client::is_stop(&error) => Error::Interrupted,
         Error::Provision { source: provision::Error::Interrupted, .. }
         | Error::Data { source: dataset::Error::Interrupted, .. } => Error::Interrupted,
         other => other,

@@ -370,7 +370,8 @@ mod tests {
     fn spec() -> Spec {
         let address = Address::Unix("/tmp/none".into());
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
-        let target = Target { address, user, password, database: None, tls, compress: false };
+        let trust = Default::default();
+        let target = Target { address, user, password, database: None, tls, trust, compress: false };
         let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
         let arrival = Arrival::Open { rate: Rate::Constant(1.0), gaps: Gaps::default(), lateness_max: None };
         let stream = Stream { arrival, ..Stream::new("main", workload, 4) };

@@ -493,7 +493,11 @@ impl Run<'_, '_> {
     ) -> Result<T, Error> {
         let done = self.with_steps(server, |_, _, tell| {
             let opened = Connection::open(target, CONTROL_WAIT);
-            Ok(opened.and_then(|mut connection| job(&mut connection, tell)))
+            Ok(opened.and_then(|mut connection| {
+                // writing dirty pages or reading tables takes as long as it takes
+                connection.set_timeout(None);
+                job(&mut connection, tell)
+            }))
         })?;
         done.map_err(|source| Error::Control { name: self.plan.servers[server].name.clone(), source })
     }

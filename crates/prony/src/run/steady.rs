@@ -134,7 +134,9 @@ pub(super) mod tests {
         let address = load::spec::Address::Unix("/tmp/none".into());
         let (user, tls) = ("user".to_owned(), load::spec::Tls::default());
         let password = load::spec::Secret::default();
-        let target = load::spec::Target { address, user, password, database: None, tls, compress: false };
+        let trust = Default::default();
+        let target =
+            load::spec::Target { address, user, password, database: None, tls, trust, compress: false };
         let streams = vec![load::spec::Stream::new("main", workload, 1)];
         let spec = Spec::new(target, streams, Duration::from_secs(20), Duration::from_secs(30));
         let mut watch = Watch::new(&spec, true);

@@ -392,6 +392,7 @@ mod tests {
             password: Secret::new(String::new()),
             database: Some("d".to_owned()),
             tls: Tls::default(),
+            trust: Default::default(),
             compress: true,
         };
         let addresses = |variables: &[(&str, &'static str)]| -> Vec<String> {

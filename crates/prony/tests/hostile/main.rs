@@ -2,7 +2,8 @@
 //! ([`server::Fault`]); each module attacks one promise, through the program as users have it.
 
 mod death;
+mod endless;
+mod passwords;
 mod program;
-#[expect(dead_code, reason = "faults that the next cases use")]
 mod server;
 mod silence;

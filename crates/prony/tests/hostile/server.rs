@@ -141,7 +141,7 @@ fn serve(mut client: Client, fault: Fault) {
         Fault::Mute => thread::sleep(GRIP),
         Fault::Dribbles(pause) => {
             // a greeting without an end: its packet says that there is more than is ever sent
-            let endless = [&[0xff, 0x0f, 0, 0, 10][..], &[b'8'; 4000]].concat();
+            let endless = [&[0, 0x0f, 0, 0, 10][..], &[b'8'; 3800]].concat();
             let mut bytes = endless.iter();
             while bytes.next().is_some_and(|byte| client.say(&[*byte])) {
                 thread::sleep(pause);

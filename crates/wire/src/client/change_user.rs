@@ -20,7 +20,7 @@ pub(super) fn begin(session: &Session, options: Arc<Options>, out: &mut Vec<u8>)
     let (channel, flags) = (session.channel, session.capabilities);
     let plugin = Plugin::Native;
     let password = options.password.as_bytes();
-    let (exchange, answer) = Exchange::start(plugin, &session.nonce, password, channel)?;
+    let (exchange, answer) = Exchange::start(plugin, &session.nonce, password, channel, &options.trust)?;
     let start = packet::begin(out);
     out.push(command::CHANGE_USER);
     put_nul_text(out, &options.user);

@@ -209,14 +209,23 @@ impl Handshake {
 
     fn respond(&mut self, greeting: Greeting, output: &mut Vec<u8>) -> Result<(), Error> {
         // A default plug-in that is unknown here need not be the account's: the server will say.
-        let plugin = greeting.plugin.unwrap_or(Plugin::Native);
-        let password = self.options.password.as_bytes();
-        let begun = match Exchange::start(plugin, &greeting.challenge, password, self.channel) {
+        let mut plugin = greeting.plugin.unwrap_or(Plugin::Native);
+        let (password, trust) = (self.options.password.as_bytes(), &self.options.trust);
+        let mut begun = Exchange::start(plugin, &greeting.challenge, password, self.channel, trust);
+        let untrusted = |error: &Error| {
+            use Error::{InsecurePassword, UnknownKey, UnverifiedServer};
+            matches!(error, InsecurePassword(_) | UnverifiedServer(_) | UnknownKey(_))
+        };
+        if begun.as_ref().is_err_and(untrusted) {
+            // the account's plug-in may be another; where it is not, the server says so, and is refused then
+            plugin = Plugin::Native;
+            begun = Exchange::start(plugin, &greeting.challenge, password, self.channel, trust);
+        }
+        let (exchange, answer) = match begun {
             Ok((exchange, answer)) => (Some(exchange), answer),
-            Err(Error::InsecurePassword(_) | Error::Malformed { .. }) => (None, vec![]),
+            Err(Error::Malformed { .. }) => (None, vec![]),
             Err(error) => return Err(error),
         };
-        let (exchange, answer) = begun;
         let flags = greeting.capabilities;
         let start = packet::begin(output);
         self.put_head(&greeting, output);
@@ -248,7 +257,7 @@ impl Handshake {
         payload: &[u8],
         output: &mut Vec<u8>,
     ) -> Result<Step, Error> {
-        let password = self.options.password.as_bytes();
+        let (password, trust) = (self.options.password.as_bytes(), &self.options.trust);
         let mut reader = Reader(payload);
         let answer = match reader.u8("a packet of the login")? {
             0x00 => {
@@ -259,12 +268,12 @@ impl Handshake {
             0xfe => {
                 let name = reader.nul_bytes("the name of an authentication plug-in")?;
                 let plugin = Plugin::named(name).ok_or_else(|| unknown_plugin(name))?;
-                let (begun, answer) = Exchange::start(plugin, reader.rest(), password, self.channel)?;
+                let (begun, answer) = Exchange::start(plugin, reader.rest(), password, self.channel, trust)?;
                 exchange = Some(begun);
                 Some(answer)
             }
             0x01 => match &mut exchange {
-                Some(exchange) => exchange.more(reader.rest(), password, self.channel)?,
+                Some(exchange) => exchange.more(reader.rest(), password, self.channel, trust)?,
                 None => return Err(malformed("more data of an authentication plug-in that was not begun")),
             },
             first => return Err(Error::Unexpected { first, expected: "a packet of the login" }),

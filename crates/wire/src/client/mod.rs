@@ -19,7 +19,7 @@ pub use row::{Column, Row, Sink, Values};
 pub use session::Session;
 pub use statement::{Prepared, Statement};
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// The largest packet, header included, that [`Handshake::advance`] and [`Session::receive`] leave with the
 /// caller because it is not complete. A receive buffer of at least this size never stalls.
@@ -38,6 +38,8 @@ pub struct Options {
     pub attributes: Vec<(String, String)>,
     /// Whether TLS is wanted.
     pub tls: TlsWish,
+    /// Where the password may go in a form that the server can read.
+    pub trust: Trust,
     /// zlib compression where the server has it.
     pub compress: bool,
     /// Whether LOAD DATA LOCAL may be used at all. Even then only an announced file is sent.
@@ -62,6 +64,7 @@ impl Default for Options {
             database: None,
             attributes: Vec::new(),
             tls: TlsWish::Never,
+            trust: Trust::default(),
             compress: false,
             local_infile: false,
             found_rows: false,
@@ -83,6 +86,20 @@ impl fmt::Debug for Options {
             .field("compress", &self.compress)
             .finish_non_exhaustive()
     }
+}
+
+/// How far whoever answers is trusted with the password. Without any of it a server gets proofs that the
+/// client knows the password, and never the password itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trust {
+    /// TLS, where it is spoken, has verified who the server is.
+    pub verified: bool,
+    /// A server that nobody has verified may have the password, readable on the way where it asks so.
+    pub cleartext: bool,
+    /// A server that nobody has verified may have the password, encrypted with the key that it sends.
+    pub ask_key: bool,
+    /// The server's RSA key, known beforehand (PEM).
+    pub key: Option<Arc<[u8]>>,
 }
 
 /// Whether TLS is wanted.

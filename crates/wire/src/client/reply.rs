@@ -20,6 +20,8 @@ const HEAD_MAX: usize = 1024;
 const COLLECTED_KEPT: usize = 16 << 10;
 /// Columns of a result; servers end at 4096.
 const COLUMNS_MAX: u64 = 65_535;
+/// Results of one command; a procedure that gives this many is none of ours.
+const RESULTS_MAX: u32 = 1 << 16;
 /// Prepared statements of one connection whose columns are remembered; beyond that, metadata is not cached.
 const REMEMBERED_MAX: usize = 1 << 16;
 
@@ -388,6 +390,10 @@ impl Machine {
     /// The first packet of a reply or of one of its results.
     fn first<S: Sink>(&mut self, payload: &[u8], sink: &mut S) -> Result<Option<Progress>, Error> {
         let first = *payload.first().ok_or_else(|| malformed("a reply is empty"))?;
+        if self.reply.results >= RESULTS_MAX {
+            let (seen, limit) = (u64::from(self.reply.results) + 1, u64::from(RESULTS_MAX));
+            return Err(Error::TooLarge { what: "a number of results", seen, limit });
+        }
         match (first, self.awaited) {
             (0xff, _) => self.failed(payload).map(Some),
             (_, Awaited::Text) => {

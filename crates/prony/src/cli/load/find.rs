@@ -351,7 +351,9 @@ mod tests {
         };
         let address = load::spec::Address::Unix("/tmp/none".into());
         let (user, password, tls) = ("user".to_owned(), Default::default(), Default::default());
-        let target = load::spec::Target { address, user, password, database: None, tls, compress: false };
+        let trust = Default::default();
+        let target =
+            load::spec::Target { address, user, password, database: None, tls, trust, compress: false };
         let workload = crate::workload::builtin("oltp_point_select", &Default::default()).expect("built in");
         let streams = vec![load::spec::Stream::new("main", workload, 4)];
         let spec = Spec::new(target, streams, Duration::ZERO, Duration::from_secs(10));

@@ -110,6 +110,8 @@ fn offer(
     live.clear();
     let outcome = result.map_err(|error| match error {
         load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
+        // the first login was broken off
+        _ if stop.is_stopped() => Failure::interrupted("interrupted before the load began"),
         error => Failure::cannot_begin(with_hint(chain(&error), spec)),
     })?;
     if let End::Failed(reason) = &outcome.end {

@@ -113,7 +113,8 @@ mod tests {
     fn spec(connect: ConnectionMode, rate: Option<f64>, seconds: u64) -> Spec {
         let address = Address::Tcp { host: "db".to_owned(), port: 3306 };
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
-        let target = Target { address, user, password, database: None, tls, compress: false };
+        let trust = Default::default();
+        let target = Target { address, user, password, database: None, tls, trust, compress: false };
         let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
         let arrival = match rate.map(Rate::Constant) {
             Some(rate) => Arrival::Open { rate, gaps: Gaps::Poisson, lateness_max: None },
