@@ -11,12 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony::provision::{Provisioner, Software};
-use support::server::processes_of;
+use support::{server::processes_of, unpacked::mariadb};
 
 mod support {
     #[expect(dead_code, reason = "the server of other tests")]
     pub(crate) mod server;
+    pub(crate) mod unpacked;
 }
 
 const WAIT: Duration = Duration::from_secs(180);
@@ -46,8 +46,7 @@ impl Home {
 
     /// Prony with all its directories in it, and no client but its own.
     fn prony(&self, arguments: &[&str]) -> Command {
-        let software = mariadb();
-        let root = software.program.ancestors().find(|above| above.join("usr").is_dir()).expect("a package");
+        let (software, root) = mariadb();
         let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
         command.args(arguments).current_dir(self.path()).env_remove("PRONY_STORE");
         for name in ["CACHE", "STATE", "CONFIG", "DATA"] {
@@ -75,11 +74,6 @@ impl Home {
         fs::write(self.path().join("study.toml"), text).expect("a file");
         self.prony(&["run", "study.toml"])
     }
-}
-
-/// A server of the user's cache, which is fetched once.
-fn mariadb() -> Software {
-    Provisioner::new().expect("a home").software("mariadb", Some("10.11"), &mut |_| {}).expect("a server")
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,5 +1,9 @@
 //! Real servers: had, started, asked, stopped, and gone without a trace.
 
+mod support {
+    pub(crate) mod unpacked;
+}
+
 use load::client::Connection;
 use prony::{
     plan::{ServerPlan, ServerSource},
@@ -11,6 +15,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead, BufReader},
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -290,8 +295,7 @@ fn helper_that_finds() {
 #[test]
 fn an_installed_server_goes_before_a_fetched_one_and_a_directory_will_do() {
     let state = tempfile::tempdir().unwrap();
-    let provisioner = provisioner(state.path());
-    let fetched = provisioner.software("mariadb", Some("10.11"), &mut |_| {}).unwrap();
+    let (fetched, root) = support::unpacked::mariadb();
     let programs = fetched.program.parent().unwrap();
     let path = std::env::join_paths([programs, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
@@ -305,12 +309,20 @@ fn an_installed_server_goes_before_a_fetched_one_and_a_directory_will_do() {
     let program = fetched.program.canonicalize().unwrap();
     assert!(said.contains(&format!("origin installed: {}", program.display())), "{said}");
 
-    let source = ServerSource::Path(programs.parent().unwrap().parent().unwrap().to_owned());
-    let server = bring_up(state.path(), &ServerPlan { source, ..mariadb(&[]) }).unwrap();
-    let mut connection = Connection::open(server.target(), WAIT).unwrap();
-    let description = server.describe("by path", &mut connection).unwrap();
-    assert!(description.origin.starts_with("directory /"), "{}", description.origin);
-    server.stop().unwrap();
+    // as a distribution has it, whose /sbin is a link to /usr/sbin
+    let linked = tempfile::tempdir().unwrap();
+    symlink(programs, linked.path().join("sbin")).unwrap();
+    for entry in root.read_dir().unwrap().map(Result::unwrap) {
+        symlink(entry.path(), linked.path().join(entry.file_name())).unwrap();
+    }
+    for directory in [&*root, linked.path()] {
+        let source = ServerSource::Path(directory.to_owned());
+        let server = bring_up(state.path(), &ServerPlan { source, ..mariadb(&[]) }).unwrap();
+        let mut connection = Connection::open(server.target(), WAIT).unwrap();
+        let description = server.describe("by path", &mut connection).unwrap();
+        assert!(description.origin.starts_with("directory /"), "{}", description.origin);
+        server.stop().unwrap();
+    }
     let nothing = ServerPlan { source: ServerSource::Path(state.path().to_owned()), ..mariadb(&[]) };
     assert!(matches!(bring_up(state.path(), &nothing), Err(Error::NoProgram { .. })));
     let unknown = bring_up(state.path(), &plan("mariadb", "5.1", &[])).unwrap_err().to_string();

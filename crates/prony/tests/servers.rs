@@ -4,11 +4,15 @@
 
 #![expect(clippy::print_stdout, reason = "what a server cannot have, for who looks at the test's output")]
 
+mod support {
+    pub(crate) mod unpacked;
+}
+
 use load::client::Connection;
 use prony::{
     fairness::{Known, conditions},
     plan::{ServerPlan, ServerSource},
-    provision::{Build, Places, Provisioner, Software, catalogue, fetch, target, translate, words},
+    provision::{Build, Places, Provisioner, catalogue, fetch, target, translate, words},
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -25,6 +29,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use support::unpacked::mariadb;
 
 const WAIT: Duration = Duration::from_secs(20);
 
@@ -56,17 +61,6 @@ fn refused(home: &Path, arguments: &[&str], words: &str) {
     let output = output(home, arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
-}
-
-/// A server of the user's cache, which is fetched once.
-fn mariadb() -> Software {
-    Provisioner::new().expect("a home").software("mariadb", Some("10.11"), &mut |_| {}).expect("a server")
-}
-
-/// The directory that it was unpacked into.
-fn unpacked() -> PathBuf {
-    let program = mariadb().program;
-    program.ancestors().find(|above| above.join("usr").is_dir()).unwrap_or(Path::new("/")).to_owned()
 }
 
 /// Writes the user's own catalogue with one entry, `mine`.
@@ -113,7 +107,7 @@ fn a_server_stays_when_prony_ends_is_known_to_the_next_one_and_ends_when_told() 
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let _stop = StopAll(home);
-    add_entry(home, &format!("directory = \"{}\"", unpacked().display()));
+    add_entry(home, &format!("directory = \"{}\"", mariadb().1.display()));
     let list = stdout(&output(home, &["server", "list"]));
     assert!(list.contains("mine") && list.contains("mysql-5.7.22"), "{list}");
     assert_eq!(list, stdout(&output(home, &["list", "servers"])), "one list under both names");
@@ -148,7 +142,7 @@ fn data_that_is_kept_is_used_again_and_nothing_foreign_is_touched() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let _stop = StopAll(home);
-    add_entry(home, &format!("directory = \"{}\"", unpacked().display()));
+    add_entry(home, &format!("directory = \"{}\"", mariadb().1.display()));
     let start = ["server", "start", "mine", "--data", "kept"];
     stdout(&output(home, &start));
     log_in(&status(home)[0]).query("CREATE TABLE t (a INT); INSERT INTO t VALUES (7)").unwrap();
@@ -241,7 +235,7 @@ fn answer(
 
 /// The program and its libraries, as a tar file.
 fn archive(home: &Path) -> Vec<u8> {
-    let (root, software) = (unpacked(), mariadb());
+    let (software, root) = mariadb();
     let file = home.join("server.tar");
     let mut members = vec![software.program.strip_prefix(&root).expect("it is below").to_owned()];
     members.extend(root.join(".libraries").is_dir().then(|| PathBuf::from(".libraries")));

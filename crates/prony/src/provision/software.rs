@@ -57,6 +57,8 @@ impl Software {
             return Ok(Self { product, version, program, base, libraries, origin, image });
         }
         let program = find_program(root).ok_or_else(|| Error::NoProgram { directory: root.to_owned() })?;
+        // `sbin` may be a link to `usr/sbin`: what belongs to a program lies beside where it really is
+        let program = program.canonicalize().unwrap_or(program);
         // The system's libraries go first: a package may bring old ones that its own program does not even
         // need.
         let system = Libraries::default();
