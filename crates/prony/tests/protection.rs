@@ -305,3 +305,102 @@ fn only_a_database_that_prony_made_and_nobody_else_uses_is_dropped() {
     let said = cleanup(&made);
     assert!(!said.contains("the database") && databases("made") == 1, "{said}");
 }
+
+/// A workload of one statement, in a study of its own.
+fn study_of(there: &Elsewhere, statement: &str, of_server: &str) {
+    let text = format!(
+        r#"
+title = "Mine"
+[server.there]
+url = "{}"
+{of_server}
+[data]
+rows = 100
+[workload.mine]
+statements = ["{statement}"]
+[[stream]]
+workload = "mine"
+connections = 1
+[measure]
+warm_up = "0s"
+interval = "100ms"
+repeats = 1
+"#,
+        there.url(there.database())
+    );
+    fs::write(there.home.path().join("mine.toml"), text).expect("a study");
+}
+
+#[test]
+fn a_load_writes_into_no_table_or_view_of_somebody_elses_unless_it_is_told_to() {
+    let there = Elsewhere::new();
+    there.query("CREATE DATABASE theirs");
+    let url = there.url("theirs");
+    let load = |workload: &str, more: &[&str]| {
+        let fixed = ["load", workload, "--rows", "100", "-t", "100ms", "--warm-up", "0", "--url", &url];
+        there.output(&[&fixed[..], more].concat())
+    };
+    let columns = "(id INT PRIMARY KEY AUTO_INCREMENT, k INT, c CHAR(120), pad CHAR(60))";
+    there.query(&format!("CREATE TABLE theirs.bills {columns}"));
+    there.query("INSERT INTO theirs.bills SELECT seq, 7, 'c', 'pad' FROM theirs.seq_1_to_100");
+    let sum = "SELECT CONCAT(COUNT(*), ' ', SUM(k), ' ', MIN(c), MAX(c)) FROM theirs.bills";
+    for (make, kind) in [
+        ("CREATE VIEW theirs.sbtest1 AS SELECT * FROM theirs.bills", "view"),
+        ("CREATE TABLE theirs.sbtest1 LIKE theirs.bills", "table"),
+    ] {
+        there.query(make);
+        let before = there.value(sum);
+        for workload in ["oltp_write_only", "oltp_delete", "oltp_insert", "bulk_insert"] {
+            let refused = load(workload, &[]);
+            let message = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{workload}: {message}");
+            let what = format!("the {kind} `sbtest1` in `theirs`, which Prony did not make");
+            assert!(message.contains(&what) && message.contains("--write-to-my-tables"), "{message}");
+        }
+        assert!(load("oltp_point_select", &[]).status.success(), "reading is allowed");
+        assert_eq!(there.value(sum), before);
+        assert!(load("oltp_update_index", &["--write-to-my-tables"]).status.success());
+        assert_eq!(there.value(sum) != before, kind == "view", "it writes through a view when told to");
+        there.query(&format!("DROP {kind} theirs.sbtest1"));
+    }
+    there.done(&["prepare", "oltp_write_only", "--rows", "100", "--url", &url]);
+    let own = load("oltp_write_only", &[]);
+    assert!(own.status.success(), "{}", text(&own.stderr));
+}
+
+#[test]
+fn statements_of_ones_own_write_only_where_they_may() {
+    let there = Elsewhere::new();
+    let database = there.database().to_owned();
+    there.query(&format!("CREATE TABLE {database}.bills (id INT PRIMARY KEY, paid INT)"));
+    there.query(&format!("INSERT INTO {database}.bills VALUES (1, 0)"));
+    there.query(&format!("CREATE FUNCTION {database}.pay() RETURNS INT RETURN 1"));
+    let paid = || there.value(&format!("SELECT paid FROM {database}.bills"));
+    let refused = |statement: &str| {
+        study_of(&there, statement, "");
+        let run = there.output(&["run", "mine.toml"]);
+        let url = there.url(&database);
+        let load = there.output(&["load", "mine", "--study", "mine.toml", "-t", "100ms", "--url", &url]);
+        [run, load].map(|output| {
+            let message = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{statement}: {message}");
+            assert!(message.contains("write_to_my_tables = true"), "{statement}: {message}");
+            message
+        })
+    };
+    let said = refused("UPDATE bills SET paid = paid + 1 WHERE id = 1").concat();
+    assert_eq!(said.matches("the table `bills`").count(), 2, "{said}");
+    let said = refused("SELECT pay()").concat();
+    assert_eq!(said.matches("the stored function pay").count(), 2, "{said}");
+    let said = refused("CALL pay_all()").concat();
+    assert_eq!(said.matches("CALL pay_all()").count(), 2, "{said}");
+    assert_eq!(paid(), "0");
+    study_of(&there, "UPDATE sbtest{table} SET k = k + 1 WHERE id = {id}", "");
+    there.done(&["run", "mine.toml", "--report", "report.html"]);
+    let may = "write_to_my_tables = true";
+    study_of(&there, "UPDATE bills SET paid = paid + 1 WHERE id = 1", may);
+    let plan = there.done(&["plan", "mine.toml"]);
+    assert!(plan.contains("change bills, which stay so"), "{plan}");
+    there.done(&["run", "mine.toml", "--report", "report.html"]);
+    assert_ne!(paid(), "0");
+}

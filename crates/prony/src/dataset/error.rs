@@ -36,6 +36,34 @@ pub enum Error {
         /// The table.
         table: String,
     },
+    /// A workload writes into something that Prony did not make.
+    #[error(
+        "{server}: the workload writes into the {kind} `{table}` in `{database}`, which Prony did not make \
+         (nor do tables that sysbench made have its mark). `prony prepare` makes tables of its own in \
+         another database; if it may be changed, say so: --write-to-my-tables, or in a study \
+         `write_to_my_tables = true` in the section of the server"
+    )]
+    NotOurs {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+        /// Its name.
+        table: String,
+        /// `table`, `view` or `sequence`.
+        kind: &'static str,
+    },
+    /// It cannot be told whether a workload writes into something that Prony did not make.
+    #[error(
+        "{server}: it cannot be told which tables are changed by: {what}. If any of yours may be, say so: \
+         --write-to-my-tables, or in a study `write_to_my_tables = true` in the section of the server"
+    )]
+    Untold {
+        /// Address.
+        server: String,
+        /// The statement or function.
+        what: String,
+    },
     /// Another Prony is at work on the same tables.
     #[error("{server}: another Prony is making or removing data in `{database}`; wait until it is done")]
     Busy {

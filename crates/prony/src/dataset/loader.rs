@@ -3,6 +3,7 @@
 use super::{
     Error, Method, Progress, Report,
     insert::Inserter,
+    marks::{self, Found},
     rows::Rows,
     session::{self, Session},
     table::{self, Kinship, State},
@@ -322,15 +323,11 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).expect("there are no more tables than the plan's u32 says") + 1
 }
 
-/// Name and comment of every table of the schema that is called as a data set's.
-pub(super) fn tables(session: &mut Session) -> Result<Vec<(String, String)>, Error> {
-    let list = "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = \
-                DATABASE() AND TABLE_NAME LIKE 'sbtest%'";
-    let answer = session.run("SELECT", "information_schema.TABLES", list)?;
-    let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let rows = answer.rows().iter().map(|row| (text(row, 0), text(row, 1)));
-    let mut tables: Vec<_> = rows.filter(|(name, _)| table::number(name).is_some()).collect();
-    tables.sort_by_key(|(name, _)| table::number(name));
+/// Every table of the schema that is called as a data set's.
+pub(super) fn tables(session: &mut Session) -> Result<Vec<Found>, Error> {
+    let mut tables = marks::find(session, "TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'sbtest%'")?;
+    tables.retain(|found| table::number(&found.name).is_some());
+    tables.sort_by_key(|found| table::number(&found.name));
     Ok(tables)
 }
 
@@ -341,15 +338,16 @@ pub(super) fn survey(
     plan: &DataPlan,
 ) -> Result<Vec<Option<String>>, Error> {
     let mut found = vec![None; plan.tables as usize];
-    for (table, comment) in tables(session)? {
-        let Some(place) = table::number(&table).and_then(|number| found.get_mut(number as usize - 1)) else {
+    for table in tables(session)? {
+        let Some(place) = table::number(&table.name).and_then(|number| found.get_mut(number as usize - 1))
+        else {
             continue;
         };
-        if !table::is_own(&comment) {
+        if !table.is_own() {
             let database = target.database.clone().unwrap_or_default();
-            return Err(Error::Foreign { server: session.server().to_owned(), database, table });
+            return Err(Error::Foreign { server: session.server().to_owned(), database, table: table.name });
         }
-        *place = Some(comment);
+        *place = Some(table.comment);
     }
     Ok(found)
 }

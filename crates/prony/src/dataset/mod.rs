@@ -12,6 +12,7 @@ mod database;
 mod error;
 mod insert;
 mod loader;
+mod marks;
 mod rows;
 mod session;
 mod size;
@@ -25,7 +26,7 @@ pub use error::Error;
 pub use size::{Size, size};
 pub use warm::warm;
 
-use crate::plan::DataPlan;
+use crate::plan::{DataPlan, Writes};
 use load::spec::Target;
 use serde::Serialize;
 use session::Session;
@@ -112,11 +113,12 @@ pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
     let mut session = Session::open(target)?;
     session.lock()?;
     let mut cleaned = Cleaned::default();
-    for (name, comment) in loader::tables(&mut session)? {
+    for found in loader::tables(&mut session)? {
+        let (own, name) = (found.is_own(), found.name);
         if tables.is_some_and(|last| table::number(&name).is_none_or(|number| number > last)) {
             continue;
         }
-        if table::is_own(&comment) {
+        if own {
             session.run("DROP TABLE", &name, &format!("DROP TABLE {name}"))?;
             cleaned.dropped.push(name);
         } else {
@@ -145,6 +147,15 @@ pub fn drop_database(target: &Target) -> Result<Database, Error> {
 pub fn refuse_foreign(target: &Target, plan: &DataPlan) -> Result<(), Error> {
     let Some(mut session) = Session::open_existing(target)? else { return Ok(()) };
     loader::survey(&mut session, target, plan).map(drop)
+}
+
+/// Sees, without changing anything, that what a load writes into is Prony's own. A table that is not there is
+/// nobody's.
+///
+/// # Errors
+/// [`Error::NotOurs`]; [`Error::Untold`] where it cannot be told; no connection.
+pub fn refuse_writes(target: &Target, writes: &Writes) -> Result<(), Error> {
+    marks::refuse(target, writes)
 }
 
 /// About how much disk a data set takes, bytes: what InnoDB was seen to need (225 for a row, 16 for its entry

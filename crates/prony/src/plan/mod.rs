@@ -9,6 +9,7 @@ mod order;
 pub mod seed;
 mod state;
 mod text;
+mod writes;
 
 pub use crate::study::{
     Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
@@ -19,6 +20,7 @@ pub use crate::study::{Replication, Topology, WaitPoint};
 pub use claims::is_measured;
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use text::{common_settings, render, servers_elsewhere, time_words};
+pub use writes::{Name, Writes};
 
 use crate::study::{RELEVANT, Study};
 use ::load::spec::{Stream, TlsMode};

@@ -251,7 +251,14 @@ fn elsewhere(plan: &Plan, server: &ServerPlan, url: &str) -> String {
         "No table that Prony did not make is changed".to_owned()
     } else {
         let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
-        format!("The study's own statements change {tables}, which stay so; no other table is changed")
+        if server.write_to_my_tables {
+            format!("The study's own statements change {tables}, which stay so; no other table is changed")
+        } else {
+            format!(
+                "The study's own statements would change {tables}, which is refused without \
+                 `write_to_my_tables = true`"
+            )
+        }
     };
     let configured = if server.apply_settings && !server.settings.is_empty() {
         let names: Vec<_> = server.settings.keys().map(String::as_str).collect();

@@ -37,7 +37,7 @@ pub use rate::{Probed, Search, Sought, Step, seek};
 pub use schedule::Earlier;
 pub use settle::Settled;
 pub use state::{Began, Origin};
-pub use trial::wants;
+pub use trial::{wants, writes};
 
 use crate::{
     dataset,

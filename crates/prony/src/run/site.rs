@@ -48,7 +48,7 @@ impl Up {
 
 impl Run<'_, '_> {
     /// Before anything is changed anywhere: on servers that run already no table may stand where one of the
-    /// data is to be made.
+    /// data is to be made, and none that a workload writes into may be somebody else's.
     pub(super) fn refuse_foreign_tables(&self, treatments: &BTreeSet<usize>) -> Result<(), Error> {
         for &each in treatments {
             let treatment = &self.plan.treatments[each];
@@ -57,8 +57,12 @@ impl Run<'_, '_> {
             let name = || server.name.clone();
             let target = provision::target::resolve(Some(url), None)
                 .map_err(|source| Error::Provision { name: name(), source })?;
-            dataset::refuse_foreign(&target, &self.plan.data_sets[treatment.data])
-                .map_err(|source| Error::Data { name: name(), source })?;
+            let data = dataset::refuse_foreign(&target, &self.plan.data_sets[treatment.data]);
+            data.map_err(|source| Error::Data { name: name(), source })?;
+            if !server.write_to_my_tables {
+                let writes = dataset::refuse_writes(&target, &super::writes(&treatment.streams));
+                writes.map_err(|source| Error::Data { name: name(), source })?;
+            }
         }
         Ok(())
     }

@@ -276,6 +276,7 @@ pub(super) const SERVER: &[Key] = &[
         "",
         "Set the settings on a server that is running already, and put back what was there afterwards.",
     ),
+    key("write_to_my_tables", Kind::Flag, Some("false"), "", "Let workloads change your own tables there."),
     key(
         "node_exporter",
         Kind::Text,

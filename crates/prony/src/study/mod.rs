@@ -237,6 +237,9 @@ pub struct Server {
     /// Whether they are set on a server that runs already, and put back afterwards.
     #[serde(default)]
     pub apply_settings: bool,
+    /// Whether workloads may write into tables of a server that runs already which Prony did not make.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub write_to_my_tables: bool,
     /// Round trip of the network between it and each of its replicas; zero: none.
     #[serde(default)]
     pub latency_between: Duration,
@@ -256,6 +259,7 @@ impl Server {
             limits,
             latency: None,
             apply_settings: false,
+            write_to_my_tables: false,
             latency_between: Duration::ZERO,
         }
     }

@@ -48,6 +48,12 @@ pub(super) fn server(
         let title = format!("server `{name}` is started by Prony and has its settings from the beginning");
         mistakes.at(place, title, "only a server with a `url` is reconfigured while it runs");
     }
+    let write_to_my_tables = values.flag("write_to_my_tables");
+    if let (Some(place), true, false) = (values.place("write_to_my_tables"), write_to_my_tables, runs_already)
+    {
+        let title = format!("server `{name}` is started by Prony and has no tables of yours");
+        mistakes.at(place, title, "leave it out: it is for servers with a `url`");
+    }
     if runs_already && !apply_settings {
         if let Some(node) = own {
             mistakes.at_with_help(
@@ -64,7 +70,14 @@ pub(super) fn server(
     }
     let node_exporter = telemetry::node_exporter(&values, mistakes);
     let topology = topology::topology((name, &source), root.get("topology"), table.get("topology"), mistakes);
-    Some(Server { settings: merged, node_exporter, topology, apply_settings, ..Server::new(name, source) })
+    Some(Server {
+        settings: merged,
+        node_exporter,
+        topology,
+        apply_settings,
+        write_to_my_tables,
+        ..Server::new(name, source)
+    })
 }
 
 fn server_source(

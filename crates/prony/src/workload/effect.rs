@@ -4,7 +4,7 @@ use super::{Effect, find};
 use load::spec::{Piece, Statement, Step, Workload};
 
 /// Statements that change no row, by their first word.
-pub(super) const READING: [&str; 22] = [
+const READING: [&str; 22] = [
     "ANALYZE",
     "BEGIN",
     "COMMIT",
@@ -73,7 +73,7 @@ fn of_statement(statement: &Statement) -> Effect {
     }
 }
 
-pub(super) fn without_comments(text: &str) -> String {
+fn without_comments(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("/*") {

@@ -7,11 +7,14 @@ mod options;
 mod sql;
 mod sysbench;
 mod tables;
+mod tokens;
+mod writes;
 mod written;
 
 pub use effect::effect;
 pub use options::{OptionInfo, OptionKind, Options, Random};
 pub use tables::{foreign_written, needs_data};
+pub use writes::writes;
 pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
 
 use crate::plan::DataPlan;

@@ -15,6 +15,7 @@ use super::{
     report::{aside, print},
 };
 use crate::{
+    dataset,
     provision::{self, Wants, target},
     run::{self, Level},
     telemetry::{self, Beside},
@@ -30,7 +31,7 @@ const NO_SUCH_TABLE: &str = "(error 1146";
 
 pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     let spec = options.spec()?;
-    let (remarks, pid) = check(&spec)?;
+    let (remarks, pid) = check(options, &spec)?;
     for remark in remarks {
         aside(format_args!("remark: {remark}"));
     }
@@ -132,11 +133,15 @@ fn with_hint(message: String, spec: &Spec) -> String {
 
 /// One login before the thousands: whatever is wrong with server, account or limits is said once, and before
 /// the load. Tells what to remark, and the server's process if it is here.
-fn check(spec: &Spec) -> Result<(Vec<String>, Option<u32>), Failure> {
+fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>), Failure> {
     let cannot = |error: &dyn std::error::Error| Failure::cannot_begin(chain(error));
     let begun = std::time::Instant::now();
     let mut connection = provision::log_in(&spec.target).map_err(|error| cannot(&error))?;
     let login = begun.elapsed();
+    if !options.write_to_my_tables {
+        let writes = run::writes(&spec.streams);
+        dataset::refuse_writes(&spec.target, &writes).map_err(|error| cannot(&error))?;
+    }
     let sources = spec.sources.len().max(1) as u32;
     let wants = Wants { sources, ..run::wants(&spec.streams, &spec.target) };
     let mut remarks = provision::preflight(&mut connection, &wants).map_err(|error| cannot(&error))?;

@@ -77,6 +77,9 @@ pub(in crate::cli) struct LoadOptions {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(super) json: bool,
+    /// Let the workload write into tables that Prony did not make
+    #[arg(long)]
+    pub(super) write_to_my_tables: bool,
     #[command(flatten)]
     pub(super) server: ServerFlags,
     #[command(flatten)]

@@ -1,0 +1,450 @@
+//! Which tables the statements of a workload write into. What cannot be told from its text (a procedure that
+//! is called, a statement that is not known here) is told as such: whoever guards tables refuses it.
+//!
+//! It is on the safe side: of several tables that one UPDATE or DELETE joins, all count as written.
+
+use super::tokens::{NUMBER, Token, VALUE, tokens};
+use crate::plan::{Name, Writes};
+use load::spec::{Piece, Step, Workload};
+
+/// Statements that write into no table, by their first word.
+const READING: [&str; 22] = [
+    "CHECK",
+    "CHECKSUM",
+    "COMMIT",
+    "DESC",
+    "DESCRIBE",
+    "DO",
+    "EXPLAIN",
+    "FLUSH",
+    "HANDLER",
+    "HELP",
+    "KILL",
+    "LOCK",
+    "RELEASE",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SELECT",
+    "SHOW",
+    "TABLE",
+    "UNLOCK",
+    "VALUE",
+    "VALUES",
+    "XA",
+];
+/// Words that stand between a verb and the table that it is about.
+const MODIFIERS: [&str; 10] = [
+    "DELAYED",
+    "FROM",
+    "HIGH_PRIORITY",
+    "IGNORE",
+    "INTO",
+    "LOCAL",
+    "LOW_PRIORITY",
+    "NO_WRITE_TO_BINLOG",
+    "QUICK",
+    "TABLE",
+];
+
+/// What `workload` writes into.
+#[must_use]
+pub fn writes(workload: &Workload) -> Writes {
+    let mut writes = Writes::default();
+    for step in workload.transactions.iter().flat_map(|transaction| &transaction.steps) {
+        let pieces = match step {
+            Step::Draw { .. } => continue,
+            Step::Statement(statement) => &statement.pieces,
+            Step::BulkRow { head, .. } => head,
+        };
+        writes = writes.and(of_text(&text(pieces), workload.tables));
+    }
+    writes
+}
+
+/// The text of a statement, with signs where tables' numbers and values are put in.
+pub(super) fn text(pieces: &[Piece]) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Sql(text) => text.clone(),
+        Piece::Table(_) => NUMBER.to_string(),
+        Piece::Parameter(_) | Piece::Inline(_) => VALUE.to_string(),
+    };
+    pieces.iter().map(piece).collect()
+}
+
+/// What one statement writes into: with what stands in comments that only some servers execute, and without.
+fn of_text(text: &str, tables: u32) -> Writes {
+    let mut writes = Writes::default();
+    for executed in [true, false] {
+        let told = tokens(text, executed).ok().and_then(|tokens| {
+            let mut names = targets(&tokens)?;
+            names.extend(sequences(&tokens)?);
+            writes.calls.extend(calls(&tokens));
+            Some(names)
+        });
+        match told {
+            Some(names) => {
+                writes.tables.extend(names.into_iter().flat_map(|name| numbered(name, tables)));
+            }
+            None => {
+                let shown = text.replace(NUMBER, "{table}").replace(VALUE, "?");
+                writes.untold.insert(shown.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+    writes
+}
+
+/// The name with each number of a table in it.
+fn numbered(name: Name, tables: u32) -> Vec<Name> {
+    if !name.name.contains(NUMBER) {
+        return vec![name];
+    }
+    let with = |number: u32| Name { name: name.name.replace(NUMBER, &number.to_string()), ..name.clone() };
+    (1..=tables.max(1)).map(with).collect()
+}
+
+/// Names before an opening parenthesis.
+fn calls(tokens: &[Token]) -> Vec<Name> {
+    let mut calls = Vec::new();
+    for at in 0..tokens.len() {
+        let mut cursor = Cursor { tokens, at };
+        if at > 0 && tokens[at - 1] == Token::Sign('.') {
+            continue;
+        }
+        if let Some(name) = cursor.name().filter(|_| cursor.peek() == Some(&Token::Sign('('))) {
+            calls.push(name);
+        }
+    }
+    calls
+}
+
+/// Sequences that are counted on, which is a write. `None`: it cannot be told which.
+fn sequences(tokens: &[Token]) -> Option<Vec<Name>> {
+    let mut names = Vec::new();
+    for at in 0..tokens.len() {
+        let mut cursor = Cursor { tokens, at };
+        if cursor.word(&["NEXTVAL", "SETVAL"]) {
+            if !cursor.sign('(') || (at > 0 && tokens[at - 1] == Token::Sign('.')) {
+                return None;
+            }
+            names.push(cursor.name()?);
+        } else if cursor.word(&["NEXT"]) && cursor.word(&["VALUE"]) && cursor.word(&["FOR"]) {
+            names.push(cursor.name()?);
+        }
+    }
+    Some(names)
+}
+
+/// The tables that a statement may write into; `None`: it cannot be told.
+fn targets(tokens: &[Token]) -> Option<Vec<Name>> {
+    let mut cursor = Cursor { tokens, at: 0 };
+    if let Some(end) = tokens.iter().position(|token| *token == Token::Sign(';')) {
+        // Behind it another statement would begin.
+        return if end + 1 == tokens.len() { targets(&tokens[..end]) } else { None };
+    }
+    while cursor.sign('(') {}
+    let Some(verb) = cursor.any_word() else { return tokens.is_empty().then(Vec::new) };
+    let has = |word: &str| tokens.iter().any(|token| token.is(word));
+    let one = |mut cursor: Cursor<'_>| cursor.modifiers().name().map(|name| vec![name]);
+    match verb.as_str() {
+        "SELECT" if has("OUTFILE") || has("DUMPFILE") => None,
+        "EXPLAIN" | "DESC" | "DESCRIBE" if has("ANALYZE") => cursor.behind_explain(),
+        "ANALYZE" if cursor.clone().modifiers().at == cursor.at => cursor.behind_explain(),
+        "ANALYZE" => Some(Vec::new()),
+        "BEGIN" => cursor.word(&["WORK"]).then(Vec::new).or_else(|| cursor.at_end().then(Vec::new)),
+        "START" => cursor.word(&["TRANSACTION"]).then(Vec::new),
+        "SET" if cursor.word(&["STATEMENT"]) => cursor.behind("FOR").and_then(targets),
+        "SET" => (!["GLOBAL", "PERSIST", "PERSIST_ONLY", "PASSWORD"].into_iter().any(has)).then(Vec::new),
+        "WITH" => cursor.main_verb().and_then(targets),
+        verb if READING.contains(&verb) => Some(Vec::new()),
+        "INSERT" | "REPLACE" | "TRUNCATE" => one(cursor),
+        "UPDATE" => cursor.modifiers().joined(&["SET"]),
+        "DELETE" => cursor.modifiers().deleted(),
+        "LOAD" => cursor.behind("INTO").and_then(|tokens| one(Cursor { tokens, at: 0 })),
+        "OPTIMIZE" | "REPAIR" => cursor.modifiers().listed(),
+        "CREATE" | "ALTER" | "DROP" => cursor.defined(has("RENAME") || has("EXCHANGE") || has("UNION")),
+        _ => None,
+    }
+}
+
+/// A place in a statement.
+#[derive(Clone)]
+struct Cursor<'a> {
+    tokens: &'a [Token],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn peek(&self) -> Option<&'a Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn at_end(&self) -> bool {
+        self.at == self.tokens.len()
+    }
+
+    /// Takes one of these keywords.
+    fn word(&mut self, keywords: &[&str]) -> bool {
+        let is_one = self.peek().is_some_and(|token| keywords.iter().any(|word| token.is(word)));
+        self.at += usize::from(is_one);
+        is_one
+    }
+
+    fn sign(&mut self, sign: char) -> bool {
+        let is_it = self.peek() == Some(&Token::Sign(sign));
+        self.at += usize::from(is_it);
+        is_it
+    }
+
+    /// Takes a word, which it gives in capitals.
+    fn any_word(&mut self) -> Option<String> {
+        let Some(Token::Word(word)) = self.peek() else { return None };
+        self.at += 1;
+        Some(word.to_ascii_uppercase())
+    }
+
+    fn modifiers(&mut self) -> &mut Self {
+        while self.word(&MODIFIERS) {}
+        self
+    }
+
+    /// Takes a name with or without its database.
+    fn name(&mut self) -> Option<Name> {
+        let first = self.part()?;
+        if !self.sign('.') {
+            return Some(Name { database: None, name: first });
+        }
+        Some(Name { database: Some(first), name: self.part()? })
+    }
+
+    fn part(&mut self) -> Option<String> {
+        let (Token::Word(part) | Token::Quoted(part)) = self.peek()? else { return None };
+        self.at += 1;
+        Some(part.clone())
+    }
+
+    /// Names with commas between them.
+    fn listed(&mut self) -> Option<Vec<Name>> {
+        self.word(&["TABLES"]);
+        let mut names = vec![self.name()?];
+        while self.sign(',') {
+            names.push(self.name()?);
+        }
+        Some(names)
+    }
+
+    /// What stands behind the next keyword `word`, parentheses skipped.
+    fn behind(&mut self, word: &str) -> Option<&'a [Token]> {
+        while !self.at_end() {
+            if self.word(&[word]) {
+                return Some(&self.tokens[self.at..]);
+            }
+            self.skip();
+        }
+        None
+    }
+
+    /// The statement behind the common table expressions.
+    fn main_verb(&mut self) -> Option<&'a [Token]> {
+        while !self.at_end() {
+            if self.clone().word(&["SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "TABLE", "VALUES"]) {
+                return Some(&self.tokens[self.at..]);
+            }
+            self.skip();
+        }
+        None
+    }
+
+    /// What is explained and executed for it.
+    fn behind_explain(&mut self) -> Option<Vec<Name>> {
+        while !self.at_end() {
+            if self.clone().word(&["SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE"]) {
+                return targets(&self.tokens[self.at..]);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Takes one part, or all that stands in parentheses.
+    fn skip(&mut self) {
+        let mut depth = 0;
+        while let Some(token) = self.peek() {
+            self.at += 1;
+            match token {
+                Token::Sign('(') => depth += 1,
+                Token::Sign(')') => depth -= 1,
+                _ => {}
+            }
+            if depth <= 0 {
+                return;
+            }
+        }
+    }
+
+    /// Every table of a join, up to one of the keywords `ends`.
+    fn joined(&mut self, ends: &[&str]) -> Option<Vec<Name>> {
+        let (mut names, mut expected) = (Vec::new(), true);
+        while !self.at_end() && !self.clone().word(ends) {
+            if !expected {
+                expected = self.clone().sign(',') || self.clone().word(&["JOIN", "STRAIGHT_JOIN"]);
+                self.skip();
+            } else if self.sign('(') {
+                if self.clone().word(&["SELECT", "WITH", "TABLE", "VALUES"]) {
+                    // a derived table; nothing can be written into it
+                    self.at -= 1;
+                    self.skip();
+                    expected = false;
+                }
+            } else {
+                names.push(self.name()?);
+                expected = false;
+            }
+        }
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// The tables of a DELETE, whose modifiers are behind us. Where it names several, they may be aliases of
+    /// those that it joins, so that all of these count.
+    fn deleted(&mut self) -> Option<Vec<Name>> {
+        const ENDS: [&str; 5] = ["WHERE", "ORDER", "LIMIT", "RETURNING", "PARTITION"];
+        let is_behind_from = self.tokens[self.at - 1].is("FROM");
+        match self.clone().behind(if is_behind_from { "USING" } else { "FROM" }) {
+            Some(tokens) => Cursor { tokens, at: 0 }.joined(&ENDS),
+            None if is_behind_from => self.joined(&ENDS),
+            None => None,
+        }
+    }
+
+    /// What CREATE, ALTER and DROP are about; `moved`: it may be about more than it names first.
+    fn defined(&mut self, moved: bool) -> Option<Vec<Name>> {
+        while self.word(&["OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FULLTEXT", "SPATIAL"]) {}
+        let is_temporary = self.word(&["TEMPORARY"]);
+        if self.word(&["INDEX"]) {
+            return self.behind("ON").and_then(|tokens| Cursor { tokens, at: 0 }.listed());
+        }
+        if moved || !self.word(&["TABLE", "TABLES"]) {
+            return None;
+        }
+        while self.word(&["IF", "NOT", "EXISTS"]) {}
+        let names = self.listed()?;
+        Some(if is_temporary { Vec::new() } else { names })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `db.name`s, or `?` where it cannot be told.
+    fn of(sql: &str) -> String {
+        let writes = of_text(&sql.replace("{table}", &NUMBER.to_string()), 2);
+        let name = |name: &Name| {
+            [name.database.as_deref(), Some(name.name.as_str())]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(".")
+        };
+        let untold = writes.untold.iter().map(|_| "?".to_owned());
+        writes.tables.iter().map(name).chain(untold).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn statements_that_only_read_write_nowhere() {
+        for sql in [
+            "SELECT c FROM t WHERE id = 1 FOR UPDATE",
+            "(SELECT 1) UNION (SELECT 'DELETE FROM t')",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+            "SELECT /*!40001 SQL_NO_CACHE */ replace(a, 'b', 'c') FROM t",
+            "BEGIN",
+            "START TRANSACTION READ ONLY",
+            "COMMIT",
+            "SET @a = 1",
+            "SET SESSION sort_buffer_size = 1",
+            "EXPLAIN UPDATE t SET a = 1",
+            "ANALYZE TABLE t",
+            "CREATE TEMPORARY TABLE t (a INT)",
+            "-- nothing",
+            "",
+        ] {
+            assert_eq!(of(sql), "", "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_tables_that_a_statement_writes_into_are_found() {
+        for (sql, tables) in [
+            ("INSERT INTO sbtest{table} (a) VALUES (1)", "sbtest1 sbtest2"),
+            ("insert low_priority ignore `a b`.`c``d` set x = 1", "a b.c`d"),
+            ("REPLACE t SELECT * FROM other", "t"),
+            ("UPDATE t SET a = (SELECT 1 FROM u)", "t"),
+            ("UPDATE a.t AS x JOIN (SELECT 1) y, u SET x.a = 1", "u a.t"),
+            ("UPDATE a JOIN b ON f(a.x, b.y) AND a.z SET a.x = 1", "a b"),
+            ("DELETE FROM t WHERE a IN (SELECT a FROM u)", "t"),
+            ("DELETE QUICK x FROM t AS x INNER JOIN u USING (id) WHERE 1", "t u"),
+            ("DELETE FROM x USING t AS x JOIN u", "t u"),
+            ("TRUNCATE TABLE t", "t"),
+            ("LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE t FIELDS TERMINATED BY ','", "t"),
+            ("DROP TABLE IF EXISTS a, b.c", "a b.c"),
+            ("ALTER TABLE t ADD COLUMN a INT", "t"),
+            ("CREATE UNIQUE INDEX i ON t (a)", "t"),
+            ("/* hint */ # more\n -- and more\n delete from t", "t"),
+            ("/*!99999 SELECT 1, */ DELETE FROM t", "t"),
+            ("/*!50000 DELETE FROM t */", "t"),
+            ("WITH a AS (SELECT 1) DELETE FROM t WHERE b = 1", "t"),
+            ("SET STATEMENT max_statement_time = 1 FOR DELETE FROM t", "t"),
+            ("ANALYZE FORMAT=JSON DELETE FROM t", "t"),
+            ("EXPLAIN ANALYZE DELETE FROM t", "t"),
+            ("SELECT NEXTVAL(s)", "s"),
+            ("INSERT INTO t VALUES (NEXT VALUE FOR d.s)", "t d.s"),
+            ("OPTIMIZE TABLE a, b", "a b"),
+        ] {
+            assert_eq!(of(sql), tables, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_said_to_be_so() {
+        for sql in [
+            "CALL pay(1)",
+            "EXECUTE p",
+            "PREPARE p FROM 'DELETE FROM t'",
+            "BEGIN NOT ATOMIC DELETE FROM t; END",
+            "SELECT 1; DELETE FROM t",
+            "RENAME TABLE a TO b",
+            "ALTER TABLE a RENAME TO b",
+            "DROP DATABASE d",
+            "CREATE OR REPLACE VIEW v AS SELECT 1",
+            "SET GLOBAL max_connections = 1",
+            "SET @@global.max_connections = 1",
+            "USE other",
+            "SELECT 1 INTO OUTFILE '/tmp/x'",
+            "GRANT ALL ON *.* TO x",
+            "SELECT 'not closed",
+        ] {
+            assert!(of(sql).ends_with('?'), "{sql}: {}", of(sql));
+        }
+    }
+
+    #[test]
+    fn what_is_called_is_named() {
+        let writes = of_text("SELECT pay(1), d.pay (2), `p`(3) FROM t WHERE a IN (1)", 1);
+        let names: Vec<&str> = writes.calls.iter().map(|name| name.name.as_str()).collect();
+        assert_eq!(names, ["IN", "p", "pay", "pay"]);
+        assert!(writes.calls.contains(&Name { database: Some("d".into()), name: "pay".into() }));
+    }
+
+    #[test]
+    fn built_in_workloads_write_into_their_own_tables_alone() {
+        for builtin in crate::workload::list() {
+            let options = crate::workload::Options { tables: 2, ..Default::default() };
+            let made = crate::workload::builtin(builtin.name, &options).expect("a workload");
+            let writes = writes(&made);
+            let names: Vec<&str> = writes.tables.iter().map(|name| name.name.as_str()).collect();
+            let reads = builtin.effect == crate::workload::Effect::Reads;
+            assert_eq!(names, if reads { vec![] } else { vec!["sbtest1", "sbtest2"] }, "{}", builtin.name);
+            assert!(writes.untold.is_empty(), "{:?}", writes.untold);
+        }
+    }
+}
