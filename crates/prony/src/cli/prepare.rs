@@ -100,6 +100,14 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
         dataset::Database::Dropped => {
             print(&format!("{shown}: dropped the database, which Prony had made\n"))?
         }
+        dataset::Database::Unseen(rights) => {
+            print(&format!(
+                "{shown}: the database stays, though Prony made it: this account cannot see whether somebody \
+                 else has routines or events in it. Grant it {} on the database and try again, or drop the \
+                 database yourself\n",
+                rights.join(" and ")
+            ))?;
+        }
         dataset::Database::InUse(others) => {
             print(&format!(
                 "{shown}: the database stays, though Prony made it: it holds {}\n",
