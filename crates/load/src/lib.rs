@@ -19,6 +19,7 @@ mod gather;
 pub mod histogram;
 pub mod io;
 mod line;
+pub mod lock;
 pub mod null;
 mod outage;
 mod packed;

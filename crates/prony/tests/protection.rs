@@ -10,16 +10,20 @@ use load::{
     client::Connection,
     spec::{Address, Target},
 };
-use prony::provision::{Server, pairs};
+use prony::provision::{NoProcess, Server, pairs, process_of};
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
 use support::server::mariadb;
+
+/// Lets a run put its settings in force, and not end.
+const LONG: &str = "60s";
 
 /// Nothing here takes nearly as long, on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -92,6 +96,22 @@ repeats = 1
         }
         command.env_remove("PRONY_STORE").env("PRONY_PASSWORD", self.server.target().password.reveal());
         command
+    }
+
+    /// Starts a run of a study file of its own.
+    fn start(&self, file: &str) -> Child {
+        let mut command = self.prony(&["run", file, "--report", "other.html"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("prony starts")
+    }
+
+    /// Waits until the server says 1 to a question.
+    fn wait_for(&self, question: &str, child: &mut Child) {
+        let begun = Instant::now();
+        while self.value(question) != "1" {
+            assert!(begun.elapsed() < PATIENCE, "{question}");
+            assert!(child.try_wait().expect("a child").is_none(), "it ended before {question}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
@@ -393,7 +413,7 @@ fn statements_of_ones_own_write_only_where_they_may() {
     let said = refused("SELECT pay()").concat();
     assert_eq!(said.matches("the stored function pay").count(), 2, "{said}");
     let said = refused("CALL pay_all()").concat();
-    assert_eq!(said.matches("CALL pay_all()").count(), 2, "{said}");
+    assert_eq!(said.matches("tables are changed by: CALL pay_all()").count(), 2, "{said}");
     assert_eq!(paid(), "0");
     study_of(&there, "UPDATE sbtest{table} SET k = k + 1 WHERE id = {id}", "");
     there.done(&["run", "mine.toml", "--report", "report.html"]);
@@ -403,4 +423,185 @@ fn statements_of_ones_own_write_only_where_they_may() {
     assert!(plan.contains("change bills, which stay so"), "{plan}");
     there.done(&["run", "mine.toml", "--report", "report.html"]);
     assert_ne!(paid(), "0");
+}
+
+/// A load of a study is at work.
+const AT_WORK: &str = "SELECT COUNT(*) >= 4 FROM information_schema.PROCESSLIST";
+/// The settings of a study are in force.
+const IN_FORCE: &str = "SELECT @@GLOBAL.max_connections = 222";
+
+#[test]
+fn a_server_in_use_is_not_reconfigured_by_another_run_whatever_its_address_says() {
+    let there = Elsewhere::new();
+    there.query("CREATE DATABASE other");
+    // One that changes nothing is at work.
+    there.study(there.database(), LONG, "");
+    let mut measuring = there.start("study.toml");
+    there.wait_for(AT_WORK, &mut measuring);
+    there.study("other", "200ms", SETTINGS);
+    let refused = there.output(&["run", "study.toml"]);
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("is in use by another run (connection"), "{message}");
+    assert!(message.contains("which measures with the settings as they are"), "{message}");
+    there.assert_as_before();
+    measuring.kill().and_then(|()| measuring.wait()).expect("a child");
+
+    // One that changes settings is at work, under another name of the same server.
+    there.study(there.database(), LONG, SETTINGS);
+    let mut changing = there.start("study.toml");
+    there.wait_for(IN_FORCE, &mut changing);
+    there.study("other", "200ms", "apply_settings = true\nsettings = { max_connections = 333 }");
+    let refused = there.output(&["run", "study.toml"]);
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("with settings of its own in force"), "{message}");
+    assert_eq!(there.variables()["max_connections"], "222", "the first run goes on with its own");
+    there.study("other", "200ms", "");
+    let said = there.run();
+    assert!(said.contains("has settings of its own in force on this server"), "{said}");
+    changing.kill().and_then(|()| changing.wait()).expect("a child");
+    let said = there.done(&["server", "restore"]);
+    assert!(said.contains("max_connections = 177"), "{said}");
+    there.assert_as_before();
+}
+
+#[test]
+fn a_trial_during_which_anybody_changes_a_setting_is_invalid_and_says_which() {
+    let there = Elsewhere::new();
+    there.study(there.database(), "1s", "");
+    let mut run = there.start("study.toml");
+    there.wait_for(AT_WORK, &mut run);
+    there.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    run.wait().expect("a child");
+    let shown = text(&there.output(&["report", "--format", "json"]).stdout);
+    for part in ["setting_moved", "innodb_flush_log_at_trx_commit was 0 and is 1", "\"invalid\""] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn what_else_a_setting_moves_is_put_back_with_it() {
+    let there = Elsewhere::new();
+    let all = there.variables();
+    there.study(
+        there.database(),
+        "200ms",
+        "apply_settings = true\nsettings = { innodb_io_capacity = 9000, sync_binlog = 7 }",
+    );
+    there.run();
+    let now = there.variables();
+    let moved: Vec<_> = all.iter().filter(|(name, value)| now.get(*name) != Some(value)).collect();
+    assert!(moved.is_empty(), "{moved:?}");
+    assert_ne!(all["innodb_io_capacity_max"], "18000", "the server would raise it");
+}
+
+#[test]
+fn a_debt_is_paid_to_the_server_that_it_is_owed_to_and_as_it_was_logged_in_to() {
+    let there = Elsewhere::new();
+    there.kill_in_the_middle();
+    let [file] = &there.owed()[..] else { panic!("one debt") };
+    let debt = fs::read_to_string(file).expect("a debt");
+    let mut other: serde_json::Value = serde_json::from_str(&debt).expect("JSON");
+    assert!(!debt.contains(there.server.target().password.reveal()), "the password is not written down");
+    // Another server in its place gets nothing.
+    let key = other["identity"]["key"].as_str().expect("a key").to_owned();
+    other["identity"]["key"] = format!("{key}x").into();
+    fs::write(file, other.to_string()).expect("a debt");
+    let said = there.done(&["server", "restore"]);
+    assert!(
+        said.contains("another server answers") && there.variables()["max_connections"] == "222",
+        "{said}"
+    );
+    // TLS that was used is used again: this server has none, so that there is no way in.
+    other["identity"]["key"] = key.into();
+    other["target"]["tls"]["mode"] = "required".into();
+    fs::write(file, other.to_string()).expect("a debt");
+    let said = there.done(&["server", "restore"]);
+    assert!(said.contains("cannot be put back yet") && said.contains("TLS"), "{said}");
+    assert_eq!(there.variables()["max_connections"], "222");
+    // One that was started anew has nothing left of it.
+    other["target"]["tls"]["mode"] = "disabled".into();
+    let started = other["identity"]["started_s"].as_u64().expect("a time");
+    other["identity"]["started_s"] = (started - 100).into();
+    fs::write(file, other.to_string()).expect("a debt");
+    let said = there.done(&["server", "restore"]);
+    assert!(said.contains("has been restarted"), "{said}");
+    assert_eq!((there.variables()["max_connections"].as_str(), there.owed().len()), ("222", 0));
+}
+
+#[test]
+fn a_database_is_not_dropped_by_an_account_that_cannot_see_all_of_it() {
+    let there = Elsewhere::new();
+    let password = there.server.target().password.reveal();
+    there.query(&format!("CREATE USER narrow@'%' IDENTIFIED BY '{password}'"));
+    let rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX";
+    there.query(&format!("GRANT {rights} ON `made`.* TO narrow@'%'"));
+    let url = there.url("made").replace(&format!("//{}@", there.server.target().user), "//narrow@");
+    there.done(&["prepare", "oltp_read_only", "--rows", "100", "--url", &url]);
+    there.query("CREATE PROCEDURE made.bills() SELECT 1");
+    there.query("CREATE EVENT made.monthly ON SCHEDULE EVERY 1 YEAR DO SELECT 1");
+    let cleanup = || there.done(&["cleanup", "--url", &url]);
+    let stays = || there.query("SHOW DATABASES LIKE 'made'").len() == 1;
+    let said = cleanup();
+    assert!(said.contains("Grant it EVENT and CREATE ROUTINE on the database"), "{said}");
+    assert!(stays());
+    there.query("GRANT EVENT ON `made`.* TO narrow@'%'");
+    let said = cleanup();
+    assert!(said.contains("holds monthly") && stays(), "{said}");
+    there.query("DROP EVENT made.monthly");
+    let said = cleanup();
+    assert!(said.contains("Grant it CREATE ROUTINE on the database") && stays(), "{said}");
+    there.query("GRANT EXECUTE ON `made`.* TO narrow@'%'");
+    let said = cleanup();
+    assert!(said.contains("holds bills") && stays(), "{said}");
+    there.query("DROP PROCEDURE made.bills");
+    let said = cleanup();
+    assert!(said.contains("dropped the database") && !stays(), "{said}");
+}
+
+/// Hands on what it gets to a server, as a tunnel does. It ends with the test.
+fn tunnel(to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = TcpStream::connect(to).expect("the server");
+            for (mut from, mut to) in
+                [(near.try_clone().expect("a socket"), far.try_clone().expect("a socket")), (far, near)]
+            {
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn the_process_of_a_server_is_the_one_at_the_other_end_of_the_connection() {
+    let there = Elsewhere::new();
+    let asked = |target: &Target| {
+        let mut connection = Connection::open(target, PATIENCE).expect("a login");
+        process_of(&mut connection, target)
+    };
+    let pid = there.server.pid().expect("a process");
+    assert_eq!(asked(there.server.target()), Ok(pid));
+    assert_eq!(asked(&there.server.target_by_socket()), Ok(pid));
+    let Address::Tcp { host, port } = there.server.target().address.clone() else { panic!("TCP") };
+    let through = tunnel(SocketAddr::new(host.parse().expect("an address"), port));
+    let address = Address::Tcp { host: through.ip().to_string(), port: through.port() };
+    let tunnelled = Target { address, ..there.server.target().clone() };
+    assert_eq!(asked(&tunnelled), Err(NoProcess::Behind), "it may lead anywhere");
+    let database = there.database();
+    there.done(&["prepare", "oltp_point_select", "--rows", "100", "--url", &there.url(database)]);
+    let url = there.url(database).replace(&format!(":{port}/"), &format!(":{}/", through.port()));
+    let load = ["load", "oltp_point_select", "--rows", "100", "-t", "200ms", "--warm-up", "0", "--url", &url];
+    let said = there.done(&load);
+    assert!(said.contains("what this server costs in processor time and memory is not known"), "{said}");
+    let url = there.url(database);
+    let said = there.done(&[&load[..load.len() - 1], &[&url]].concat());
+    assert!(!said.contains("is not known"), "{said}");
 }

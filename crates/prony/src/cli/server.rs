@@ -12,7 +12,7 @@ use super::{
     report::{aside, print},
 };
 use crate::provision::{
-    Error, Provisioner, Software, Standing, StandingWish,
+    Error, Provisioner, Settlement, Software, Standing, StandingWish,
     catalogue::{self, Entry},
     fetch,
 };
@@ -94,13 +94,19 @@ pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
     for paid in &debts {
         let server = &paid.server;
         match &paid.result {
-            Ok(changes) if changes.is_empty() => {
+            Ok(Settlement::Restarted) => {
+                aside(format_args!(
+                    "{server}: a run that was killed had changed settings; the server has been restarted \
+                     since, which ended them"
+                ));
+            }
+            Ok(Settlement::PutBack(changes)) if changes.is_empty() => {
                 aside(format_args!(
                     "{server}: a run that was killed had changed settings; they have other values by now \
                      and stay"
                 ));
             }
-            Ok(changes) => {
+            Ok(Settlement::PutBack(changes)) => {
                 aside(format_args!(
                     "{server}: put back what a killed run had changed: {}",
                     changes.join(", ")

@@ -1,18 +1,14 @@
 //! A server that runs already: it is never started or stopped, and reconfigured only where the study says so.
 
-use super::{Applied, Error, Places, describe::pairs, target};
+use super::{Applied, Error, NoProcess, Places, in_use::InUse, owner, target};
 use load::{
     client::{self, Connection},
-    spec::{Address, Target},
+    spec::Target,
 };
-use std::{collections::BTreeMap, fs, net::IpAddr, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// How long a server may take to take a login.
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
-/// Words of a command line among which the server's program is: behind a loader, its option and that option's
-/// value.
-const PROGRAM_WORDS: usize = 4;
-
 /// A server that runs already and that can be logged in to.
 #[derive(Debug)]
 pub struct Running {
@@ -20,6 +16,9 @@ pub struct Running {
     pid: Option<u32>,
     /// Settings that are put back when it is given up.
     applied: Option<Applied>,
+    /// That it is in use, where nothing is set.
+    place: Option<InUse>,
+    remarks: Vec<String>,
 }
 
 impl Running {
@@ -29,8 +28,32 @@ impl Running {
     /// [`Error::Login`] with the server's own words.
     pub fn attach(target: Target) -> Result<Self, Error> {
         let mut connection = log_in(&target)?;
-        let pid = process_of(&mut connection, &target);
-        Ok(Self { target, pid, applied: None })
+        let process = owner::process_of(&mut connection, &target);
+        let remarks = process.err().and_then(no_process).into_iter().collect();
+        Ok(Self { target, pid: process.ok(), applied: None, place: None, remarks })
+    }
+
+    /// Lets other runs know that it is in use, and hears of theirs.
+    pub(super) fn stay(&mut self) -> Result<(), Error> {
+        let (place, told) = InUse::side_by_side(&self.target)?;
+        self.place = Some(place);
+        self.remarks.extend(told);
+        Ok(())
+    }
+
+    /// Sees to it that other runs still know that it is in use.
+    pub(super) fn keep_place(&mut self) -> Result<(), Error> {
+        let of_settings = self.applied.as_mut().map(|applied| &mut applied.place);
+        match of_settings.or(self.place.as_mut()) {
+            Some(place) => place.keep(&self.target),
+            None => Ok(()),
+        }
+    }
+
+    /// What is to be said about it.
+    #[must_use]
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Sets what the study asks for, until it is given up.
@@ -59,6 +82,13 @@ impl Running {
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
+}
+
+/// What is missing where the process of a server is not known, in words; `None`: that goes without saying.
+#[must_use]
+pub fn no_process(why: NoProcess) -> Option<String> {
+    let told = || format!("what this server costs in processor time and memory is not known: {why}");
+    (why != NoProcess::Elsewhere).then(told)
 }
 
 /// Logs in to `target`, and on failure says why, where, and what to do.
@@ -103,31 +133,4 @@ fn remedy(error: &client::Error, target: &Target) -> String {
             _ => "; check that a server of MySQL's protocol listens there".to_owned(),
         },
     }
-}
-
-fn is_local(address: &Address) -> bool {
-    match address {
-        Address::Unix(_) => true,
-        Address::Tcp { host, .. } => {
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-    }
-}
-
-/// Process of the server at the other end of `connection` to `target`, where it runs on this machine and can
-/// be found.
-#[must_use]
-pub fn process_of(connection: &mut Connection, target: &Target) -> Option<u32> {
-    is_local(&target.address).then(|| server_pid(connection)).flatten()
-}
-
-/// From the file in which the server itself wrote it, if that process is a server: in a container the number
-/// is another.
-fn server_pid(connection: &mut Connection) -> Option<u32> {
-    let variables = pairs(connection, "SHOW GLOBAL VARIABLES LIKE 'pid_file'").ok()?;
-    let pid: u32 = fs::read_to_string(Path::new(variables.get("pid_file")?)).ok()?.trim().parse().ok()?;
-    let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-    // The first word is the loader's name where a server runs through one of its own.
-    let mut names = words.split('\0').take(PROGRAM_WORDS).filter_map(|word| Path::new(word).file_name());
-    names.any(|name| name == "mysqld" || name == "mariadbd").then_some(pid)
 }

@@ -2,52 +2,61 @@
 //! values that were there.
 //!
 //! Before a variable is changed, its name, the value before and the value after are written to a file in the
-//! state directory and synced. Whoever finds such a file that no living process holds locked puts the values
-//! back: the same run at its end, the next run after a crash, or `prony server restore`. A variable that has
-//! another value by then was changed by somebody else and stays.
+//! state directory and synced; what moved along with it is added. The file is named after the server itself
+//! ([`Identity`]), however it is addressed. Whoever finds such a file that no living process holds locked puts
+//! the values back: the same run at its end, the next run after a crash, or `prony server restore`. A variable
+//! that has another value by then was changed by somebody else and stays; a server that was started anew has
+//! lost what was set while it ran.
 
 use super::{
     Error, Places, describe,
+    globals::{self, Globals, Left, Moved, literal},
+    identity::Identity,
+    in_use::InUse,
     lock::Lock,
     log_in, not_taken, read_back, target,
-    translate::{self, Build, flag, same, translate},
+    translate::{self, Build, same, translate},
 };
-use crate::quantity::size_or_bytes;
-use load::{client::Connection, spec::Target};
+use load::{
+    client::{self, Connection},
+    spec::{Address, Target, TlsMode},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Read, Seek, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-/// Version of the file's form.
-const FORMAT: u32 = 1;
+/// Version of the file's form. The first one had neither [`Debt::target`] nor [`Debt::identity`].
+const FORMAT: u32 = 2;
 
 /// What is owed to one server, as its file has it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Debt {
     format: u32,
-    /// Its address without a password.
+    /// Its address without a password, for people.
     server: String,
-    changes: Vec<Change>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Change {
-    variable: String,
-    before: String,
-    after: String,
+    /// How to log in, but for the password.
+    #[serde(default)]
+    target: Option<Target>,
+    #[serde(default)]
+    identity: Option<Identity>,
+    changes: Vec<Moved>,
 }
 
 /// Settings that are in force on a server that runs elsewhere; put back when dropped.
 #[derive(Debug)]
 pub struct Applied {
     target: Target,
+    /// Keeps other runs out.
+    pub(super) place: InUse,
     lock: Lock,
     debt: Debt,
+    /// All variables as they are now.
+    globals: Globals,
     paid: bool,
 }
 
@@ -56,8 +65,17 @@ pub struct Applied {
 pub struct Paid {
     /// The server's address without a password.
     pub server: String,
-    /// What was put back, as `max_connections = 151`; or why nothing could be.
-    pub result: Result<Vec<String>, Error>,
+    /// What became of it; or why nothing could be put back.
+    pub result: Result<Settlement, Error>,
+}
+
+/// What became of a debt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    /// These were put back, as `max_connections = 151`; all others have other values by now.
+    PutBack(Vec<String>),
+    /// The server was started anew: nothing is left of what was set while it ran.
+    Restarted,
 }
 
 impl Applied {
@@ -65,74 +83,86 @@ impl Applied {
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::NotTaken`], [`Error::SetGlobal`]; then everything is as it was before.
-    /// [`Error::Owed`] where another process has settings of its own in force there.
+    /// [`Error::InUse`] where another run is at work there.
     pub(super) fn apply(
         target: &Target,
         settings: &BTreeMap<String, String>,
         places: &Places,
     ) -> Result<Self, Error> {
         let server = target::shown(target);
+        let place = InUse::alone(target)?;
         let mut connection = log_in(target)?;
-        let directory = places.owed();
-        fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
-        let mut hasher = DefaultHasher::new();
-        server.hash(&mut hasher);
-        let lock = Lock::open(&directory.join(format!("{:016x}.json", hasher.finish())))?;
-        if !lock.try_take()? {
-            return Err(Error::Owed { server });
-        }
-        let earlier = read(&lock)?;
-        pay(&mut connection, &earlier)?;
-        let description = describe::describe(&mut connection, "").map_err(|error| lost(target, error))?;
+        let lost = |error| lost(target, error);
+        let identity = Identity::of(&mut connection, target).map_err(lost)?;
+        let lock = lock_of(&identity, &server, places)?;
+        pay(&mut connection, &read(&lock)?, &identity)?;
+        let description = describe::describe(&mut connection, "").map_err(lost)?;
         let build = Build { product: &description.product, version: &description.version };
         let refused = |refusals| Error::Refused { server: server.clone(), refusals };
         let told = translate(build, settings).map_err(refused)?;
-        let debt = Debt { format: FORMAT, server: server.clone(), changes: Vec::new() };
-        let mut applied = Self { target: target.clone(), lock, debt, paid: false };
+        let stored = storable(&mut connection, target).map_err(lost)?;
+        let debt = Debt {
+            format: FORMAT,
+            server: server.clone(),
+            target: Some(stored),
+            identity: Some(identity),
+            changes: Vec::new(),
+        };
+        let globals = description.variables;
+        let mut applied = Self { target: target.clone(), place, lock, debt, globals, paid: false };
         for (option, value) in told.options.iter().filter(|(option, _)| !translate::is_plugin(option)) {
-            applied.set(&mut connection, &description.variables, option, value)?;
+            applied.set(&mut connection, option, value)?;
         }
-        let variables = variables(&mut connection, target)?;
-        let differences = not_taken(&told.expected, &variables);
+        let differences = not_taken(&told.expected, &applied.globals);
         if differences.is_empty() {
             return Ok(applied);
         }
         Err(Error::NotTaken { server, differences, log: String::new() })
     }
 
-    fn set(
-        &mut self,
-        connection: &mut Connection,
-        variables: &BTreeMap<String, String>,
-        option: &str,
-        value: &str,
-    ) -> Result<(), Error> {
+    fn set(&mut self, connection: &mut Connection, option: &str, value: &str) -> Result<(), Error> {
         let option = super::settings::plain_name(option);
-        let Some(variable) = same(&option).into_iter().find(|name| variables.contains_key(name)) else {
+        let Some(variable) = same(&option).into_iter().find(|name| self.globals.contains_key(name)) else {
             let reason = "it has no variable of that name, so it cannot be set while it runs".to_owned();
             let refusal = super::Refusal { asked: format!("{option} = {value}"), reason };
             return Err(Error::Refused { server: self.debt.server.clone(), refusals: vec![refusal] });
         };
-        let before = variables[&variable].clone();
+        let before = self.globals[&variable].clone();
         if read_back::alike(value, &before) {
             return Ok(());
         }
-        let change = Change { variable, before, after: value.to_owned() };
-        self.debt.changes.push(change.clone());
+        let asked = Moved { variable: variable.clone(), before, after: value.to_owned() };
+        self.debt.changes.push(asked.clone());
         write(&self.lock, &self.debt)?;
-        set_global(connection, &self.debt.server, &change.variable, value)
+        set_global(connection, &self.debt.server, &variable, value)?;
+        self.see_what_moved(connection, asked)
+    }
+
+    /// Writes down what the server made of `asked`, and what else has moved with it.
+    fn see_what_moved(&mut self, connection: &mut Connection, asked: Moved) -> Result<(), Error> {
+        let now = globals::globals(connection).map_err(|error| lost(&self.target, error))?;
+        let others = globals::moved(&self.globals, &now);
+        let after = now.get(&asked.variable).cloned().unwrap_or_else(|| asked.after.clone());
+        self.debt.changes.pop();
+        self.debt.changes.extend(others.into_iter().filter(|other| other.variable != asked.variable));
+        self.debt.changes.push(Moved { after, ..asked });
+        self.globals = now;
+        write(&self.lock, &self.debt)
     }
 
     /// Puts everything back.
     ///
     /// # Errors
-    /// [`Error::Login`], [`Error::SetGlobal`]: then the debt stays written down.
+    /// [`Error::Login`], [`Error::NotPutBack`]: then the debt stays written down.
     pub(super) fn restore(&mut self) -> Result<(), Error> {
         if self.paid {
             return Ok(());
         }
         if !self.debt.changes.is_empty() {
-            pay(&mut log_in(&self.target)?, &self.debt)?;
+            let mut connection = log_in(&self.target)?;
+            let now =
+                Identity::of(&mut connection, &self.target).map_err(|error| lost(&self.target, error))?;
+            pay(&mut connection, &self.debt, &now)?;
         }
         self.paid = true;
         remove(&self.lock)
@@ -144,6 +174,41 @@ impl Drop for Applied {
         // Nobody is there to hear of it; the debt stays written down, and the next run tries again.
         let _ = self.restore();
     }
+}
+
+/// The file of a server, locked.
+fn lock_of(identity: &Identity, server: &str, places: &Places) -> Result<Lock, Error> {
+    let directory = places.owed();
+    fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
+    let mut hasher = DefaultHasher::new();
+    identity.key.hash(&mut hasher);
+    let path = directory.join(format!("{:016x}.json", hasher.finish()));
+    let lock = Lock::open(&path)?;
+    if !lock.try_take()? || !lock.is_in_place().map_err(Error::file("read", &path))? {
+        let (by, doing) = ("another run on this machine".to_owned(), "with settings of its own in force");
+        return Err(Error::InUse { server: server.to_owned(), by, doing });
+    }
+    Ok(lock)
+}
+
+/// A target as it is written down: paths that hold from any directory, and TLS where it was used.
+fn storable(connection: &mut Connection, target: &Target) -> Result<Target, client::Error> {
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let mut stored = target.clone();
+    if stored.tls.mode == TlsMode::Preferred {
+        let cipher = describe::pairs(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")?;
+        if cipher.values().any(|cipher| !cipher.is_empty()) {
+            stored.tls.mode = TlsMode::Required;
+        }
+    }
+    let tls = &mut stored.tls;
+    for path in [&mut tls.ca, &mut tls.certificate, &mut tls.key] {
+        *path = path.take().map(absolute);
+    }
+    if let Address::Unix(path) = stored.address {
+        stored.address = Address::Unix(absolute(path));
+    }
+    Ok(stored)
 }
 
 /// Pays what killed runs owe. Debts of living processes are left alone.
@@ -171,52 +236,59 @@ fn pay_one(path: &Path) -> Result<Option<Paid>, Error> {
         remove(&lock)?;
         return Ok(None);
     }
-    let paid = target::resolve(Some(&debt.server), None)
-        .and_then(|target| log_in(&target))
-        .and_then(|mut connection| pay(&mut connection, &debt))
-        .and_then(|told| remove(&lock).map(|()| told));
-    Ok(Some(Paid { server: debt.server, result: paid }))
+    let result = pay_alone(&debt).and_then(|told| remove(&lock).map(|()| told));
+    Ok(Some(Paid { server: debt.server, result }))
+}
+
+/// Pays while nobody else is at work there: trials of others would be about two servers.
+fn pay_alone(debt: &Debt) -> Result<Settlement, Error> {
+    let target = match &debt.target {
+        Some(target) => target::with_password(target.clone())?,
+        None => target::resolve(Some(&debt.server), None)?,
+    };
+    let _place = InUse::alone(&target)?;
+    let mut connection = log_in(&target)?;
+    let now = Identity::of(&mut connection, &target).map_err(|error| lost(&target, error))?;
+    pay(&mut connection, debt, &now)
 }
 
 /// Puts back what is still as Prony set it, the last change first.
-fn pay(connection: &mut Connection, debt: &Debt) -> Result<Vec<String>, Error> {
+fn pay(connection: &mut Connection, debt: &Debt, server: &Identity) -> Result<Settlement, Error> {
+    if let Some(then) = &debt.identity {
+        if then.key != server.key {
+            return Err(Error::OtherServer { server: debt.server.clone() });
+        }
+        if then.is_restarted(server) {
+            return Ok(Settlement::Restarted);
+        }
+    }
+    let failed = |source| Error::Statement { server: debt.server.clone(), source: Box::new(source) };
+    let mut wanted = globals::globals(connection).map_err(failed)?;
     let mut told = Vec::new();
-    for Change { variable, before, after } in debt.changes.iter().rev() {
-        let show = format!("SHOW GLOBAL VARIABLES LIKE '{variable}'");
-        let now = describe::pairs(connection, &show).map_err(|source| Error::SetGlobal {
-            server: debt.server.clone(),
-            variable: variable.clone(),
-            source: Box::new(source),
-        })?;
-        if now.get(variable).is_some_and(|now| read_back::alike(after, now)) {
-            set_global(connection, &debt.server, variable, before)?;
+    for Moved { variable, before, after } in debt.changes.iter().rev() {
+        if wanted.get(variable).is_some_and(|now| read_back::alike(after, now)) {
+            wanted.insert(variable.clone(), before.clone());
             told.push(format!("{variable} = {before}"));
         }
     }
-    Ok(told)
+    let names: Vec<&str> = debt.changes.iter().map(|change| change.variable.as_str()).collect();
+    let Left { moved, said } = globals::put_back(connection, &wanted, &names).map_err(failed)?;
+    if moved.is_empty() {
+        return Ok(Settlement::PutBack(told));
+    }
+    Err(Error::NotPutBack { server: debt.server.clone(), left: moved, said })
 }
 
 fn set_global(connection: &mut Connection, server: &str, variable: &str, value: &str) -> Result<(), Error> {
-    let literal = match size_or_bytes(value) {
-        Ok(number) => number.to_string(),
-        Err(_) if value.parse::<f64>().is_ok() => value.to_owned(),
-        Err(_) if flag(value) == Some(true) => "ON".to_owned(),
-        Err(_) if flag(value) == Some(false) => "OFF".to_owned(),
-        Err(_) => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
-    };
     let failed = |source| Error::SetGlobal {
         server: server.to_owned(),
         variable: variable.to_owned(),
         source: Box::new(source),
     };
-    connection.query(&format!("SET GLOBAL {variable} = {literal}")).map(drop).map_err(failed)
+    connection.query(&format!("SET GLOBAL {variable} = {}", literal(value))).map(drop).map_err(failed)
 }
 
-fn variables(connection: &mut Connection, target: &Target) -> Result<BTreeMap<String, String>, Error> {
-    describe::pairs(connection, "SHOW GLOBAL VARIABLES").map_err(|error| lost(target, error))
-}
-
-fn lost(target: &Target, source: load::client::Error) -> Error {
+fn lost(target: &Target, source: client::Error) -> Error {
     Error::Login { server: target::shown(target), remedy: String::new(), source: Box::new(source) }
 }
 
@@ -229,7 +301,7 @@ fn read(lock: &Lock) -> Result<Debt, Error> {
     }
     let wrong = |reason: String| Error::Record { file: lock.path().to_owned(), reason };
     let debt: Debt = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if debt.format == FORMAT { Ok(debt) } else { Err(wrong(format!("format {}", debt.format))) }
+    if (1..=FORMAT).contains(&debt.format) { Ok(debt) } else { Err(wrong(format!("format {}", debt.format))) }
 }
 
 /// On the disk before the server is told.

@@ -189,8 +189,24 @@ pub enum Error {
         after.as_secs()
     )]
     NotCaughtUp { state: String, after: Duration },
-    #[error("{server}: another Prony has settings of its own in force there: wait until it is done")]
-    Owed { server: String },
+    #[error("{server} is in use by {by}, {doing}: wait until that is done, or name another server")]
+    InUse { server: String, by: String, doing: &'static str },
+    #[error(
+        "{server} could not say whether another run is at work there (GET_LOCK answered NULL): look into \
+         the server's log, then try again"
+    )]
+    NoLock { server: String },
+    #[error(
+        "another server answers at {server} now than the one whose settings were changed: start that one \
+         again at its place, or let it be, since what was set while it ran ended with it"
+    )]
+    OtherServer { server: String },
+    #[error(
+        "{server}: settings could not be put back:{}{}",
+        lines(left),
+        if said.is_empty() { String::new() } else { format!("\nthe server says: {said}") }
+    )]
+    NotPutBack { server: String, left: Vec<super::Moved>, said: String },
     #[error(
         "{server}: SET GLOBAL {variable}: {source}; a variable that cannot be changed while the server runs \
          has no place in the settings of a server that Prony did not start"

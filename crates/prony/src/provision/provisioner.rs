@@ -122,6 +122,8 @@ impl Provisioner {
             if !plan.settings.is_empty() {
                 progress("writing down its settings, and setting those of the study");
                 running.apply(&plan.settings, &self.places)?;
+            } else {
+                running.stay()?;
             }
             return Ok(Server::Running(Box::new(running)));
         }
@@ -467,6 +469,26 @@ impl Server {
         match self {
             Self::Own(instance) => Some(instance.pid()),
             Self::Running(running) => running.pid(),
+        }
+    }
+
+    /// What is to be said about it before trials begin.
+    #[must_use]
+    pub fn remarks(&self) -> &[String] {
+        match self {
+            Self::Own(_) => &[],
+            Self::Running(running) => running.remarks(),
+        }
+    }
+
+    /// Sees to it that other runs know that a server which runs elsewhere is still in use.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] where another run has taken its place, [`Error::Login`].
+    pub fn keep_place(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Own(_) => Ok(()),
+            Self::Running(running) => running.keep_place(),
         }
     }
 

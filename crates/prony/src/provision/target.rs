@@ -47,6 +47,17 @@ pub fn entrusted(url: &str) -> Result<Option<Entrusted>, Error> {
     Sources { url: Some(url), option_file: None, variable: &variable }.entrusted()
 }
 
+/// `target` with the password that environment or option file have for its user.
+///
+/// # Errors
+/// As [`resolve`].
+pub(super) fn with_password(target: Target) -> Result<Target, Error> {
+    let mut url = Url::parse("mysql://localhost/").expect("a URL");
+    // A URL with a host takes any user.
+    let _ = url.set_username(&target.user);
+    Ok(Target { password: resolve(Some(url.as_str()), None)?.password, ..target })
+}
+
 /// `url` without its password, for messages and the store. Text that is no URL is shortened rather than shown
 /// whole.
 #[must_use]

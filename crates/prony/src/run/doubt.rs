@@ -148,6 +148,15 @@ pub enum What {
         /// Transactions whose old versions of rows were still to be purged.
         transactions: u64,
     },
+    /// A setting of the server had another value than when its trials began.
+    SettingMoved {
+        /// The variable.
+        variable: String,
+        /// Its value when they began.
+        before: String,
+        /// Its value before this trial, or when it had ended.
+        after: String,
+    },
     /// The longest warm-up was over before it was steady.
     NotWarm {
         /// How long that was, s.
@@ -305,6 +314,7 @@ impl Doubt {
             What::Drift { .. } => "drift",
             What::NotWarm { .. } => "not_warm",
             What::NotSettled { .. } => "not_settled",
+            What::SettingMoved { .. } => "setting_moved",
             What::WorkerBusy { .. } => "worker_busy",
             What::Queueing { .. } => "queueing",
             What::SendDelay { .. } => "send_delay",
@@ -372,6 +382,11 @@ impl fmt::Display for What {
                 f,
                 "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max \
                  longer"
+            ),
+            Self::SettingMoved { variable, before, after } => write!(
+                f,
+                "the server did not keep its settings: {variable} was {before} and is {after}; somebody has \
+                 changed it, or another run has put it back: repeat the trial when nobody does"
             ),
             Self::NotSettled { seconds, dirty_pages, transactions } => write!(
                 f,

@@ -24,6 +24,7 @@ mod site;
 mod state;
 mod steady;
 mod trial;
+mod variables;
 
 pub use brief::brief;
 pub use check::{Fairness, doubts};
@@ -35,7 +36,7 @@ pub use links::apart;
 pub use nodes::node;
 pub use rate::{Probed, Search, Sought, Step, seek};
 pub use schedule::Earlier;
-pub use settle::Settled;
+pub use settle::{Settled, settle};
 pub use state::{Began, Origin};
 pub use trial::{wants, writes};
 
@@ -302,8 +303,9 @@ impl Run<'_, '_> {
         links.begin();
         let mut look = || {
             let died = servers[treatment.server].as_mut().and_then(|up| up.group.check().err());
+            let moved = servers[treatment.server].as_ref().map(variables::doubts).unwrap_or_default();
             (
-                links.doubts().into_iter().chain(unsettled.clone()).collect(),
+                links.doubts().into_iter().chain(unsettled.clone()).chain(moved).collect(),
                 died.map(|error| error.to_string()),
             )
         };

@@ -2,9 +2,10 @@
 //! of rows purged.
 //!
 //! Otherwise a trial pays for its predecessor, and which trials do depends on their order. At a server that
-//! Prony started, the writing is hurried by three of its variables, which are restored; elsewhere nothing is
-//! changed, and purge alone waited for.
+//! Prony started, the writing is hurried by some of its variables; then all variables are made what they were,
+//! since setting these moves others. Elsewhere nothing is changed, and purge alone waited for.
 
+use crate::provision::{Globals, globals, put_back};
 use load::{
     Stop,
     client::{Connection, Error},
@@ -28,12 +29,16 @@ const STILL: Duration = Duration::from_millis(1500);
 const POLL: Duration = Duration::from_millis(100);
 /// How often progress is told.
 const TELL: Duration = Duration::from_secs(1);
-/// What makes a server write its dirty pages, now and fast.
-const HURRY: [(&str, &str); 3] = [
-    ("innodb_max_dirty_pages_pct_lwm", "0"),
-    ("innodb_max_dirty_pages_pct", "0"),
-    ("innodb_io_capacity", "10000"),
+/// What makes a server write its dirty pages, now and fast, in this order: MySQL takes no capacity above the
+/// highest, and MariaDB raises that with the other.
+const HURRY: [(&str, u64); 4] = [
+    ("innodb_io_capacity_max", IO_CAPACITY),
+    ("innodb_io_capacity", IO_CAPACITY),
+    ("innodb_max_dirty_pages_pct_lwm", 0),
+    ("innodb_max_dirty_pages_pct", 0),
 ];
+/// Pages in a second: what a good disk writes. One that is set higher stays.
+const IO_CAPACITY: u64 = 10_000;
 
 /// What was waited for before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +82,7 @@ impl Look {
 ///
 /// # Errors
 /// Where the connection breaks.
-pub(super) fn settle(
+pub fn settle(
     connection: &mut Connection,
     own: bool,
     limit: Duration,
@@ -86,10 +91,11 @@ pub(super) fn settle(
 ) -> Result<Option<Settled>, Error> {
     let begun = Instant::now();
     let Some(first) = look(connection)? else { return Ok(None) };
-    let hurried = if own && !first.dirty_is_done() { hurry(connection)? } else { Vec::new() };
+    let hurried = if own && !first.dirty_is_done() { Some(hurry(connection)?) } else { None };
     let settled = wait(connection, own, (begun, limit), stop, tell);
-    for (name, value) in hurried.iter().rev() {
-        connection.query(&format!("SET GLOBAL {name} = {value}"))?;
+    if let Some(before) = hurried {
+        // What is left different is found before the trial, and makes it invalid.
+        put_back(connection, &before, &[])?;
     }
     settled
 }
@@ -148,14 +154,14 @@ fn history_in(status: &str) -> Option<u64> {
     after.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Sets what makes the server write; returns names and values to be restored.
-fn hurry(connection: &mut Connection) -> Result<Vec<(&'static str, String)>, Error> {
-    let mut before = Vec::new();
+/// Sets what makes the server write; returns all variables as they were.
+fn hurry(connection: &mut Connection) -> Result<Globals, Error> {
+    let before = globals(connection)?;
     for (name, value) in HURRY {
-        let rows = ask(connection, &format!("SELECT @@GLOBAL.{name}"))?;
-        let Some(old) = rows.and_then(|rows| rows.into_iter().next()?.into_iter().next()?) else { continue };
-        if ask(connection, &format!("SET GLOBAL {name} = {value}"))?.is_some() {
-            before.push((name, old));
+        let now = before.get(name).and_then(|now| now.parse::<f64>().ok());
+        if now.is_some_and(|now| value == 0 || now < value as f64) {
+            // One that refuses is slower.
+            ask(connection, &format!("SET GLOBAL {name} = {value}"))?;
         }
     }
     Ok(before)

@@ -118,7 +118,8 @@ impl Run<'_, '_> {
         });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         self.tell_links(index)?;
-        let mut remarks = BTreeSet::new();
+        let mut remarks: BTreeSet<String> =
+            self.up(index).group.primary().remarks().iter().cloned().collect();
         for &each in treatments {
             let treatment = &plan.treatments[each];
             let server = self.up(index).group.primary();

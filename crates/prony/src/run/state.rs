@@ -8,6 +8,7 @@ use super::{
     Doubt, Error, Event, Level, Run, What,
     settle::{self, Settled},
     site::{CONTROL_WAIT, Up},
+    variables::Settings,
 };
 use crate::{
     dataset,
@@ -99,6 +100,8 @@ pub(super) struct State {
     noted: bool,
     /// That a limit was reached has been told.
     told: bool,
+    /// What it was found to run with.
+    pub(super) settings: Settings,
     /// By data set.
     snapshots: BTreeMap<usize, Snapshot>,
 }
@@ -137,7 +140,10 @@ impl Run<'_, '_> {
     pub(super) fn prepare(&mut self, trial: &Trial) -> Result<Began, Error> {
         let treatment = &self.plan.treatments[trial.treatment];
         let (server, data) = (treatment.server, treatment.data);
+        self.keep_place(server)?;
         let put_back = self.have_data(server, data)?;
+        let restarted = self.up(server).state.restarted;
+        self.note_settings(server, restarted);
         let settled = self.settle(server)?;
         let warmed = self.warm(server, data)?;
         let seed = self.own_seed(trial);
@@ -148,6 +154,7 @@ impl Run<'_, '_> {
         if treatment.writes() && state.origin != Origin::None {
             state.origin = Origin::Left;
         }
+        self.see_settings(server);
         self.tell(&Event::TrialPrepared { trial: trial.number, began: Box::new(began) })?;
         Ok(began)
     }

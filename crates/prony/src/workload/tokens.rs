@@ -94,8 +94,8 @@ impl Reader<'_> {
                 } else {
                     self.take(rest.find("*/").ok_or(NotClosed)? + 2);
                 }
-            } else if rest.starts_with("/*") {
-                self.take(2 + rest[2..].find("*/").ok_or(NotClosed)? + 2);
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                self.take(2 + comment.find("*/").ok_or(NotClosed)? + 2);
             } else {
                 return Ok(());
             }

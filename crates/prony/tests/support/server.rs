@@ -9,6 +9,11 @@ use tempfile::TempDir;
 
 /// The server, and the directory of its state. The programs come from the user's cache.
 pub(crate) fn mariadb(settings: &[(&str, &str)]) -> (TempDir, Server) {
+    started("mariadb", "10.11", settings)
+}
+
+/// The same of any product.
+pub(crate) fn started(product: &str, version: &str, settings: &[(&str, &str)]) -> (TempDir, Server) {
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -16,7 +21,7 @@ pub(crate) fn mariadb(settings: &[(&str, &str)]) -> (TempDir, Server) {
         settings: settings.collect(),
         ..ServerPlan::new(
             "tested",
-            ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) },
+            ServerSource::Product { product: product.to_owned(), version: Some(version.to_owned()) },
         )
     };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));

@@ -1,0 +1,78 @@
+//! Whether a server ran with the same settings from its first trial on: all global variables are read back
+//! before and after each trial. A trial during which anybody has changed one is about something else than the
+//! report says.
+
+use super::{
+    Doubt, Error, Event, Level, Run, What,
+    site::{CONTROL_WAIT, Up},
+};
+use crate::provision::{Globals, Moved, Server, globals, moved};
+use load::{client::Connection, spec::Target};
+
+/// Variables that are named; where more have changed, somebody has done something to the whole server.
+const TOLD_MAX: usize = 10;
+
+/// What the servers of a group were found to run with.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// When trials began, by the server's number in the group; empty: not looked at yet.
+    first: Vec<Globals>,
+    /// What had moved when the trial under way began.
+    moved: Vec<Moved>,
+}
+
+impl Run<'_, '_> {
+    /// Tells where other runs do not know any more that a server is in use.
+    pub(super) fn keep_place(&mut self, server: usize) -> Result<(), Error> {
+        let Err(error) = self.up(server).group.primary_mut().keep_place() else { return Ok(()) };
+        self.tell(&Event::Remark { server, text: error.to_string() })
+    }
+
+    /// Notes what the servers of a group run with, where Prony has started them since. One that runs elsewhere
+    /// is to stay as it was when the run began.
+    pub(super) fn note_settings(&mut self, server: usize, restarted: bool) {
+        let up = self.up(server);
+        match up.group.primary() {
+            Server::Running(_) if up.state.settings.first.is_empty() => {
+                up.state.settings.first = vec![up.description.variables.clone()];
+            }
+            Server::Own(_) if restarted || up.state.settings.first.is_empty() => {
+                up.state.settings.first = read(up);
+            }
+            _ => {}
+        }
+    }
+
+    /// Sees what has moved before a trial.
+    pub(super) fn see_settings(&mut self, server: usize) {
+        let up = self.up(server);
+        up.state.settings.moved = moved_since(up);
+    }
+}
+
+/// What speaks against a trial that has ended: what had moved before it, and by now.
+pub(super) fn doubts(up: &Up) -> Vec<Doubt> {
+    let mut all = moved_since(up);
+    let before = up.state.settings.moved.iter().filter(|one| !all.contains(one)).cloned();
+    let before: Vec<Moved> = before.collect();
+    all.extend(before);
+    let doubt = |Moved { variable, before, after }| {
+        Doubt::new(Level::Invalid, What::SettingMoved { variable, before, after })
+    };
+    all.into_iter().take(TOLD_MAX).map(doubt).collect()
+}
+
+fn moved_since(up: &Up) -> Vec<Moved> {
+    up.state.settings.first.iter().zip(read(up)).flat_map(|(before, now)| moved(before, &now)).collect()
+}
+
+/// A server that does not answer has not changed its settings: that it is gone is told elsewhere.
+fn read(up: &Up) -> Vec<Globals> {
+    up.group.servers().map(|server| of(server.target()).unwrap_or_default()).collect()
+}
+
+fn of(target: &Target) -> Option<Globals> {
+    let mut connection = Connection::open(target, CONTROL_WAIT).ok()?;
+    connection.set_timeout(Some(CONTROL_WAIT));
+    globals(&mut connection).ok()
+}
