@@ -140,6 +140,12 @@ impl Treatment {
         crate::study::foreign_written(&self.streams)
     }
 
+    /// What it writes into.
+    #[must_use]
+    pub fn written(&self) -> Writes {
+        crate::study::written(&self.streams)
+    }
+
     /// Whether nothing but the server may be different.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {

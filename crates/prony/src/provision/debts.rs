@@ -3,10 +3,10 @@
 //!
 //! Before a variable is changed, its name, the value before and the value after are written to a file in the
 //! state directory and synced; what moved along with it is added. The file is named after the server itself
-//! ([`Identity`]), however it is addressed. Whoever finds such a file that no living process holds locked puts
-//! the values back: the same run at its end, the next run after a crash, or `prony server restore`. A variable
-//! that has another value by then was changed by somebody else and stays; a server that was started anew has
-//! lost what was set while it ran.
+//! ([`Identity`]), however it is addressed. Whoever finds such a file that no living process holds locked
+//! puts the values back: the same run at its end, the next run after a crash, or `prony server restore`. A
+//! variable that has another value by then was changed by somebody else and stays; a server that was started
+//! anew has lost what was set while it ran.
 
 use super::{
     Error, Places, describe,

@@ -1,6 +1,6 @@
 //! Global variables of a server: read as a whole, compared, and put back as a whole. Setting one can move
-//! others (MariaDB raises `innodb_io_capacity_max` with `innodb_io_capacity`, MySQL lowers what is asked for),
-//! so that nothing less tells what a change has done.
+//! others (MariaDB raises `innodb_io_capacity_max` with `innodb_io_capacity`, MySQL lowers what is asked
+//! for), so that nothing less tells what a change has done.
 
 use super::{
     describe::{is_setting, pairs},

@@ -38,7 +38,7 @@ pub use rate::{Probed, Search, Sought, Step, seek};
 pub use schedule::Earlier;
 pub use settle::{Settled, settle};
 pub use state::{Began, Origin};
-pub use trial::{wants, writes};
+pub use trial::wants;
 
 use crate::{
     dataset,

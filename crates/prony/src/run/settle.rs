@@ -2,8 +2,8 @@
 //! of rows purged.
 //!
 //! Otherwise a trial pays for its predecessor, and which trials do depends on their order. At a server that
-//! Prony started, the writing is hurried by some of its variables; then all variables are made what they were,
-//! since setting these moves others. Elsewhere nothing is changed, and purge alone waited for.
+//! Prony started, the writing is hurried by some of its variables; then all variables are made what they
+//! were, since setting these moves others. Elsewhere nothing is changed, and purge alone waited for.
 
 use crate::provision::{Globals, globals, put_back};
 use load::{

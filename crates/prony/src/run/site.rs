@@ -60,7 +60,7 @@ impl Run<'_, '_> {
             let data = dataset::refuse_foreign(&target, &self.plan.data_sets[treatment.data]);
             data.map_err(|source| Error::Data { name: name(), source })?;
             if !server.write_to_my_tables {
-                let writes = dataset::refuse_writes(&target, &super::writes(&treatment.streams));
+                let writes = dataset::refuse_writes(&target, &treatment.written());
                 writes.map_err(|source| Error::Data { name: name(), source })?;
             }
         }

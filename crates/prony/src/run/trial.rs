@@ -5,10 +5,9 @@ use super::{
     seek, steady::Watch,
 };
 use crate::{
-    plan::{Plan, Treatment, Trial, Writes},
+    plan::{Plan, Treatment, Trial},
     provision::Wants,
     telemetry::{Beside, Node, Options, Reading},
-    workload,
 };
 use load::{
     Outcome, Spec, Stop, WarmUp,
@@ -177,13 +176,6 @@ pub(super) fn spec(plan: &Plan, trial: &Trial, reached: Reached) -> Spec {
         local: reached.local,
         ..Spec::new(primary, streams.clone(), plan.warm_up, plan.interval)
     }
-}
-
-/// What these streams together write into.
-#[must_use]
-pub fn writes(streams: &[Stream]) -> Writes {
-    let working = streams.iter().filter(|stream| stream.connections > 0);
-    working.map(|stream| workload::writes(&stream.workload)).fold(Writes::default(), Writes::and)
 }
 
 /// What these streams together need of server and machine.

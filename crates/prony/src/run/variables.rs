@@ -28,8 +28,8 @@ impl Run<'_, '_> {
         self.tell(&Event::Remark { server, text: error.to_string() })
     }
 
-    /// Notes what the servers of a group run with, where Prony has started them since. One that runs elsewhere
-    /// is to stay as it was when the run began.
+    /// Notes what the servers of a group run with, where Prony has started them since. One that runs
+    /// elsewhere is to stay as it was when the run began.
     pub(super) fn note_settings(&mut self, server: usize, restarted: bool) {
         let up = self.up(server);
         match up.group.primary() {

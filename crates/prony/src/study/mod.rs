@@ -31,6 +31,7 @@ mod tree;
 mod vary;
 mod written;
 
+pub use crate::workload::written_by as written;
 pub use builtin::{Builtin, Error, builtin, open};
 pub use claim::{Bound, Claim, Levels, Relation, Statement};
 pub use goal::Goal;

@@ -14,7 +14,7 @@ mod written;
 pub use effect::effect;
 pub use options::{OptionInfo, OptionKind, Options, Random};
 pub use tables::{foreign_written, needs_data};
-pub use writes::writes;
+pub use writes::written_by;
 pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
 
 use crate::plan::DataPlan;

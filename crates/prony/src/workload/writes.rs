@@ -5,7 +5,7 @@
 
 use super::tokens::{NUMBER, Token, VALUE, tokens};
 use crate::plan::{Name, Writes};
-use load::spec::{Piece, Step, Workload};
+use load::spec::{Piece, Step, Stream, Workload};
 
 /// Statements that write into no table, by their first word.
 const READING: [&str; 22] = [
@@ -46,9 +46,15 @@ const MODIFIERS: [&str; 10] = [
     "TABLE",
 ];
 
-/// What `workload` writes into.
+/// What streams that run together write into.
 #[must_use]
-pub fn writes(workload: &Workload) -> Writes {
+pub fn written_by(streams: &[Stream]) -> Writes {
+    let working = streams.iter().filter(|stream| stream.connections > 0);
+    working.map(|stream| writes(&stream.workload)).fold(Writes::default(), Writes::and)
+}
+
+/// What `workload` writes into.
+pub(super) fn writes(workload: &Workload) -> Writes {
     let mut writes = Writes::default();
     for step in workload.transactions.iter().flat_map(|transaction| &transaction.steps) {
         let pieces = match step {

@@ -19,6 +19,7 @@ use crate::{
     provision::{self, Wants, target},
     run::{self, Level},
     telemetry::{self, Beside},
+    workload,
 };
 use figures::{Circumstances, Figures};
 use live::Live;
@@ -139,7 +140,7 @@ fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>
     let mut connection = provision::log_in(&spec.target).map_err(|error| cannot(&error))?;
     let login = begun.elapsed();
     if !options.write_to_my_tables {
-        let writes = run::writes(&spec.streams);
+        let writes = workload::written_by(&spec.streams);
         dataset::refuse_writes(&spec.target, &writes).map_err(|error| cannot(&error))?;
     }
     let sources = spec.sources.len().max(1) as u32;
