@@ -481,6 +481,7 @@ mod tests {
             What::Drift { change: 0.2, left_out_s: 0 },
             What::NotWarm { seconds: 60.0 },
             What::NotSettled { seconds: 30, dirty_pages: 900, transactions: 5000 },
+            What::SettingMoved { variable: "a".to_owned(), before: "1".to_owned(), after: "2".to_owned() },
             What::WorkerBusy { busy: 0.9 },
             What::Queueing { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
             What::SendDelay { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },

@@ -36,6 +36,7 @@ fn words(what: &What) -> &'static str {
         What::LimitMissed => "limit not reached",
         What::Drift { .. } => "throughput drifted",
         What::NotSettled { .. } => "writing back went on",
+        What::SettingMoved { .. } => "a setting was changed",
         What::NotWarm { .. } => "never warm",
         What::WorkerBusy { .. } => "Prony at its limit",
         What::Queueing { .. } => "replies waited in Prony",
