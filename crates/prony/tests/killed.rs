@@ -120,8 +120,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Kills Prony so many times, each at a moment within `span` that the seed says, and lets it end in the end.
-/// On a machine so slow that no kill falls after a trial the span is doubled: nothing had been kept that could
-/// have been lost.
+/// On a machine so slow that no kill falls after a trial the span is doubled: nothing had been kept that
+/// could have been lost.
 fn killed_at_random(kills: u32, mut span: Duration) {
     while !kept_what_had_finished(kills, span) {
         assert!(span < PATIENCE, "no kill fell after a finished trial, within {span:?}");
@@ -130,6 +130,7 @@ fn killed_at_random(kills: u32, mut span: Duration) {
 }
 
 /// Whether a kill fell after a trial that had finished since the kill before.
+#[expect(clippy::print_stdout, reason = "how much this run of the test has tried")]
 fn kept_what_had_finished(kills: u32, span: Duration) -> bool {
     let home = Home::new();
     let mut kept = BTreeMap::new();

@@ -92,7 +92,9 @@ fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
             collect(&path, files);
         } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") {
             let text = fs::read_to_string(&path).expect("source text");
-            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+            let ends = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub(super) mod tests {"];
+            let end = ends.into_iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+            let text = text[..end].to_owned();
             files.push((path, text));
         }
     }

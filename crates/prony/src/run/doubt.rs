@@ -664,8 +664,8 @@ mod tests {
         body.split('"').skip(1).step_by(2).collect()
     }
 
-    /// Made by what decides on each doubt in a run, from figures that call for it. A new doubt fails this until
-    /// such figures are added where it is decided.
+    /// Made by what decides on each doubt in a run, from figures that call for it. A new doubt fails this
+    /// until such figures are added where it is decided.
     #[test]
     fn every_doubt_is_produced_and_its_id_is_the_name_that_is_stored() {
         use crate::run::{check, lag, links, seek, state, steady};
