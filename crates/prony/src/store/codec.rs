@@ -94,12 +94,79 @@ fn deflate(bytes: &[u8]) -> Vec<u8> {
 
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
     let mut plain = Vec::new();
-    ZlibDecoder::new(bytes).read_to_end(&mut plain).map_err(|error| error.to_string())?;
+    Bounded::of(bytes).read_to_end(&mut plain).map_err(|error| error.to_string())?;
     Ok(plain)
 }
 
 /// Decompresses as far as it is read.
 pub(super) fn inflated(bytes: &[u8]) -> impl BufRead {
     const AT_ONCE: usize = 1 << 15;
-    BufReader::with_capacity(AT_ONCE, ZlibDecoder::new(bytes))
+    BufReader::with_capacity(AT_ONCE, Bounded::of(bytes))
+}
+
+/// Bytes that a part comes to when it is read, none of which are kept.
+///
+/// # Errors
+/// Where it is damaged, or more than it may be.
+pub(super) fn plain_bytes(bytes: &[u8]) -> Result<u64, Damage> {
+    /// What zlib begins with here; where there is another byte before it, that says what follows.
+    const ZLIB: u8 = 0x78;
+    let packed = if bytes.first() == Some(&ZLIB) { bytes } else { bytes.get(1..).unwrap_or_default() };
+    std::io::copy(&mut Bounded::of(packed), &mut std::io::sink()).map_err(|error| error.to_string())
+}
+
+/// Most bytes that so many packed ones may come to, where `least` are always allowed. zlib packs zeros a
+/// thousand to one, and runs, idle ones as well, far below four hundred: what is packed better was made to
+/// fill the memory of whoever reads it.
+pub(super) fn plain_max(packed: usize, least: u64) -> u64 {
+    const RATIO_MAX: u64 = 400;
+    const PLAIN_MAX: u64 = 4 << 30;
+    (packed as u64).saturating_mul(RATIO_MAX).saturating_add(least).min(PLAIN_MAX)
+}
+
+/// What is always allowed to one part.
+const PART_LEAST: u64 = 128 << 20;
+
+/// Decompresses, up to a limit.
+struct Bounded<'a> {
+    decoder: ZlibDecoder<&'a [u8]>,
+    max: u64,
+}
+
+impl<'a> Bounded<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self { decoder: ZlibDecoder::new(bytes), max: plain_max(bytes.len(), PART_LEAST) }
+    }
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.decoder.read(buffer)?;
+        if self.decoder.total_out() > self.max {
+            let words =
+                format!("it unpacks to more than {} MiB, which nothing of a run does", self.max >> 20);
+            return Err(std::io::Error::new(ErrorKind::InvalidData, words));
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_too_well_is_not_unpacked() {
+        let bomb = deflate(&vec![b' '; 300 << 20]);
+        assert!(bomb.len() < 1 << 20);
+        let error = unpack::<String>(&bomb).expect_err("far too much");
+        assert!(error.contains("unpacks to more than"), "{error}");
+        assert!(plain_bytes(&bomb).is_err());
+        let mut read = inflated(&bomb);
+        let error = std::io::copy(&mut read, &mut std::io::sink()).expect_err("far too much");
+        assert!(error.to_string().contains("unpacks to more than"), "{error}");
+        // of what cannot be packed, as much as there is
+        assert_eq!(plain_bytes(&pack(&"text")), Ok(6));
+        assert_eq!(unpack::<String>(&pack(&"text")).as_deref(), Ok("text"));
+    }
 }

@@ -39,7 +39,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    /// Every kind.
+    pub(super) const ALL: [Self; 12] = [
         Self::Plan,
         Self::Machine,
         Self::Server,

@@ -90,6 +90,7 @@ impl Store {
             match here.iter().find(|known| known.uid == run.uid) {
                 Some(known) => transfer.known.push((run.id, known.id)),
                 None => {
+                    other.refuse_bomb(run.id).map_err(of_source)?;
                     other.run(run.id).map_err(of_source)?;
                     transfer.taken.push((run.id, 0));
                 }
@@ -136,6 +137,24 @@ impl Store {
         })?;
         self.finish(id, measured)?;
         Ok(id)
+    }
+
+    /// Reads nothing of a run that would fill the memory, though each of its parts may be read.
+    fn refuse_bomb(&self, id: i64) -> Result<(), Error> {
+        /// What is always allowed to a run.
+        const RUN_LEAST: u64 = 512 << 20;
+        let (mut packed, mut plain) = (0, 0);
+        for kind in Kind::ALL {
+            for part in parts::read(&self.connection, &self.path, id, kind)? {
+                packed += part.bytes.len();
+                plain += self.understood(id, kind.name(), codec::plain_bytes(&part.bytes))?;
+            }
+        }
+        if plain <= codec::plain_max(packed, RUN_LEAST) {
+            return Ok(());
+        }
+        let words = format!("its parts unpack to {} MiB, which no run does", plain >> 20);
+        self.understood(id, "run", Err(words))
     }
 
     /// Copies runs of another file of the same format, and returns their numbers here.

@@ -11,6 +11,11 @@ use std::collections::BTreeMap;
 
 /// Rows of one table: far more than a trial has seconds. Damage must not ask for all memory.
 const ROWS_MAX: u64 = 10_000_000;
+/// Values of all rows that a byte may stand for, and how many there may always be. A value that all rows
+/// share takes no byte in each, but rows consist of others as well: real ones have two or three values in a
+/// byte.
+const CELLS_IN_A_BYTE: usize = 64;
+const CELLS_LEAST: usize = 1 << 16;
 /// Nodes inside each other.
 const DEPTH_MAX: u32 = 64;
 
@@ -37,9 +42,14 @@ pub(in crate::store) fn read_beside<T: DeserializeOwned>(
 }
 
 fn table(bytes: &[u8]) -> Result<(usize, Node), String> {
-    let mut source = Source { bytes };
-    let rows = source.number().filter(|rows| *rows <= ROWS_MAX).ok_or_else(cut)? as usize;
+    let mut source = Source { bytes, nodes: 0 };
+    // each row has a number at least, and that a byte
+    let rows_max = ROWS_MAX.min(bytes.len() as u64);
+    let rows = source.number().filter(|rows| *rows <= rows_max).ok_or_else(cut)? as usize;
     let root = Node::read(&mut source, rows, DEPTH_MAX).ok_or_else(cut)?;
+    if source.nodes.saturating_mul(rows) > CELLS_LEAST + bytes.len() * CELLS_IN_A_BYTE {
+        return Err(format!("{rows} rows of {} values are more than its bytes can hold", source.nodes));
+    }
     Ok((rows, root))
 }
 
@@ -94,6 +104,7 @@ impl Tags {
 impl Node {
     fn read(source: &mut Source<'_>, rows: usize, depth: u32) -> Option<Self> {
         let depth = depth.checked_sub(1)?;
+        source.nodes += 1;
         let tags = source.tags(rows)?;
         let whole = tags.rows(rows, |tag| matches!(tag, Tag::Natural | Tag::Negative));
         let fractions = tags.rows(rows, |tag| tag == Tag::Fraction);
@@ -169,6 +180,8 @@ impl Node {
 
 struct Source<'a> {
     bytes: &'a [u8],
+    /// Nodes that were read.
+    nodes: usize,
 }
 
 impl<'a> Source<'a> {
