@@ -72,6 +72,19 @@ pub enum Error {
         /// Schema.
         database: String,
     },
+    /// The server does not say who has the lock.
+    #[error(
+        "{server}: {statement} answers NULL, so it is not known whether another Prony makes or removes data \
+         in `{database}`; the server is out of memory, or ended the statement: try again"
+    )]
+    LockUnknown {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+        /// What was asked.
+        statement: &'static str,
+    },
     /// The server refused a statement, or the connection broke in it.
     #[error("{server}: {statement} {table}: {source}{}", advice(.source))]
     Statement {

@@ -15,6 +15,9 @@ use std::{
 const CONNECT: Duration = Duration::from_secs(10);
 /// Server's error: there is no such schema.
 const UNKNOWN_DATABASE: u16 = 1049;
+/// Server's errors: there is no such function, it is not supported (clusters refuse it, the second by an
+/// error without a number of its own), the account may not use functions.
+const NO_LOCKS: [u16; 5] = [1105, 1128, 1235, 1305, 1370];
 /// Server's error: there is a schema of that name.
 const DATABASE_EXISTS: u16 = 1007;
 
@@ -132,8 +135,17 @@ impl Session {
     fn ask_lock(&mut self, statement: &'static str, sql: &str) -> Result<bool, Error> {
         let database = self.database.clone();
         match self.run(statement, &database, sql) {
-            Ok(answer) => Ok(answer.first_value() != Some("0")),
-            Err(Error::Statement { source, .. }) if source.code().is_some() => Ok(true),
+            Ok(answer) => match answer.first_value() {
+                Some("1") => Ok(true),
+                Some("0") => Ok(false),
+                // NULL: out of memory, or the thread was killed; nobody knows who has the lock
+                _ => Err(Error::LockUnknown { server: self.server.clone(), database, statement }),
+            },
+            Err(Error::Statement { source, .. })
+                if source.code().is_some_and(|code| NO_LOCKS.contains(&code)) =>
+            {
+                Ok(true)
+            }
             Err(error) => Err(error),
         }
     }

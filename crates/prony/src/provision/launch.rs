@@ -18,7 +18,8 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpListener},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -97,10 +98,6 @@ impl Launch<'_> {
         }
     }
 
-    fn address(&self, port: u16) -> SocketAddr {
-        SocketAddr::from((settings::host(self.apart), port))
-    }
-
     fn account_statements(&self) -> String {
         let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
         if self.settings.options.contains_key("wsrep_on") {
@@ -160,7 +157,7 @@ impl Launch<'_> {
             .spawn(self.bond)
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
         let ready = record(&process, port, &socket)
-            .and_then(|()| wait_ready(self.software, &mut process, self.address(port), &log, work))
+            .and_then(|()| wait_ready(self.software, &mut process, &socket, &log, work))
             .and_then(|()| {
                 process.find();
                 if is_contained { record(&process, port, &socket) } else { Ok(()) }
@@ -230,11 +227,13 @@ pub(super) fn target(apart: Option<&Apart>, port: u16, password: &str) -> Target
     }
 }
 
-/// Waits for the greeting of the protocol: the server sends it once it has read the file with the account.
+/// Waits for the greeting of the protocol: the server sends it once it has read the file with the account. It
+/// is asked at its socket, which nobody else has: at its port another server may have been faster, and then
+/// this one ends. Servers open the port first, so that who answers at the socket has its port.
 fn wait_ready(
     software: &Software,
     process: &mut Process,
-    address: SocketAddr,
+    socket: &Path,
     log: &Path,
     work: &Work<'_>,
 ) -> Result<(), Error> {
@@ -244,7 +243,7 @@ fn wait_ready(
         if let Ok(Some(status)) = process.try_wait() {
             return Err(died(software, status.to_string(), log));
         }
-        if greets(address).unwrap_or(false) {
+        if greets(socket).unwrap_or(false) {
             return Ok(());
         }
         thread::sleep(POLL);
@@ -252,12 +251,12 @@ fn wait_ready(
     Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
 }
 
-/// Whether somebody at `address` begins as a server of this protocol does: four bytes of header, then the
+/// Whether somebody at `socket` begins as a server of this protocol does: four bytes of header, then the
 /// version, 10.
-fn greets(address: SocketAddr) -> io::Result<bool> {
+fn greets(socket: &Path) -> io::Result<bool> {
     const LIMIT: Duration = Duration::from_secs(2);
     const PROTOCOL_VERSION: u8 = 10;
-    let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
+    let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(LIMIT))?;
     let mut beginning = [0; 5];
     stream.read_exact(&mut beginning)?;
@@ -302,4 +301,40 @@ pub(super) fn password() -> Result<String, Error> {
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(Error::file("read", source))?;
     Ok(bytes.iter().fold("Pr-1".to_owned(), |text, byte| format!("{text}{byte:02x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::process::Start, *};
+    use load::{Stop, null::NullServer};
+    use std::process::Command;
+
+    #[test]
+    fn who_greets_at_the_port_is_not_taken_for_the_server_that_could_not_have_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("error.log");
+        // another server has the port; ours notices that after a while, and ends
+        let other = NullServer::start(0).unwrap();
+        let mut command = Command::new("sh");
+        let ends =
+            "sleep 0.5; echo '[ERROR] Can'\"'\"'t start server: Address already in use' >> \"$0\"; exit 1";
+        command.args(["-c", ends]).arg(&log);
+        let mut process = Start { command, container: None }.spawn(Bond::Owner).unwrap();
+        let software = Software {
+            product: "mariadb".to_owned(),
+            version: "10.11".to_owned(),
+            program: "/none".into(),
+            base: "/".into(),
+            libraries: Default::default(),
+            origin: "made up".to_owned(),
+            image: None,
+        };
+        let (stop, mut tell) = (Stop::default(), |_: &str| ());
+        let work = Work::new(&mut tell, &stop);
+        let socket = directory.path().join("sock");
+        let ready = wait_ready(&software, &mut process, &socket, &log, &work);
+        let Err(Error::Died { log, .. }) = ready else { panic!("{ready:?}") };
+        assert!(log::port_was_taken(&log), "so another port is tried: {log}");
+        assert_eq!(other.connections(), 0, "nobody asked the other server");
+    }
 }
