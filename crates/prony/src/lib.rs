@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod cli;
 pub mod dataset;
 pub mod doctor;
+pub mod escape;
 pub mod export;
 pub mod fairness;
 pub mod foreign;

@@ -9,6 +9,7 @@ use std::{
 
 /// Modules of the crate `prony` and those of its modules that each may use. Data flows down.
 const MODULES: &[(&str, &[&str])] = &[
+    ("escape", &[]),
     ("quantity", &[]),
     ("arrival", &["quantity"]),
     ("search", &["quantity"]),
@@ -29,11 +30,23 @@ const MODULES: &[(&str, &[&str])] = &[
     ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
     (
         "report",
-        &["network", "store", "analyse", "fairness", "plan", "run", "telemetry", "provision", "quantity"],
+        &[
+            "network",
+            "store",
+            "analyse",
+            "fairness",
+            "plan",
+            "run",
+            "telemetry",
+            "provision",
+            "quantity",
+            "escape",
+        ],
     ),
     (
         "cli",
         &[
+            "escape",
             "quantity",
             "arrival",
             "search",

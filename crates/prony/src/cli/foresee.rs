@@ -189,8 +189,8 @@ impl<'a> Foreseen<'a> {
     }
 }
 
-/// A study's mistakes, and beside them the settings that its servers would refuse, so that a file is corrected
-/// once. What cannot be found out now is told when it is needed.
+/// A study's mistakes, and beside them the settings that its servers would refuse, so that a file is
+/// corrected once. What cannot be found out now is told when it is needed.
 pub(super) fn with_refused_settings(mistakes: Mistakes) -> Mistakes {
     let Ok(provisioner) = Provisioner::new() else { return mistakes };
     let known = mistakes.servers().iter().filter(|server| provisioner.foresee(server).is_ok());

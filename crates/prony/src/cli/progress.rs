@@ -3,6 +3,7 @@
 
 use super::report::aside;
 use crate::{
+    escape::plain,
     network::{LinkRecord, Means, Surroundings},
     plan::{Plan, Trial},
     report::number,
@@ -55,7 +56,7 @@ impl StepProgress {
     }
 
     pub(super) fn show(&self, step: &str) {
-        self.bar.set_message(step.to_owned());
+        self.bar.set_message(plain(step));
         self.bar.tick();
         let beginning = step.split([':', '(']).next().unwrap_or_default().trim();
         if self.bar.is_hidden() && *self.told.borrow() != beginning {
@@ -123,7 +124,7 @@ impl RunProgress {
             Event::RunStarted { plan, .. } => self.plan = Some((**plan).clone()),
             Event::ServerStarting { server, step } => {
                 self.data_begun = Instant::now();
-                self.bar.set_message(format!("{}: {step}", self.server(*server)));
+                self.bar.set_message(plain(&format!("{}: {step}", self.server(*server))));
             }
             Event::ServerReady { server, description } => {
                 // what comes after the colon is the catalogue's remark: for the report
@@ -140,7 +141,7 @@ impl RunProgress {
             Event::DataLoading(progress) => {
                 let words =
                     loading(progress.rows, progress.rows_total, progress.rows, self.data_begun.elapsed());
-                self.bar.set_message(format!("{}: {words}", self.server(progress.server)));
+                self.bar.set_message(plain(&format!("{}: {words}", self.server(progress.server))));
             }
             Event::Unfair { conditions } => {
                 let names: Vec<_> = self
@@ -179,14 +180,14 @@ impl RunProgress {
             Event::TrialStarted { trial } => {
                 self.trial_begun = Instant::now();
                 self.trials_begun.get_or_insert(self.trial_begun);
-                self.bar.set_message(format!("{}, {}", self.label(*trial), self.time_left()));
+                self.bar.set_message(plain(&format!("{}, {}", self.label(*trial), self.time_left())));
             }
             Event::TrialSearching { trial, rate, left } => self.searching(*trial, *rate, *left),
             Event::TrialProbed { .. } => {}
             Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
             Event::ServerStopped { server, .. } => {
-                self.bar.set_message(format!("{}: stopped", self.server(*server)))
+                self.bar.set_message(plain(&format!("{}: stopped", self.server(*server))))
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
@@ -213,7 +214,7 @@ impl RunProgress {
         if self.bar.is_hidden() {
             aside(format_args!("{text}"));
         }
-        self.bar.set_message(text);
+        self.bar.set_message(plain(&text));
     }
 
     /// The network that was put before a server last; what they all were in the end is for the report.
@@ -273,7 +274,7 @@ impl RunProgress {
 
     /// Prints a line above the bar, or just a line where there is none.
     fn line(&self, text: &str) {
-        if self.bar.is_hidden() { aside(format_args!("{text}")) } else { self.bar.println(text) }
+        if self.bar.is_hidden() { aside(format_args!("{text}")) } else { self.bar.println(plain(text)) }
     }
 
     fn server(&self, index: usize) -> String {

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     analyse::{self, ClaimVerdict, Findings, Judgement, Open},
+    escape,
     report::{self, Format, Language, Options, number},
     store::{self, RunRecord, Store},
 };
@@ -108,8 +109,10 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// To stdout; a reader that has seen enough (`head`) is no error.
+/// To stdout; a reader that has seen enough (`head`) is no error. Nothing that others wrote acts on the
+/// terminal.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let text = shown(text, &io::stdout());
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("cannot write to stdout: {error}")))
@@ -120,5 +123,11 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
 
 /// One line to stderr, beside the result. That nobody reads on (`2>&1 | head`) does not end what is going on.
 pub(super) fn aside(text: impl std::fmt::Display) {
+    let text = shown(&text.to_string(), &io::stderr());
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// As it may go to a stream: our own colours only where it shows colours.
+fn shown(text: &str, stream: &impl io::IsTerminal) -> String {
+    if colour(stream) { escape::styled(text) } else { escape::plain(text) }
 }

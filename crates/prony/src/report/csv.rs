@@ -12,6 +12,7 @@ use super::{
     document::{Document, Estimate, Point, Schedule},
     resources::{Cost, Resources},
 };
+use crate::escape;
 
 const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
@@ -138,6 +139,7 @@ fn ends(estimate: Option<&Estimate>) -> [String; 3] {
 
 fn line(fields: Vec<String>) -> String {
     let quoted = fields.into_iter().map(|field| {
+        let field = escape::plain(&field);
         let needs_quotes = field.contains([',', '"', '\n', '\r']);
         if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
     });

@@ -2,6 +2,7 @@
 //! its caller; the name and the share are told when one points at it (after B. Gregg, *The Flame Graph*, ACM
 //! Queue 14, 2016).
 
+use crate::escape;
 use std::{collections::BTreeMap, fmt::Write as _};
 
 const WIDTH: f64 = 1180.0;
@@ -66,11 +67,11 @@ fn draw(frame: &Frame<'_>, left: f64, bottom: f64, scale: f64, all: u64, text: &
                 "<g><title>{} {share:.1} %</title><rect x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" \
                  height=\"16\" rx=\"1\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{}\" \
                  fill=\"#1f2933\">{}</text></g>",
-                escaped(name),
+                escape::html(name),
                 colour(name),
                 x + 2.0,
                 y + 12.0,
-                escaped(&shown)
+                escape::html(&shown)
             );
             draw(called, x, y, scale, all, text);
         }
@@ -88,10 +89,6 @@ fn colour(name: &str) -> String {
         _ => (12 + sum % 42, 82),
     };
     format!("hsl({hue} {saturation}% {}%)", 66 + sum / 64 % 10)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

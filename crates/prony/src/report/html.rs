@@ -11,7 +11,7 @@ use super::{
     terminal::{notes, summary},
     words::{Words, subject},
 };
-use crate::plan;
+use crate::{escape, plan};
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
@@ -49,9 +49,7 @@ const PERCENTILES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 /// # Errors
 /// When the template is wrong.
 pub(super) fn render(document: &Document, words: Words) -> Result<String, Error> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    let mut environment = environment();
     environment.add_filter("number", |value: f64| number::rate(value));
     environment.add_filter("fill", fill);
     environment.add_template("report", TEMPLATE)?;
@@ -95,6 +93,18 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
     Ok(page)
 }
 
+/// Templates in which every text is escaped.
+pub(super) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => Ok(out.write_str(&escape::html(text))?),
+        _ => minijinja::escape_formatter(out, state, value),
+    });
+    environment
+}
+
 /// Settings that were asked for: those of each server alone, and those of all.
 fn settings(document: &Document) -> (Vec<Vec<String>>, Vec<String>) {
     let common = plan::common_settings(document.servers.iter().map(|server| &server.settings));
@@ -116,9 +126,27 @@ fn factor_heads(document: &Document, words: Words) -> Vec<String> {
 }
 
 /// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a
-/// comment.
+/// comment. The viewer shows its texts as they are, so they come to it as they are to be shown.
 fn embedded(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("plain values become JSON").replace('<', "\\u003c")
+    let mut value = serde_json::to_value(value).expect("plain values become JSON");
+    show(&mut value);
+    value.to_string().replace('<', "\\u003c")
+}
+
+/// Every text of a value as it is to be shown.
+fn show(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => *text = escape::plain(text),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(show),
+        serde_json::Value::Object(fields) => {
+            let shown = std::mem::take(fields).into_iter().map(|(name, mut value)| {
+                show(&mut value);
+                (escape::plain(&name), value)
+            });
+            *fields = shown.collect();
+        }
+        _ => {}
+    }
 }
 
 /// A flame graph of each profile: what it is about, the drawing, and why there is none.

@@ -35,7 +35,7 @@ pub use document::{Document, schema};
 pub use runs::{ComparedPoint, ComparedRun, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema};
 pub use words::{Language, Sentence, Words};
 
-use crate::{analyse::Findings, store::RunRecord};
+use crate::{analyse::Findings, escape, store::RunRecord};
 use std::str::FromStr;
 
 /// What a report is written as.
@@ -118,10 +118,12 @@ pub fn render(
     let words = Words::of(options.language);
     let document = build(record, findings, words);
     Ok(match format {
-        Format::Terminal => terminal::render(&document, words, options),
+        Format::Terminal => terminal::shown(&terminal::render(&document, words, options), options),
         Format::Html => html::render(&document, words)?,
         Format::Markdown => markdown::render(&document, words),
-        Format::Json => serde_json::to_string_pretty(&document).expect("a document is JSON") + "\n",
+        Format::Json => {
+            escape::plain(&serde_json::to_string_pretty(&document).expect("a document is JSON")) + "\n"
+        }
         Format::Csv => csv::render(&document),
     })
 }

@@ -9,7 +9,7 @@ use super::{
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
 };
-use crate::plan;
+use crate::{escape, plan};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
     presets,
@@ -281,6 +281,11 @@ fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
     }
     let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n").replace('\u{a0}', " ")
+}
+
+/// What was written for a terminal, as it may go there.
+pub(super) fn shown(text: &str, options: &Options) -> String {
+    if options.colour { escape::styled(text) } else { escape::plain(text) }
 }
 
 pub(super) fn bold(text: &str, options: &Options) -> String {

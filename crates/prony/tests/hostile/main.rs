@@ -3,7 +3,9 @@
 
 mod death;
 mod endless;
+mod locks;
 mod passwords;
 mod program;
 mod server;
 mod silence;
+mod words;

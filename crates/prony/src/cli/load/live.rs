@@ -2,7 +2,7 @@
 //! interval where that is asked for.
 
 use super::super::{progress::style, report::aside};
-use crate::report::number;
+use crate::{escape::plain, report::number};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use load::{
     Sample,
@@ -183,7 +183,7 @@ impl Live {
     pub(super) fn show(&mut self, event: &load::Progress) {
         match event {
             load::Progress::Opening { opened, wanted } => {
-                self.bar.set_message(format!("{}{opened} of {wanted} connections open", self.title));
+                self.bar.set_message(plain(&format!("{}{opened} of {wanted} connections open", self.title)));
             }
             load::Progress::Started => self.begun = Some(Instant::now()),
             load::Progress::Sample(sample) => {
@@ -226,17 +226,17 @@ impl Live {
         };
         let errors =
             if all.errors > 0 { format!(", {} errors", number::count(all.errors)) } else { String::new() };
-        self.bar.set_message(format!(
+        self.bar.set_message(plain(&format!(
             "{}{} transactions/s{offered}, p95 {:.2} ms{errors}, {left}",
             self.title,
             number::count(line.transactions_per_second as u64),
             line.p95_ms
-        ));
+        )));
     }
 
     /// Prints a line above the bar, or just a line where there is none.
     pub(super) fn line(&self, text: &str) {
-        if self.bar.is_hidden() { aside(format_args!("{text}")) } else { self.bar.println(text) }
+        if self.bar.is_hidden() { aside(format_args!("{text}")) } else { self.bar.println(plain(text)) }
     }
 
     pub(super) fn clear(&self) {

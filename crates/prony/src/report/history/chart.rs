@@ -3,7 +3,7 @@
 
 use super::{super::number, is_better, span};
 use crate::analyse::{History, Series};
-use minijinja::HtmlEscape;
+use crate::escape;
 use std::fmt::Write as _;
 
 /// Width and height, in units of the drawing; letters are 12 to 16 of them high, on a telephone too.
@@ -49,7 +49,7 @@ pub(super) fn draw(history: &History, series: &Series) -> String {
         let run = &history.runs[value.place];
         let labels: String = run.labels.iter().map(|label| format!(", {label}")).collect();
         let title = format!("{} ({}{labels}): {}", run.run, super::date(run), number::estimate(estimate));
-        let title = HtmlEscape(&title);
+        let title = escape::html(&title);
         let class = if value.doubtful { r#" class="doubtful""# } else { "" };
         let _ = write!(
             svg,

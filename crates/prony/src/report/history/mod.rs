@@ -5,15 +5,16 @@
 mod chart;
 
 use super::{
-    Error, Options,
-    markdown::escaped,
-    number,
+    Error, Options, html, number,
     table::Tone,
     terminal::{self, WIDTH_MIN},
     words::{Language, Words, subject},
 };
-use crate::analyse::{Between, Change, History, Place, Series};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use crate::{
+    analyse::{Between, Change, History, Place, Series},
+    escape,
+};
+use minijinja::context;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -103,25 +104,34 @@ pub fn terminal(history: &History, options: &Options) -> String {
 pub fn markdown(history: &History, language: Language) -> String {
     let words = Words::of(language);
     let mut text =
-        format!("# {}\n\n", escaped(&words.fill("history", "title", &[("study", &history.study)])));
+        format!("# {}\n\n", escape::markdown(&words.fill("history", "title", &[("study", &history.study)])));
     for line in heads(history, words) {
-        let _ = writeln!(text, "{}\n", escaped(&line));
+        let _ = writeln!(text, "{}\n", escape::markdown(&line));
     }
     let _ = writeln!(text, "## {}\n", words.get("history", "changed"));
     for step in steps(history, words) {
-        let _ = writeln!(text, "* {}", escaped(&step.head));
+        let _ = writeln!(text, "* {}", escape::markdown(&step.head));
         for line in step.changes.iter().map(|line| &line.text).chain([&step.differences, &step.note]) {
             if !line.is_empty() {
-                let _ = writeln!(text, "  * {}", escaped(line));
+                let _ = writeln!(text, "  * {}", escape::markdown(line));
             }
         }
     }
-    let _ = writeln!(text, "\n{}", conclusion(history, words));
+    let _ = writeln!(text, "\n{}", escape::markdown(&conclusion(history, words)));
     let mut put_table = |title: &str, heads: &[String], rows: Vec<Vec<String>>| {
         let line = |cells: &[String]| {
-            format!("| {} |\n", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
+            format!(
+                "| {} |\n",
+                cells.iter().map(|cell| escape::markdown(cell)).collect::<Vec<_>>().join(" | ")
+            )
         };
-        let _ = write!(text, "\n## {}\n\n{}|{}\n", escaped(title), line(heads), "---|".repeat(heads.len()));
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}|{}\n",
+            escape::markdown(title),
+            line(heads),
+            "---|".repeat(heads.len())
+        );
         rows.iter().for_each(|row| text.push_str(&line(row)));
     };
     put_table(words.get("history", "runs"), &run_heads(words), rows(history));
@@ -165,9 +175,7 @@ pub fn html(history: &History, language: Language) -> Result<String, Error> {
         })
         .collect();
     let is_doubtful = history.series.iter().flat_map(|series| &series.values).any(|value| value.doubtful);
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let mut environment = html::environment();
     environment.add_template("history", TEMPLATE)?;
     Ok(environment.get_template("history")?.render(context! {
         language => words.code(),

@@ -97,7 +97,7 @@ fn a_history_is_no_wider_than_the_terminal() {
 fn the_page_shows_units_changes_and_doubts_and_escapes_what_people_wrote() {
     let page = html(&history(), Language::English).unwrap();
     for wanted in [
-        "transactions&#x2f;s</span>",
+        "transactions/s</span>",
         "p99, ms</span>",
         "-10.1 %</text>",
         "new &lt;kernel&gt;",

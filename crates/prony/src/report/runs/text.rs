@@ -9,6 +9,7 @@ use super::{
     },
     ComparedPoint, ComparedRun, RunsDocument,
 };
+use crate::escape;
 use std::fmt::Write as _;
 
 /// Differences of settings that a terminal shows; JSON has them all.
@@ -37,15 +38,15 @@ pub(super) fn terminal(document: &RunsDocument, words: Words, options: &Options)
 pub(super) fn markdown(document: &RunsDocument, words: Words) -> String {
     let mut text = String::new();
     for line in heads(document, words) {
-        let _ = writeln!(text, "- {}", markdown::escaped(&line));
+        let _ = writeln!(text, "- {}", escape::markdown(&line));
     }
     for table in tables(document, words) {
-        let _ = write!(text, "\n## {}\n", markdown::escaped(&table.title));
+        let _ = write!(text, "\n## {}\n", escape::markdown(&table.title));
         markdown::put_table(&mut text, &table);
     }
     text.push('\n');
     for line in notes(document, words) {
-        let _ = writeln!(text, "{}\n", markdown::escaped(&line));
+        let _ = writeln!(text, "{}\n", escape::markdown(&line));
     }
     text
 }
