@@ -33,10 +33,11 @@ pub struct Scalability {
 
 impl Scalability {
     /// Fits the law to observations of concurrency (1 or more) and throughput (above 0) by least squares of
-    /// the logarithm of throughput, that is of relative errors. Intervals are those of non-linear
-    /// regression (Student's t with n - 3 degrees of freedom); that of the peak is by the delta method on
-    /// its logarithm. `None` where there are fewer than four different concurrencies, or values that are
-    /// not positive.
+    /// the logarithm of throughput, that is of relative errors. Intervals are those of non-linear regression
+    /// (Student's t with n less the number of coefficients as degrees of freedom); that of the peak is by the
+    /// delta method on its logarithm. A coefficient at its bound of 0 is no part of the law: it has no
+    /// interval, and the others have those of the law without it. `None` where there are fewer than four
+    /// different concurrencies, or values that are not positive.
     ///
     /// The law holds for closed loops without errors, below the client's own limit: leave other points out
     /// beforehand.
@@ -104,7 +105,8 @@ impl Law {
     fn with_intervals(self, observations: &[(f64, f64)], free: [bool; 2], level: f64) -> Scalability {
         let active = [true, free[0], free[1]];
         let count = observations.len() as u32;
-        let freedom = observations.len() as f64 - 3.0;
+        let coefficients = active.into_iter().filter(|is_active| *is_active).count();
+        let freedom = observations.len() as f64 - coefficients as f64;
         let gradients: Vec<[f64; 3]> = observations.iter().map(|(n, _)| self.gradient(*n)).collect();
         let spread = self.loss(observations) / freedom.max(1.0);
         let inverse = (freedom >= 1.0).then(|| invert(normal_matrix(&gradients, active))).flatten();
@@ -116,13 +118,17 @@ impl Law {
                 .map_or(f64::NAN, |of| quantile * (spread * of[place][place]).sqrt())
         };
         let above_zero = |value: f64, half: f64| {
+            if half.is_nan() {
+                return Estimate::bare(value, level, count);
+            }
             Estimate::between(value, (value - half).max(0.0), value + half, level, count)
         };
         let Self { single, contention, coherency } = self;
         let peak = (coherency > 0.0 && contention < 1.0).then(|| {
             let value = ((1.0 - contention) / coherency).sqrt().max(1.0);
             // ln N* = (ln(1 - a) - ln b) / 2
-            let slope = [-0.5 / (1.0 - contention), -0.5 / coherency];
+            let of_contention = if active[1] { -0.5 / (1.0 - contention) } else { 0.0 };
+            let slope = [of_contention, -0.5 / coherency];
             let half = inverse.map_or(f64::NAN, |of| {
                 let variance = slope[0] * slope[0] * of[1][1]
                     + slope[1] * slope[1] * of[2][2]
@@ -287,6 +293,41 @@ mod tests {
         let fitted = Scalability::fit(&observations, 0.95).expect("a fit");
         assert_eq!((fitted.contention.value, fitted.coherency.value), (0.0, 0.0));
         assert_eq!(fitted.peak, None);
+    }
+
+    /// scipy 1.17.1, of the law without the coefficient that is at its bound: `curve_fit(lambda n, lg, a: lg
+    /// + log(n) - log(1 + a*(n-1)), N, log(X), p0=(log(1000), .1))`, the same with `b*n*(n-1)`, and without
+    /// either; intervals: `popt +- t.ppf(.975, 8 - len(popt)) * sqrt(diag(pcov))`; the peak is `1 / sqrt(b)`,
+    /// its interval by the delta method on its logarithm.
+    #[test]
+    fn a_coefficient_at_its_bound_leaves_the_interval_of_the_law_without_it() {
+        let fit = |throughput: [f64; 8]| {
+            let observations: Vec<_> = LADDER.into_iter().zip(throughput).collect();
+            Scalability::fit(&observations, 0.95).expect("a fit")
+        };
+        let ends = |estimate: Estimate, low: f64, high: f64| {
+            let interval = estimate.interval().expect("an interval");
+            close(interval.0, low, 1e-5);
+            close(interval.1, high, 1e-5);
+        };
+        let serial = fit([985.0, 1840.0, 3050.0, 4790.0, 6300.0, 7950.0, 8660.0, 9640.0]);
+        assert_eq!((serial.coherency.value, serial.coherency.interval(), serial.peak), (0.0, None, None));
+        close(serial.single.value, 994.724_130_9, 1e-6);
+        ends(serial.single, 966.754_784_4, 1_023.502_663_3);
+        close(serial.contention.value, 0.098_214_124_4, 1e-6);
+        ends(serial.contention, 0.093_432_515_06, 0.102_995_733_74);
+        let coherent = fit([990.0, 2030.0, 4150.0, 8200.0, 15_800.0, 29_000.0, 40_500.0, 39_500.0]);
+        assert_eq!((coherent.contention.value, coherent.contention.interval()), (0.0, None));
+        ends(coherent.single, 1_000.342_890_9, 1_040.246_153_8);
+        close(coherent.coherency.value, 0.000_143_488_111_5, 1e-6);
+        ends(coherent.coherency, 0.000_133_573_759_2, 0.000_153_402_463_7);
+        let peak = coherent.peak.expect("a top");
+        close(peak.value, 83.481_845_29, 1e-6);
+        ends(peak, 80.646_994_91, 86.416_344_48);
+        let free =
+            fit([1010.0, 2049.825, 4308.529, 8832.173, 18_562.965, 37_674.081, 78_793.242, 163_143.76]);
+        close(free.single.value, 1_128.932_651_7, 1e-6);
+        ends(free.single, 1_052.530_799, 1_210.880_416_2);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
 pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
-pub use scale::{Fitted, Scaling, Unscaled};
+pub use scale::{Fitted, Scaling, Unfit, Unscaled};
 
 use crate::{
     run::{Doubt, Fairness, Following},
@@ -63,8 +63,7 @@ pub fn analyse(record: &RunRecord) -> Findings {
     scale::utilise(&axis, &mut measurement.measured);
     let comparisons = compare::compare(record, &axis, &measurement);
     let findings = conclude::findings(&axis, &measurement, &comparisons);
-    let scalings = scale::scalings(&record.plan, &axis, &measurement.measured);
-    let unscaled = scale::unscaled(&record.plan, &axis, &measurement.measured);
+    let (scalings, unscaled) = scale::scalings(&record.plan, &axis, &measurement.measured);
     let claims = claims::judge(record, &measurement);
     let rates = figures::rates(record, &measurement);
     let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
@@ -82,7 +81,7 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
-    /// Ladders of which too few points count for that.
+    /// Ladders that have no such law: too few points count, or they do not follow it.
     #[serde(default)]
     pub unscaled: Vec<Unscaled>,
     /// The highest rates that were searched, in the order of the points.

@@ -1,6 +1,7 @@
 //! How each server's throughput grows with connections: the universal scalability law fitted to the trials of
 //! a ladder, with what it says of where more connections stop helping. Only from points whose throughput is
-//! the server's own: closed loops without limit, and no doubt that says otherwise.
+//! the server's own: closed loops without limit, and no doubt that says otherwise. A law that the points do
+//! not follow, or leave open, is none.
 
 use super::{
     Axis, AxisKind, LEVEL,
@@ -16,6 +17,12 @@ use std::collections::BTreeMap;
 const ENOUGH: f64 = 0.95;
 /// Different numbers of connections that the law needs: one more than it has coefficients.
 const RUNGS_MIN: usize = 4;
+/// Share by which a point may be off the law before the points do not follow it: differences that matter are
+/// smaller.
+const RESIDUAL_MAX: f64 = 0.25;
+/// Ends of the peak's interval, high over low, from which on the points leave open where it is: more than one
+/// and a half rungs of a ladder that doubles.
+const PEAK_RATIO_MAX: f64 = 3.0;
 /// Doubts that say that throughput was not the server's alone, or not of the work that was asked for.
 const EXCLUDING: [&str; 9] = [
     "nothing_finished",
@@ -42,7 +49,8 @@ pub struct Scaling {
     pub contention: Estimate,
     /// What each connection costs each other.
     pub coherency: Estimate,
-    /// Connections of the highest throughput; `None`: the law has no top.
+    /// Connections of the highest throughput; `None`: the law has no top, or one so far beyond the ladder
+    /// that the points leave open where.
     pub peak: Option<Estimate>,
     /// Fewest connections with 95 % of the law's highest throughput within the ladder: more hardly help.
     pub enough: u32,
@@ -65,7 +73,7 @@ pub struct Fitted {
     pub residual: f64,
 }
 
-/// A ladder that is long enough for the law, of which too few points count.
+/// A ladder that is long enough for the law and has none.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unscaled {
     /// Levels that stay the same along the ladder.
@@ -76,31 +84,56 @@ pub struct Unscaled {
     pub rungs: usize,
     /// Of these, how many were left out.
     pub left_out: usize,
+    /// Why.
+    #[serde(default)]
+    pub why: Unfit,
 }
 
-/// The law of every ladder that has enough valid rungs.
-pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<Scaling> {
-    if axis.kind != AxisKind::Connections {
-        return Vec::new();
-    }
-    ladders(axis, measured)
-        .filter_map(|(levels, rungs)| scaling(plan, axis, measured, levels, &rungs))
-        .collect()
+/// Why there is no law.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unfit {
+    /// Too few of its points count.
+    #[default]
+    TooFew,
+    /// The points do not follow it.
+    Residual {
+        /// Connections of the point that is off by most.
+        connections: u32,
+        /// Measured by expected less 1.
+        residual: f64,
+    },
+    /// The points leave open where its top is, though it is among them.
+    Peak {
+        /// Fewest connections that it may be at; `None`: any.
+        low: Option<f64>,
+        /// Most connections that it may be at; `None`: any.
+        high: Option<f64>,
+    },
 }
 
-/// The ladders that would have a law if more of their points counted.
-pub(super) fn unscaled(plan: &Plan, axis: &Axis, measured: &[Measured]) -> Vec<Unscaled> {
+/// The law of every ladder that has enough valid rungs and follows it, and those that have none.
+pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> (Vec<Scaling>, Vec<Unscaled>) {
+    let (mut scalings, mut unscaled) = (Vec::new(), Vec::new());
     if axis.kind != AxisKind::Connections {
-        return Vec::new();
+        return (scalings, unscaled);
     }
-    let one = |(levels, rungs): (BTreeMap<String, String>, Vec<&Measured>)| {
-        let closed: Vec<&&Measured> = rungs.iter().filter(|one| is_closed(plan, &one.point)).collect();
+    for (levels, rungs) in ladders(axis, measured) {
+        let closed: Vec<&Measured> = rungs.into_iter().filter(|one| is_closed(plan, &one.point)).collect();
         let left_out = closed.iter().filter(|one| excluded(one).is_some()).count();
-        let side = axis.side(&rungs.first()?.point);
-        let is_short = closed.len() >= RUNGS_MIN && closed.len() - left_out < RUNGS_MIN;
-        is_short.then_some(Unscaled { levels, side, rungs: closed.len(), left_out })
-    };
-    ladders(axis, measured).filter_map(one).collect()
+        let Some(side) = closed.first().map(|first| axis.side(&first.point)) else { continue };
+        let without =
+            |levels, why| Unscaled { levels, side: side.clone(), rungs: closed.len(), left_out, why };
+        match scaling(axis, measured, &levels, &closed) {
+            Some(Ok(scaling)) => scalings.push(scaling),
+            Some(Err(why)) => unscaled.push(without(levels, why)),
+            None if closed.len() >= RUNGS_MIN && closed.len() - left_out < RUNGS_MIN => {
+                unscaled.push(without(levels, Unfit::TooFew));
+            }
+            None => {}
+        }
+    }
+    (scalings, unscaled)
 }
 
 /// The points of each server along the connections; of several streams those of the one whose connections
@@ -115,16 +148,16 @@ fn ladders<'a>(
     along(axis, measured).into_iter().filter(move |(_, rungs)| is_of_axis(rungs))
 }
 
+/// The law of closed loops; the error says why it is none.
 fn scaling(
-    plan: &Plan,
     axis: &Axis,
     measured: &[Measured],
-    levels: BTreeMap<String, String>,
+    levels: &BTreeMap<String, String>,
     rungs: &[&Measured],
-) -> Option<Scaling> {
+) -> Option<Result<Scaling, Unfit>> {
     let index = |one: &Measured| measured.iter().position(|other| std::ptr::eq(other, one));
     let (mut used, mut left_out, mut trials) = (Vec::new(), Vec::new(), Vec::new());
-    for one in rungs.iter().filter(|one| is_closed(plan, &one.point)) {
+    for one in rungs {
         let place = index(one)?;
         if let Some(reason) = excluded(one) {
             left_out.push((place, reason));
@@ -141,17 +174,36 @@ fn scaling(
         let expected = law.at(f64::from(connections));
         Fitted { point, connections, expected, residual: throughput / expected - 1.0 }
     };
-    Some(Scaling {
-        levels,
+    let points: Vec<Fitted> = used.iter().map(fitted).collect();
+    if let Some(unfit) = unfit(&law, &points, last) {
+        return Some(Err(unfit));
+    }
+    Some(Ok(Scaling {
+        levels: levels.clone(),
         side: axis.side(&rungs.first()?.point),
         enough: enough(&law, last),
-        points: used.iter().map(fitted).collect(),
+        points,
         single: law.single,
         contention: law.contention,
         coherency: law.coherency,
-        peak: law.peak,
+        peak: law.peak.filter(is_known),
         left_out,
-    })
+    }))
+}
+
+/// Whether a law that was fitted says nothing: the points do not follow it, or leave its top open.
+fn unfit(law: &Scalability, points: &[Fitted], last: u32) -> Option<Unfit> {
+    let worst = points.iter().max_by(|one, other| one.residual.abs().total_cmp(&other.residual.abs()))?;
+    if worst.residual.abs() > RESIDUAL_MAX {
+        return Some(Unfit::Residual { connections: worst.connections, residual: worst.residual });
+    }
+    let peak = law.peak.filter(|peak| peak.value <= f64::from(last) && !is_known(peak))?;
+    Some(Unfit::Peak { low: peak.low, high: peak.high })
+}
+
+/// Whether the points say where the peak is.
+fn is_known(peak: &Estimate) -> bool {
+    peak.interval().is_some_and(|(low, high)| high <= PEAK_RATIO_MAX * low)
 }
 
 /// The law rises up to its top: fewest connections with enough of what it reaches within the ladder.

@@ -8,7 +8,7 @@ use super::{
     course,
     document::{
         Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding,
-        FittedPoint, Group, LeftOut, Limit, Machine, Outage, Point, Run, Scaling, Schedule, Server,
+        FittedPoint, Group, LeftOut, Limit, Machine, Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
     },
     group::groups,
     number::round,
@@ -17,7 +17,7 @@ use super::{
     words::{Sentence, Words, capitalised},
 };
 use crate::{
-    analyse::{self, Findings},
+    analyse::{self, Findings, Unfit},
     run::{Level, Note, TrialOutcome, verdict},
     store::RunRecord,
 };
@@ -53,6 +53,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         findings: told,
         axis: axis(&findings.axis, words),
         scalings: scalings(findings, &groups),
+        unscaled: findings.unscaled.iter().map(unscaled).collect(),
         groups,
         comparisons: findings.comparisons.iter().map(comparison).collect(),
         rates: rates::rates(record, findings),
@@ -403,6 +404,33 @@ fn comparison(comparison: &analyse::Comparison) -> Comparison {
         p_value: round(comparison.p_value),
         detectable: comparison.detectable.map(round),
         repeats_needed: comparison.repeats_needed,
+    }
+}
+
+fn unscaled(ladder: &analyse::Unscaled) -> Unscaled {
+    let empty = Unscaled {
+        levels: ladder.levels.clone(),
+        side: ladder.side.clone(),
+        reason: "too_few_points".to_owned(),
+        connections: None,
+        residual: None,
+        peak_low: None,
+        peak_high: None,
+    };
+    match ladder.why {
+        Unfit::TooFew => empty,
+        Unfit::Residual { connections, residual } => Unscaled {
+            reason: "residual".to_owned(),
+            connections: Some(connections),
+            residual: Some(round(residual)),
+            ..empty
+        },
+        Unfit::Peak { low, high } => Unscaled {
+            reason: "peak".to_owned(),
+            peak_low: low.map(round),
+            peak_high: high.map(round),
+            ..empty
+        },
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     words::{Words, capitalised, subject},
 };
 use crate::{
-    analyse::Findings,
+    analyse::{Findings, Unfit, Unscaled},
     plan::Treatment,
     run::{Note, Stop, Why},
     store::{Resumed, RunRecord},
@@ -43,12 +43,31 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     for ladder in &findings.unscaled {
         let about = subject(&ladder.levels);
         let about = if about.is_empty() { about } else { format!("{about}, ") };
-        let (rungs, left) = (ladder.rungs.to_string(), ladder.left_out.to_string());
-        let places = [("about", &*about), ("side", &ladder.side), ("rungs", &rungs), ("left", &left)];
-        sentences.push(words.fill("conduct", "unscaled", &places));
+        sentences.push(unscaled(&about, ladder, words));
     }
     sentences.extend(stops(record, words));
     sentences
+}
+
+/// Why a ladder has no law of growth with connections.
+fn unscaled(about: &str, ladder: &Unscaled, words: Words) -> String {
+    let count = |connections: f64| number::count(connections.round() as u64);
+    let (key, more) = match ladder.why {
+        Unfit::TooFew => {
+            ("unscaled", [("rungs", ladder.rungs.to_string()), ("left", ladder.left_out.to_string())])
+        }
+        Unfit::Residual { connections, residual } => {
+            let percent = number::percent(residual.abs() * 100.0);
+            ("unscaled_residual", [("connections", count(f64::from(connections))), ("percent", percent)])
+        }
+        Unfit::Peak { low: Some(low), high: Some(high) } => {
+            ("unscaled_peak", [("low", count(low.max(1.0))), ("high", count(high))])
+        }
+        Unfit::Peak { .. } => ("unscaled_open", [("low", String::new()), ("high", String::new())]),
+    };
+    let mut places = vec![("about", about), ("side", ladder.side.as_str())];
+    places.extend(more.iter().map(|(place, value)| (*place, value.as_str())));
+    words.fill("conduct", key, &places)
 }
 
 /// What of the machine distorts results: each remark once, with all that was read in a run that was gone on

@@ -52,6 +52,8 @@ pub struct Document {
     pub comparisons: Vec<Comparison>,
     /// How throughput grows along a ladder of connections, by the universal scalability law.
     pub scalings: Vec<Scaling>,
+    /// Ladders of connections that have no such law, and why; `conduct` says it in words.
+    pub unscaled: Vec<Unscaled>,
     /// The highest rates that were searched, in the order of the points.
     pub rates: Vec<FoundRate>,
     /// Every trial in the order of execution.
@@ -563,7 +565,8 @@ pub struct Scaling {
     pub contention: Estimate,
     /// What each connection costs each other.
     pub coherency: Estimate,
-    /// Connections of the highest throughput; null: it rises without end.
+    /// Connections of the highest throughput; null: it rises without end, or the points leave open how far
+    /// beyond the ladder it is.
     pub peak: Option<Estimate>,
     /// Fewest connections with 95 % of the law's highest throughput within the ladder.
     pub enough: u32,
@@ -571,6 +574,26 @@ pub struct Scaling {
     pub points: Vec<FittedPoint>,
     /// Points that were left out since their throughput is not the server's own.
     pub left_out: Vec<LeftOut>,
+}
+
+/// A ladder of connections that is long enough for the universal scalability law and has none.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Unscaled {
+    /// Levels that stay the same along the ladder.
+    pub levels: BTreeMap<String, String>,
+    /// The server or level that it is of.
+    pub side: String,
+    /// `too_few_points` count; `residual`: a point is off by more than 25 %; `peak`: the ends of the interval
+    /// of its top differ by more than a factor of 3.
+    pub reason: String,
+    /// Connections of the point that is off by most, where that is the reason.
+    pub connections: Option<u32>,
+    /// Measured by expected less 1 there.
+    pub residual: Option<f64>,
+    /// Connections that the top may be at, lower end, where that is the reason.
+    pub peak_low: Option<f64>,
+    /// The same, upper end.
+    pub peak_high: Option<f64>,
 }
 
 /// A point beside what the law expects.
