@@ -110,6 +110,8 @@ function panels(context: Context, course: Sampled, chosen: string): Panel[] {
         ...figure("server/cpu_system", "server_system", 1),
         ...figure("client/cpu_user", "client_user", 2),
         ...figure("client/cpu_system", "client_system", 3),
+        ...figure("relay/cpu_user", "relay_user", 4),
+        ...figure("relay/cpu_system", "relay_system", 5),
       ],
     },
     {

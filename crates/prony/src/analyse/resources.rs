@@ -12,7 +12,7 @@ use crate::{
     plan::Treatment,
     run::TrialOutcome,
     store::RunRecord,
-    telemetry::{Cost, Reading, Series, of_servers},
+    telemetry::{Cost, Reading, Series, of_relays, of_servers},
 };
 use load::{Outcome, sample::End};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ use std::{collections::BTreeMap, time::Duration};
 /// Share of the machine's processors above which they are the limit: queues for them are then ten times as
 /// long as at rest (1 / (1 - 0.9)).
 const PROCESSORS_BUSY: f64 = 0.9;
+/// Share of the machine's processors that neighbours on the physical machine may take before they are (part
+/// of) the limit, where the processors that are left are busy.
+const STOLEN: f64 = 0.05;
 /// The same for a disk, which does several things at once, so that being busy alone says less.
 const DISK_BUSY: f64 = 0.8;
 /// Share of the time that a control group may hold a server back before that is its limit.
@@ -96,12 +99,23 @@ pub enum Limiting {
     },
     /// The processors of the servers' machine were busy.
     Processors {
-        /// Share of them that was busy, 0 to 1.
+        /// Share of them that was busy, 0 to 1; what neighbours took is not in it.
         share: f64,
         /// Processors that the servers took.
         servers: f64,
         /// Processors that Prony took, if it ran on the same machine.
         client: Option<f64>,
+        /// Processors that Prony's own relays took, if it has any.
+        #[serde(default)]
+        relay: Option<f64>,
+    },
+    /// A hypervisor gave the processors of the servers' machine to its neighbours, and what was left was
+    /// busy.
+    Stolen {
+        /// Share of the processors that neighbours had, 0 to 1.
+        share: f64,
+        /// Share that was busy for the programs of this machine, 0 to 1.
+        busy: f64,
     },
     /// A disk was busy.
     Disk {
@@ -268,22 +282,38 @@ impl View<'_> {
         limits
     }
 
-    fn busy_processors(&self) -> Option<Limiting> {
+    /// Processors that were busy, and those that neighbours took: who reads of the first buys more of them,
+    /// who reads of the second does not.
+    fn busy_processors(&self) -> Vec<Limiting> {
         let processors = self.processors();
+        let of = |kind: &str| processors.get(kind).copied().unwrap_or(0.0);
         let all: f64 = processors.values().sum();
-        let at_rest = processors.get("idle")? + processors.get("iowait").copied().unwrap_or(0.0);
-        let share = 1.0 - at_rest / all;
-        let of = |what: &str| {
-            let system = self.of_servers(&format!("{what}/cpu_system"));
-            self.of_servers(&format!("{what}/cpu_user")).map(|user| user + system.unwrap_or(0.0))
-        };
-        let client =
-            self.value("client/cpu_user").map(|user| user + self.value("client/cpu_system").unwrap_or(0.0));
-        (share > PROCESSORS_BUSY).then(|| Limiting::Processors {
-            share,
-            servers: of("process").unwrap_or(0.0),
-            client: client.filter(|_| self.is_local()),
-        })
+        if !processors.contains_key("idle") || all <= 0.0 {
+            return Vec::new();
+        }
+        let (stolen, busy) = (of("steal") / all, (of("user") + of("system")) / all);
+        let is_busy = busy + stolen > PROCESSORS_BUSY;
+        let is_stolen = is_busy && stolen > STOLEN;
+        let mut limits = Vec::new();
+        if busy > PROCESSORS_BUSY || (is_busy && !is_stolen) {
+            let cpu_of = |what: &str| {
+                let system = self.of_servers(&format!("{what}/cpu_system"));
+                self.of_servers(&format!("{what}/cpu_user")).map(|user| user + system.unwrap_or(0.0))
+            };
+            let client = self
+                .value("client/cpu_user")
+                .map(|user| user + self.value("client/cpu_system").unwrap_or(0.0));
+            let relay = of_relays(self.means, "cpu_user")
+                .map(|user| user + of_relays(self.means, "cpu_system").unwrap_or(0.0));
+            limits.push(Limiting::Processors {
+                share: busy,
+                servers: cpu_of("process").unwrap_or(0.0),
+                client: client.filter(|_| self.is_local()),
+                relay: relay.filter(|_| self.is_local()),
+            });
+        }
+        limits.extend(is_stolen.then_some(Limiting::Stolen { share: stolen, busy }));
+        limits
     }
 
     fn busy_disks(&self) -> Vec<Limiting> {

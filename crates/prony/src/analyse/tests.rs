@@ -347,6 +347,51 @@ fn of_an_interval_that_only_drifts_all_seconds_count() {
     assert!((point.client_cpu - 0.5).abs() < 1e-9, "{}", point.client_cpu);
 }
 
+/// What held a server back whose machine's two processors did this: kinds of limits, and shares in per cent.
+fn limits(user: f64, system: f64, steal: f64) -> Vec<(&'static str, u32)> {
+    let mut record = record(plan(&["repeats=1"]), |treatment, _| bent(treatment));
+    let values = [
+        ("machine/cpu_user", user),
+        ("machine/cpu_system", system),
+        ("machine/cpu_iowait", 0.0),
+        ("machine/cpu_steal", steal),
+        ("machine/cpu_idle", 2.0 - user - system - steal),
+        ("client/cpu_user", 0.3),
+        ("client/cpu_system", 0.1),
+        ("node/server/process/cpu_user", 0.5),
+        ("node/server/process/cpu_system", 0.1),
+    ];
+    let second = Duration::from_secs(1);
+    let values = values.map(|(path, value)| (path.to_owned(), value)).into();
+    let at = record.plan.warm_up + second;
+    record.trials[0].readings = vec![Reading { at, length: second, values }].into();
+    let treatment = record.trials[0].trial.treatment;
+    let taken = resources(&record).into_iter().find(|one| one.treatment == treatment);
+    let percent = |share: f64| (share * 100.0).round() as u32;
+    let of = |limit: &Limiting| match limit {
+        Limiting::Processors { share, servers, client, relay } => {
+            assert_eq!((*servers, *client, *relay), (0.6, Some(0.4), None));
+            ("processors", percent(*share))
+        }
+        Limiting::Stolen { share, .. } => ("stolen", percent(*share)),
+        other => panic!("{other:?}"),
+    };
+    taken.expect("sampled").limits.iter().map(of).collect()
+}
+
+#[test]
+fn processors_that_neighbours_took_are_no_busy_processors() {
+    assert_eq!(limits(1.6, 0.3, 0.0), [("processors", 95)]);
+    assert_eq!(limits(1.0, 0.2, 0.0), []);
+    // a third of the machine was its neighbours': more processors would not have helped
+    assert_eq!(limits(1.0, 0.25, 0.66), [("stolen", 33)]);
+    // what is left at rest is no limit, whoever had the rest
+    assert_eq!(limits(1.0, 0.25, 0.25), []);
+    assert_eq!(limits(1.56, 0.3, 0.12), [("processors", 93), ("stolen", 6)]);
+    // next to nothing
+    assert_eq!(limits(1.4, 0.38, 0.04), [("processors", 89)]);
+}
+
 #[test]
 fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
     let mut record = record(plan(&[]), |treatment, _| bent(treatment));
@@ -456,6 +501,42 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
     assert!(
         analyse(&self::record(plan(&["connections=[1, 4, 16]"]), |of, _| by_the_law(of))).scalings.is_empty()
     );
+}
+
+#[test]
+fn points_that_follow_no_law_have_none_and_it_is_said_why() {
+    let ladder = ["connections=[1, 4, 16, 64, 256, 1024]"];
+    // the pool collapses beyond 16 connections, and rises again
+    let mut noise = noise(9);
+    let record = record(plan(&ladder), |treatment, _| {
+        let connections = treatment.streams[0].connections;
+        let collapses = treatment.levels["server"] == "pool" && [64, 256].contains(&connections);
+        let scatter = (0.01 * noise.normal()).exp();
+        if collapses { 300.0 * scatter } else { by_the_law(treatment) * scatter }
+    });
+    let findings = analyse(&record);
+    assert!(findings.scalings.iter().all(|scaling| scaling.side == "threads"), "{:?}", findings.scalings);
+    assert_eq!(findings.unscaled.len(), 2, "one for each workload");
+    for ladder in &findings.unscaled {
+        let Unfit::Residual { residual, .. } = ladder.why else { panic!("{ladder:?}") };
+        assert!(residual.abs() > 0.25, "{residual}");
+    }
+}
+
+#[test]
+fn a_law_whose_top_is_anywhere_is_none() {
+    // flat from 4 connections on, with a scatter that hides whether it falls
+    let ladder = ["connections=[4, 16, 64, 256]", "repeats=2"];
+    let mut noise = noise(12);
+    let record = record(plan(&ladder), |_, _| 10_000.0 * (0.08 * noise.normal()).exp());
+    let findings = analyse(&record);
+    let is_open = |ladder: &&Unscaled| matches!(ladder.why, Unfit::Peak { .. });
+    assert!(findings.unscaled.iter().any(|ladder| is_open(&ladder)), "{:?}", findings.unscaled);
+    for scaling in &findings.scalings {
+        let Some(peak) = scaling.peak else { continue };
+        let (low, high) = peak.interval().expect("known");
+        assert!(high / low <= 3.0, "{peak:?}");
+    }
 }
 
 #[test]

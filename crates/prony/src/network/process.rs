@@ -66,6 +66,12 @@ impl Link {
         self.address
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it adds to a round trip, as stated.
     #[must_use]
     pub fn round_trip(&self) -> Duration {

@@ -74,10 +74,10 @@ pub struct Course {
     pub interval_s: (f64, f64),
     /// Ends of its steps, s since the load began.
     pub at_s: Vec<f64>,
-    /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the
-    /// servers' machine by kind), `server/...` and `client/...` (processes), `disk/...`, `network/...`
-    /// (MB/s), `pressure/...` (share of the time), `status/NAME` and `metric/NAME` (what servers count,
-    /// per second or as it is), `state/NAME` (connections).
+    /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the servers'
+    /// machine by kind), `server/...`, `client/...` and `relay/...` (processes), `disk/...`, `network/...`
+    /// (MB/s), `pressure/...` (share of the time), `status/NAME` and `metric/NAME` (what servers count, per
+    /// second or as it is), `state/NAME` (connections).
     pub figures: BTreeMap<String, Vec<Option<f64>>>,
     /// How far each replica or further node was behind, ms, the longest of each second; empty: there is
     /// none.
@@ -188,8 +188,8 @@ fn name_of(path: &str, is_elsewhere: bool) -> Option<(String, f64)> {
     match parts.as_slice() {
         ["machine", rest @ ..] if !is_elsewhere => of_machine(rest),
         ["node", _, "machine", rest @ ..] => of_machine(rest),
-        ["client", what] | ["node", _, "process", what] => {
-            let whose = if parts[0] == "client" { "client" } else { "server" };
+        ["client", what] | ["relay", _, what] | ["node", _, "process", what] => {
+            let whose = if parts[0] == "node" { "server" } else { parts[0] };
             let unit = match *what {
                 "cpu_user" | "cpu_system" | "switches_voluntary" | "switches_involuntary" => 1.0,
                 "memory_bytes" | "read_bytes" | "written_bytes" => MEGABYTE,
@@ -249,6 +249,8 @@ mod tests {
                 ("machine/disk/b/busy", 0.7),
                 ("node/one/process/memory_bytes", 3e6),
                 ("node/two/process/memory_bytes", 1e6),
+                ("relay/1/cpu_user", 0.25),
+                ("relay/2/cpu_user", 0.5),
                 ("node/one/status/Questions", 100.0),
                 ("node/one/status/Uptime", 7.0),
             ],
@@ -258,6 +260,7 @@ mod tests {
         assert_eq!(told["cpu/user"], 1.75, "it lasted three times as long");
         assert_eq!(told["disk/busy"], 0.7);
         assert_eq!(told["server/memory_mb"], 4.0);
+        assert_eq!(told["relay/cpu_user"], 0.75);
         assert_eq!(told["status/Questions"], 100.0);
         assert!(!told.keys().any(|name| name.contains("idle") || name.contains("Uptime")), "{told:?}");
     }

@@ -54,6 +54,8 @@ pub struct Cost {
     pub server_cpu_system_us: Option<f64>,
     /// Processor time of Prony, us.
     pub client_cpu_us: Option<f64>,
+    /// Processor time of the relays that make Prony's networks, us; null also where there are none.
+    pub relay_cpu_us: Option<f64>,
     /// Context switches of the servers' threads.
     pub context_switches: Option<f64>,
     /// Of these, those where a thread had to give way.
@@ -69,7 +71,8 @@ pub struct Cost {
 /// Something that held a treatment back.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LimitedBy {
-    /// `throttled`, `processors`, `disk`, `row_locks`, `table_locks`, `state`.
+    /// `throttled`, `processors`, `steal` (neighbours on the physical machine), `disk`, `row_locks`,
+    /// `table_locks`, `state`.
     pub kind: String,
     /// In a word.
     pub name: String,
@@ -160,6 +163,7 @@ fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Reso
             server_cpu_us: each(cost.server_cpu_us()),
             server_cpu_system_us: each(cost.server_cpu_system_us),
             client_cpu_us: each(cost.client_cpu_us),
+            relay_cpu_us: each(cost.relay_cpu_us),
             context_switches: each(cost.switches),
             context_switches_involuntary: each(cost.switches_involuntary),
             reads: each(cost.reads),
@@ -176,12 +180,22 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
     let percent = |share: &f64| number::percent(share * 100.0);
     let (kind, name, places): (&str, Option<&str>, Vec<(&str, String)>) = match limit {
         Limiting::Throttled { share } => ("throttled", None, vec![("percent", percent(share))]),
-        Limiting::Processors { share, servers, client } => {
-            let kind = if client.is_some() { "processors" } else { "processors_elsewhere" };
-            let client = number::ratio(client.unwrap_or(0.0));
-            let places =
-                vec![("percent", percent(share)), ("servers", number::ratio(*servers)), ("client", client)];
+        Limiting::Processors { share, servers, client, relay } => {
+            let kind = match (client, relay) {
+                (None, _) => "processors_elsewhere",
+                (Some(_), None) => "processors",
+                (Some(_), Some(_)) => "processors_relayed",
+            };
+            let places = vec![
+                ("percent", percent(share)),
+                ("servers", number::ratio(*servers)),
+                ("client", number::ratio(client.unwrap_or(0.0))),
+                ("relay", number::ratio(relay.unwrap_or(0.0))),
+            ];
             (kind, None, places)
+        }
+        Limiting::Stolen { share, busy } => {
+            ("steal", None, vec![("percent", percent(share)), ("busy", percent(busy))])
         }
         Limiting::Disk { name, share, wait_ms } => {
             let places = vec![
@@ -198,7 +212,7 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
         }
     };
     let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
-    let kind_name = kind.trim_end_matches("_elsewhere");
+    let kind_name = kind.trim_end_matches("_elsewhere").trim_end_matches("_relayed");
     let word = words.get("limit", &format!("{kind_name}_name"));
     LimitedBy {
         kind: kind_name.to_owned(),
@@ -208,7 +222,7 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
 }
 
 /// Costs that a narrow terminal does without, the least missed first.
-pub(super) const LEFT_OUT: [&str; 4] = ["reads", "client_cpu_us", "syncs", "written_kb"];
+pub(super) const LEFT_OUT: [&str; 5] = ["reads", "relay_cpu_us", "client_cpu_us", "syncs", "written_kb"];
 
 /// What a transaction costs; `None` where nothing is known, or it would be too long for a terminal.
 pub(super) fn cost_table_on_terminal(document: &Document, left_out: usize, words: Words) -> Option<Table> {
@@ -227,9 +241,10 @@ fn costs(document: &Document, left_out: &[&str], words: Words) -> Option<Table> 
         return None;
     }
     type Figure = fn(&Resources) -> Option<f64>;
-    let columns: [(&str, Figure); 6] = [
+    let columns: [(&str, Figure); 7] = [
         ("server_cpu_us", |one| one.cost.server_cpu_us),
         ("client_cpu_us", |one| one.cost.client_cpu_us),
+        ("relay_cpu_us", |one| one.cost.relay_cpu_us),
         ("switches", |one| one.cost.context_switches),
         ("reads", |one| one.cost.reads),
         ("written_kb", |one| one.cost.written_kb),

@@ -73,13 +73,17 @@ pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Durat
             .extend(found.into_iter().map(|doubt| if several { doubt.of_stream(&told.name) } else { doubt }));
     }
     doubts.extend(of_client(spec, outcome, clock));
-    let all = (Duration::ZERO, Duration::MAX);
-    let mean = |path: &str| telemetry::mean(readings, all, |reading| reading.value(path)).unwrap_or(0.0);
+    // what was in the warm-up is in no figure; an interval shorter than a reading has none of its own
+    let from = outcome.warm_up.unwrap_or(spec.warm_up);
+    let interval = (from, from + outcome.interval);
+    let has_own = readings.iter().any(|reading| reading.is_within(interval.0, interval.1));
+    let time = if has_own { interval } else { (Duration::ZERO, Duration::MAX) };
+    let mean = |path: &str| telemetry::mean(readings, time, |reading| reading.value(path)).unwrap_or(0.0);
     let steal = mean("machine/cpu_steal");
     if steal > STEAL {
         doubts.push(Doubt::new(Level::Suspicious, What::Steal { processors: steal }));
     }
-    let others = telemetry::mean(readings, all, other_load).unwrap_or(0.0);
+    let others = telemetry::mean(readings, time, other_load).unwrap_or(0.0);
     if others > OTHER_LOAD {
         doubts.push(Doubt::new(Level::Suspicious, What::OtherLoad { processors: others }));
     }
@@ -423,11 +427,12 @@ impl Moments {
     }
 }
 
-/// Processors that programs other than servers and Prony kept busy. Only time of programs counts: the kernel
-/// works for all.
+/// Processors that programs other than servers, Prony and its relays kept busy. Only time of programs counts:
+/// the kernel works for all.
 fn other_load(reading: &Reading) -> Option<f64> {
     let own = reading.of_servers("process/cpu_user")? + reading.value("client/cpu_user")?;
-    Some((reading.value("machine/cpu_user")? - own).max(0.0))
+    let relays = telemetry::of_relays(&reading.values, "cpu_user").unwrap_or(0.0);
+    Some((reading.value("machine/cpu_user")? - own - relays).max(0.0))
 }
 
 #[cfg(test)]
@@ -733,6 +738,12 @@ pub(super) mod tests {
         };
         let stolen = doubts(&asked, &outcome, &[reading("machine/cpu_steal", 0.3)], Duration::ZERO);
         assert_eq!(stolen, [Doubt::new(Suspicious, What::Steal { processors: 0.3 })]);
+        // in the warm-up they disturbed no figure
+        let at = |seconds: u64, value: f64| Reading {
+            at: Duration::from_secs(seconds),
+            ..reading("machine/cpu_steal", value)
+        };
+        assert_eq!(doubts(&asked, &outcome, &[at(1, 0.9), at(2, 0.0)], Duration::ZERO), []);
         let sampled = doubts(&asked, &outcome, &[reading("client/telemetry_cpu", 0.02)], Duration::ZERO);
         assert_eq!(sampled, [Doubt::new(Suspicious, What::Telemetry { processors: 0.02 })]);
     }
@@ -749,6 +760,9 @@ pub(super) mod tests {
         let found = doubts(&asked, &outcome, &[busy(&known)], Duration::ZERO);
         assert_eq!(found, [Doubt::new(Suspicious, What::OtherLoad { processors: 0.5 })]);
         assert_eq!(doubts(&asked, &outcome, &[busy(&known[..1])], Duration::ZERO), []);
+        // Prony's own relay is none of them
+        let relayed = [&known[..], &[("relay/1/cpu_user", 0.3), ("relay/2/cpu_user", 0.15)]].concat();
+        assert_eq!(doubts(&asked, &outcome, &[busy(&relayed)], Duration::ZERO), []);
     }
 
     #[test]

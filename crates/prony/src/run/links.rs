@@ -247,6 +247,15 @@ impl Links {
         }
     }
 
+    /// The processes of those that relays make.
+    pub(super) fn relays(&self) -> Vec<u32> {
+        let of = |held: &Held| match &held.made {
+            Made::Relay(link) => Some(link.pid()),
+            Made::Pair(_) => None,
+        };
+        self.all.iter().filter_map(of).collect()
+    }
+
     /// What the networks' part in a trial that has just ended makes of it.
     pub(super) fn doubts(&mut self) -> Vec<Doubt> {
         let mut doubts = Vec::new();

@@ -301,6 +301,7 @@ impl Run<'_, '_> {
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
         let Self { links, servers, stop, reader, .. } = self;
         links.begin();
+        let relays = links.relays();
         let mut look = || {
             let died = servers[treatment.server].as_mut().and_then(|up| up.group.check().err());
             let moved = servers[treatment.server].as_ref().map(variables::doubts).unwrap_or_default();
@@ -309,7 +310,7 @@ impl Run<'_, '_> {
                 died.map(|error| error.to_string()),
             )
         };
-        let scene = Scene { reached, nodes: &nodes, follower, sought };
+        let scene = Scene { reached, nodes: &nodes, relays, follower, sought };
         let outcome = trial::carry_out(plan, trial, scene, &mut look, stop, reader)?;
         // a trial that failed by it has said so
         let is_told = matches!(outcome, TrialOutcome::Failed(_)) && self.death(treatment.server).is_some();

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     plan::{Goal, Plan, Trial},
-    search::{Ending, Objectives},
+    search::{Ending, Objectives, Verdict},
 };
 use load::{
     Outcome, Spec, Stop, WarmUp,
@@ -128,9 +128,9 @@ pub(super) fn doubts(goal: &Goal, sought: &Sought, told: &StreamOutcome) -> Vec<
     }
     let objectives = Objectives::parse(&goal.objective);
     for objective in objectives.iter().flat_map(Objectives::iter) {
-        let value = objective.measure(told);
-        if value >= objective.limit() {
-            let (objective, value) = (objective.text().to_owned(), objective.show(value));
+        // a trial that holds too few transactions to say so says nothing against the rate
+        if objective.judge(told) == Verdict::Broken {
+            let (objective, value) = (objective.text().to_owned(), objective.show(objective.measure(told)));
             doubts.push(suspicious(What::ObjectiveBroken { objective, value }));
         }
     }
@@ -147,6 +147,7 @@ pub(super) mod tests {
         let sought = serde_json::json!({
             "objective": "p99 < 20ms", "ending": ending, "closed_loop_per_second": 900.0,
             "client_limited": true, "connections_limited": true, "probes": [],
+            "from_rest_per_second": 900.0, "steal_processors": 0.4,
         });
         let sought: Sought = serde_json::from_value(sought).expect("a search as it is stored");
         let goal = Goal { stream: "main".to_owned(), objective: "p99 < 20ms".to_owned() };
@@ -164,7 +165,13 @@ pub(super) mod tests {
     #[test]
     fn a_rate_that_was_found_is_doubted_for_what_limited_the_search_alone() {
         let ids = |ending| ended(ending).iter().map(Doubt::id).collect::<Vec<_>>();
-        let beside = ["rate_of_client", "rate_of_connections", "objective_broken"];
+        let beside = [
+            "rate_of_state",
+            "rate_of_neighbours",
+            "rate_of_client",
+            "rate_of_connections",
+            "objective_broken",
+        ];
         assert_eq!(ids(Ending::Found { rate: 500.0, above: 550.0 }), beside);
         assert_eq!(ids(Ending::Unsteady { rate: 500.0 }), [&["rate_unsteady"], &beside[..]].concat());
     }

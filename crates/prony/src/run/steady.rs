@@ -21,6 +21,8 @@ const RISK: f64 = 0.01;
 pub(super) struct Watch {
     streams: Vec<Stream>,
     is_auto: bool,
+    /// The warm-up was declared over because it was steady; seconds of it that come after do not count.
+    is_warm: bool,
     /// Seconds of the warm-up that all streams have told.
     warm_up_s: f64,
 }
@@ -45,7 +47,7 @@ impl Watch {
             warm_up: Vec::new(),
             interval: Vec::new(),
         });
-        Self { streams: streams.collect(), is_auto, warm_up_s: 0.0 }
+        Self { streams: streams.collect(), is_auto, is_warm: false, warm_up_s: 0.0 }
     }
 
     /// Takes a second in.
@@ -66,15 +68,12 @@ impl Watch {
         }
     }
 
-    /// Whether the warm-up may end.
-    pub(super) fn warm_up(&self) -> WarmUp {
+    /// Whether the warm-up may end. Once it may, it may: the load ends it a little later.
+    pub(super) fn warm_up(&mut self) -> WarmUp {
         let mut watched = self.streams.iter().filter(|stream| stream.is_watched);
         let begun = self.streams.iter().all(|stream| stream.interval.is_empty());
-        if self.is_auto && begun && watched.all(|stream| is_steady(&stream.warm_up)) {
-            WarmUp::Done
-        } else {
-            WarmUp::Goes
-        }
+        self.is_warm |= self.is_auto && begun && watched.all(|stream| is_steady(&stream.warm_up));
+        if self.is_warm { WarmUp::Done } else { WarmUp::Goes }
     }
 
     /// What is to be doubted when the trial is over.
@@ -85,7 +84,7 @@ impl Watch {
                 let doubt = Doubt::new(Level::Suspicious, what);
                 if self.streams.len() > 1 { doubt.of_stream(&stream.name) } else { doubt }
             };
-            if self.is_auto && !is_steady(&stream.warm_up) {
+            if self.is_auto && !self.is_warm && !is_steady(&stream.warm_up) {
                 doubts.push(about(What::NotWarm { seconds: self.warm_up_s }));
             }
             doubts.extend(drift(&stream.interval).map(about));
@@ -121,39 +120,35 @@ fn drift(series: &[f64]) -> Option<What> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use load::sample::Tally;
+    use load::{
+        sample::Tally,
+        spec::{Address, Target, Tls, Workload},
+    };
     use std::time::Duration;
 
     fn noisy(level: impl Fn(f64) -> f64, length: u32) -> Vec<f64> {
         (0..length).map(|at| level(f64::from(at)) * (1.0 + 0.005 * (f64::from(at * 7 % 11) - 5.0))).collect()
     }
 
+    /// A closed loop with so long a warm-up.
+    fn spec(warm_up: Duration) -> Spec {
+        let address = Address::Unix("/tmp/none".into());
+        let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
+        let trust = Default::default();
+        let target = Target { address, user, password, database: None, tls, trust, compress: false };
+        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let stream = load::spec::Stream::new("main", workload, 4);
+        Spec::new(target, vec![stream], warm_up, Duration::from_secs(30))
+    }
+
     /// Seconds that never become steady, in a warm-up and in the interval after it.
     pub(in crate::run) fn produced() -> Vec<Doubt> {
-        let workload = load::spec::Workload { name: "none".into(), tables: 1, transactions: Vec::new() };
-        let address = load::spec::Address::Unix("/tmp/none".into());
-        let (user, tls) = ("user".to_owned(), load::spec::Tls::default());
-        let password = load::spec::Secret::default();
-        let trust = Default::default();
-        let target =
-            load::spec::Target { address, user, password, database: None, tls, trust, compress: false };
-        let streams = vec![load::spec::Stream::new("main", workload, 1)];
-        let spec = Spec::new(target, streams, Duration::from_secs(20), Duration::from_secs(30));
+        let spec = spec(Duration::from_secs(20));
         let mut watch = Watch::new(&spec, true);
         for second in 0..50_u32 {
-            watch.add(&Sample {
-                stream: 0,
-                second,
-                phase: if second < 20 { Phase::WarmUp } else { Phase::Measure },
-                length: Duration::from_secs(1),
-                errors: 0,
-                transactions: Tally {
-                    count: 2000 - 30 * u64::from(second) + u64::from(second * 7 % 11),
-                    ..Tally::new("transactions")
-                },
-                statements: Vec::new(),
-                schedule: None,
-            });
+            let phase = if second < 20 { Phase::WarmUp } else { Phase::Measure };
+            let count = 2000 - 30 * second + second * 7 % 11;
+            watch.add(&self::second(second, phase, f64::from(count)));
         }
         watch.doubts()
     }
@@ -171,5 +166,46 @@ pub(super) mod tests {
         };
         assert!(change > 0.05 && (5..=29).contains(&left_out_s), "{change} {left_out_s}");
         assert_eq!(drift(&noisy(|at| at, 5)), None, "too short to tell");
+    }
+
+    /// A second of a closed loop.
+    fn second(number: u32, phase: Phase, count: f64) -> Sample {
+        Sample {
+            stream: 0,
+            second: number,
+            phase,
+            length: Duration::from_secs(1),
+            transactions: Tally { count: count as u64, ..Tally::new("transactions") },
+            statements: Vec::new(),
+            errors: 0,
+            schedule: None,
+        }
+    }
+
+    /// Whether a warm-up of these seconds is declared over, and the doubts of its load.
+    fn after(warm_up: &[f64]) -> (bool, Vec<&'static str>) {
+        let spec = spec(Duration::from_secs(60));
+        let mut watch = Watch::new(&spec, true);
+        let mut is_over = false;
+        for (number, count) in (0..).zip(warm_up) {
+            watch.add(&second(number, Phase::WarmUp, *count));
+            is_over |= watch.warm_up() == WarmUp::Done;
+        }
+        for number in 0..20 {
+            watch.add(&second(number + 100, Phase::Measure, 1000.0));
+            watch.warm_up();
+        }
+        (is_over, watch.doubts().iter().map(Doubt::id).collect())
+    }
+
+    #[test]
+    fn a_warm_up_that_was_declared_over_is_not_judged_anew() {
+        let steady = noisy(|_| 1000.0, 20);
+        assert_eq!(after(&steady), (true, vec![]));
+        // the load ends it a little later, and what comes until then is not like the rest
+        let then_slow = [steady, vec![200.0; 5]].concat();
+        assert!(!is_steady(&then_slow));
+        assert_eq!(after(&then_slow), (true, vec![]));
+        assert_eq!(after(&noisy(|at| 100.0 + 30.0 * at, 20)), (false, vec!["not_warm"]));
     }
 }

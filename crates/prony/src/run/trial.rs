@@ -25,6 +25,8 @@ pub(super) struct Scene<'a> {
     pub(super) reached: Reached,
     /// As telemetry takes them.
     pub(super) nodes: &'a [Node],
+    /// Processes that make the networks between.
+    pub(super) relays: Vec<u32>,
     /// What watches how members follow; in words: why they do not.
     pub(super) follower: Result<Option<Follower>, String>,
     /// The rate that was searched for it, or why there is none; `None`: it has one.
@@ -42,7 +44,7 @@ pub(super) fn carry_out(
 ) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
-    let Scene { reached, nodes, follower, sought } = scene;
+    let Scene { reached, nodes, relays, follower, sought } = scene;
     let sought = match sought.transpose() {
         Ok(sought) => sought,
         Err(reason) => {
@@ -64,7 +66,7 @@ pub(super) fn carry_out(
         seek::at_rate(&mut spec, stream, sought);
     }
     let options = Options { every: plan.telemetry.every, meet: plan.warm_up, all: plan.telemetry.all };
-    let mut beside = Beside::prepare(nodes, options);
+    let mut beside = Beside::prepare(nodes, options).with_relays(&relays);
     let mut told = Ok(());
     let mut watch = Watch::new(&spec, plan.warm_up_auto);
     let result = load::run_until_warm(&spec, stop, &mut |progress| {

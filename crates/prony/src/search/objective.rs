@@ -141,7 +141,8 @@ impl Objective {
 
     /// What a load says of it. With fewer transactions than are needed only that it is broken, and only where
     /// chance does not explain it.
-    fn judge(&self, told: &StreamOutcome) -> Verdict {
+    #[must_use]
+    pub fn judge(&self, told: &StreamOutcome) -> Verdict {
         let tally = &told.transactions;
         let ended = tally.count + tally.errors;
         if tally.count == 0 {

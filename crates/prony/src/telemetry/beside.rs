@@ -23,6 +23,12 @@ impl Beside {
         Self { prepared: Some(Sampler::prepare(nodes, options)), running: None, sender, readings }
     }
 
+    /// Samples the processes that make Prony's own networks as well.
+    #[must_use]
+    pub fn with_relays(self, pids: &[u32]) -> Self {
+        Self { prepared: self.prepared.map(|sampler| sampler.with_relays(pids)), ..self }
+    }
+
     /// The load begins now.
     pub fn begin(&mut self) {
         let sender = self.sender.clone();

@@ -13,6 +13,9 @@ pub struct Cost {
     pub server_cpu_system_us: Option<f64>,
     /// Processor time of Prony, us.
     pub client_cpu_us: Option<f64>,
+    /// Processor time of the relays that make Prony's networks, us.
+    #[serde(default)]
+    pub relay_cpu_us: Option<f64>,
     /// Context switches of the servers' threads: they waited, or had to give way.
     pub switches: Option<f64>,
     /// Of these: had to give way.
@@ -43,6 +46,7 @@ impl Cost {
             server_cpu_user_us: all("process/cpu_user").map(|seconds| seconds * 1e6),
             server_cpu_system_us: all("process/cpu_system").map(|seconds| seconds * 1e6),
             client_cpu_us: each(readings.client_cpu()).map(|seconds| seconds * 1e6),
+            relay_cpu_us: each(readings.relay_cpu()).map(|seconds| seconds * 1e6),
             switches: voluntary.zip(involuntary).map(|(voluntary, involuntary)| voluntary + involuntary),
             switches_involuntary: involuntary,
             reads: all("status/Innodb_data_reads"),
@@ -100,6 +104,10 @@ mod tests {
                 ("node/a/log_syncs", syncs),
                 ("client/cpu_user", 0.2),
                 ("client/cpu_system", 0.3),
+                ("relay/1/cpu_user", 0.01),
+                ("relay/2/cpu_user", 0.02),
+                ("relay/1/cpu_system", 0.03),
+                ("relay/2/cpu_system", 0.04),
             ]
         };
         let readings = Series::from(vec![
@@ -112,6 +120,7 @@ mod tests {
         assert!((cost.server_cpu_user_us.unwrap() - 14_000.0).abs() < 1e-6, "{cost:?}");
         assert!((cost.server_cpu_us().unwrap() - 15_000.0).abs() < 1e-6);
         assert!((cost.client_cpu_us.unwrap() - 5000.0).abs() < 1e-6);
+        assert!((cost.relay_cpu_us.unwrap() - 1000.0).abs() < 1e-6);
         assert!((cost.log_syncs.unwrap() - 1.0).abs() < 1e-9);
         assert_eq!((cost.reads, cost.written_kb, cost.switches), (None, None, None));
         let nothing = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(5)), 0.0);

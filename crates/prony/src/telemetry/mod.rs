@@ -7,6 +7,7 @@
 //!   `run_queue`, `blocked` (processes); `context_switches`, `interrupts`; `disk/NAME/...`,
 //!   `network/NAME/...`, `pressure/...`
 //! * `client/...`: this process: as a server's `process`; `telemetry_cpu`: what sampling itself takes, CPUs
+//! * `relay/NUMBER/...`: a process that makes one of Prony's own networks: as a server's `process`
 //! * `node/NAME/process/...`: a server's process on this machine: `cpu_user`, `cpu_system`, `memory_bytes`,
 //!   `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes`
 //! * `node/NAME/group/...`: its control group: `throttled` (share of the time that it was held back),
@@ -146,6 +147,19 @@ pub const WITHIN: f64 = 0.9;
 pub fn of_servers(values: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
     let of_servers = values.iter().filter(|(path, _)| is_of_server(path, what));
     of_servers.map(|(_, value)| *value).reduce(|sum, one| sum + one)
+}
+
+/// Sum of a value of all of Prony's relays, as `cpu_user`; `None`: there is none.
+#[must_use]
+pub fn of_relays(values: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
+    let of_relays = values.iter().filter(|(path, _)| is_of_relay(path, what));
+    of_relays.map(|(_, value)| *value).reduce(|sum, one| sum + one)
+}
+
+/// Whether a path is that of a value of any relay, as `cpu_user`.
+fn is_of_relay(path: &str, what: &str) -> bool {
+    let rest = path.strip_prefix("relay/").and_then(|rest| rest.split_once('/'));
+    rest.is_some_and(|(_, rest)| rest == what)
 }
 
 /// Whether a path is that of a value of any server, as `process/cpu_user`.

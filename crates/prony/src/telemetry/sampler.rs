@@ -66,6 +66,16 @@ impl Sampler {
         Self { options, local, remote }
     }
 
+    /// Samples the processes that make Prony's own networks as well.
+    #[must_use]
+    pub fn with_relays(mut self, pids: &[u32]) -> Self {
+        for (place, pid) in pids.iter().enumerate() {
+            let prefix = format!("relay/{}", place + 1);
+            self.local.push(Box::new(Process::new(*pid, &prefix, None)));
+        }
+        self
+    }
+
     /// Begins. Readings are taken at `zero` plus multiples of [`Options::every`], moved so that one falls on
     /// [`Options::meet`], and handed to `on_reading` on the sampler's
     /// thread; their [`Reading::at`] counts from `zero`, the instant zero of the load.
@@ -300,6 +310,19 @@ mod tests {
         assert!(mean > 0.0, "it is measured: {costs:?}");
         // ten times as often as usual, so a tenth of it counts; and this is no optimised build
         assert!(mean / 10.0 < 0.01, "{mean} of a processor at 10 readings a second");
+    }
+
+    #[test]
+    fn a_relay_is_told_by_itself() {
+        let (sender, readings) = mpsc::channel();
+        let options = Options { every: Duration::from_millis(100), ..Options::default() };
+        let sampler = Sampler::prepare(&[], options).with_relays(&[std::process::id()]);
+        let sampler = sampler.start(Instant::now(), move |reading| drop(sender.send(reading))).unwrap();
+        let reading = readings.recv_timeout(Duration::from_secs(10)).unwrap();
+        sampler.stop();
+        let relay = super::super::of_relays(&reading.values, "cpu_user");
+        assert!(relay.is_some() && relay == reading.value("relay/1/cpu_user"), "{reading:?}");
+        assert_eq!(reading.server_cpu(), None, "a relay is no server");
     }
 
     /// A source that answers never.

@@ -2,7 +2,7 @@
 //! million values, whose names in each reading would take longer to read back than everything else of the
 //! run.
 
-use super::{Reading, is_of_server, share_within};
+use super::{Reading, is_of_relay, is_of_server, share_within};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -122,6 +122,19 @@ impl Series {
     #[must_use]
     pub fn client_cpu(&self) -> Option<Column> {
         Some(both(self.columns.get("client/cpu_user")?, self.columns.get("client/cpu_system")?))
+    }
+
+    /// CPUs that Prony's relays kept busy; `None`: there are none.
+    #[must_use]
+    pub fn relay_cpu(&self) -> Option<Column> {
+        let of = |what: &str| {
+            let columns = self.columns.iter().filter(|(path, _)| is_of_relay(path, what));
+            columns.map(|(_, column)| column.clone()).reduce(|mut all, one| {
+                all.merge(&one, |one, other| one + other);
+                all
+            })
+        };
+        Some(both(&of("cpu_user")?, &of("cpu_system")?))
     }
 
     /// Mean of a value over some readings, each weighing as long as it is; those without it do not count.

@@ -48,16 +48,11 @@ fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Re
     let every = options.report_interval.map(|flag| flag.0);
     let mut live = live.reporting(every, options.json, names);
     let clock = run::clock_cost();
-    // only of a server here is more to be known than what the load itself tells
-    let node = pid.map(|pid| run::node("server", &spec.target, Some(pid)));
-    let mut beside = node.map(|node| Beside::prepare(&[node], telemetry::Options::default()));
-    let mut begin = || {
-        if let Some(beside) = &mut beside {
-            beside.begin();
-        }
-    };
-    let outcome = offer(options, spec, stop, &mut live, &mut begin)?;
-    let readings = beside.map(Beside::end).unwrap_or_default();
+    // of a server elsewhere, what this machine's neighbours take from the client is still worth a word
+    let nodes: Vec<_> = pid.map(|pid| run::node("server", &spec.target, Some(pid))).into_iter().collect();
+    let mut beside = Beside::prepare(&nodes, telemetry::Options::default());
+    let outcome = offer(options, spec, stop, &mut live, &mut || beside.begin())?;
+    let readings = beside.end();
     let doubts = run::doubts(spec, &outcome, &readings, clock);
     let about =
         Circumstances { server: target::shown(&spec.target), spec, clock, doubts, readings: &readings };
