@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// How long a server may take to take a login.
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
+
 /// A server that runs already and that can be logged in to.
 #[derive(Debug)]
 pub struct Running {

@@ -76,14 +76,8 @@ impl InUse {
                 break;
             }
         }
-        let changer = place.connection.lock_holder(SETTINGS).map_err(lost(target))?;
-        let told = changer.map(|number| {
-            format!(
-                "{} has settings of its own in force on this server and will put others back: trials during \
-                 which they change are invalid",
-                place.who(number)
-            )
-        });
+        let told = changer(&mut place.connection)
+            .map(|told| format!("{told}, and will put others back: trials during which it does are invalid"));
         Ok((place, told))
     }
 
@@ -131,19 +125,26 @@ impl InUse {
 
     fn held(&mut self, target: &Target, lock: &str, doing: &'static str) -> Error {
         let number = self.connection.lock_holder(lock).ok().flatten();
-        let by = number.map_or_else(|| "another Prony".to_owned(), |number| self.who(number));
+        let by =
+            number.map_or_else(|| "another Prony".to_owned(), |number| who(&mut self.connection, number));
         Error::InUse { server: target::shown(target), by, doing }
     }
+}
 
-    /// Who is behind a connection.
-    fn who(&mut self, number: u64) -> String {
-        let ask =
-            format!("SELECT CONCAT(USER, '@', HOST) FROM information_schema.PROCESSLIST WHERE ID = {number}");
-        let answer = self.connection.query(&ask).ok();
-        let who = answer.as_ref().and_then(client::Answer::first_value);
-        let named = who.map_or_else(String::new, |who| format!(" of {who}"));
-        format!("another run (connection {number}{named})")
-    }
+/// The run that has settings of its own in force on the server at the other end of `connection`, in words.
+pub fn changer(connection: &mut Connection) -> Option<String> {
+    let number = connection.lock_holder(SETTINGS).ok().flatten()?;
+    Some(format!("{} has settings of its own in force on this server", who(connection, number)))
+}
+
+/// Who is behind a connection.
+fn who(connection: &mut Connection, number: u64) -> String {
+    let ask =
+        format!("SELECT CONCAT(USER, '@', HOST) FROM information_schema.PROCESSLIST WHERE ID = {number}");
+    let answer = connection.query(&ask).ok();
+    let who = answer.as_ref().and_then(client::Answer::first_value);
+    let named = who.map_or_else(String::new, |who| format!(" of {who}"));
+    format!("another run (connection {number}{named})")
 }
 
 fn lock_of(run: u32) -> String {

@@ -56,6 +56,7 @@ pub use debts::{Applied, Paid, Settlement};
 pub use describe::{describe, is_setting, pairs, status};
 pub use error::Error;
 pub use globals::{Globals, Left, Moved, globals, moved, put_back};
+pub use in_use::changer;
 pub use installed::installed;
 pub use instance::{Instance, Wish};
 pub use kept::{KeptData, kept_data, remove_kept};

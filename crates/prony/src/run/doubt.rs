@@ -668,7 +668,7 @@ mod tests {
     /// until such figures are added where it is decided.
     #[test]
     fn every_doubt_is_produced_and_its_id_is_the_name_that_is_stored() {
-        use crate::run::{check, lag, links, seek, state, steady};
+        use crate::run::{check, lag, links, seek, state, steady, variables};
         let produced = [
             check::tests::produced(),
             steady::tests::produced(),
@@ -676,6 +676,7 @@ mod tests {
             links::tests::produced(),
             lag::tests::produced(),
             seek::tests::produced(),
+            variables::tests::produced(),
             serde_json::from_str(r#"["in words only"]"#).expect("a record of the first version"),
         ];
         let produced = produced.concat();

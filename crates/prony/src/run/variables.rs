@@ -52,10 +52,12 @@ impl Run<'_, '_> {
 
 /// What speaks against a trial that has ended: what had moved before it, and by now.
 pub(super) fn doubts(up: &Up) -> Vec<Doubt> {
-    let mut all = moved_since(up);
-    let before = up.state.settings.moved.iter().filter(|one| !all.contains(one)).cloned();
-    let before: Vec<Moved> = before.collect();
-    all.extend(before);
+    doubts_of(&up.state.settings.moved, moved_since(up))
+}
+
+fn doubts_of(before: &[Moved], mut all: Vec<Moved>) -> Vec<Doubt> {
+    let gone: Vec<Moved> = before.iter().filter(|one| !all.contains(one)).cloned().collect();
+    all.extend(gone);
     let doubt = |Moved { variable, before, after }| {
         Doubt::new(Level::Invalid, What::SettingMoved { variable, before, after })
     };
@@ -75,4 +77,29 @@ fn of(target: &Target) -> Option<Globals> {
     let mut connection = Connection::open(target, CONTROL_WAIT).ok()?;
     connection.set_timeout(Some(CONTROL_WAIT));
     globals(&mut connection).ok()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn moved(variable: &str) -> Moved {
+        Moved { variable: variable.to_owned(), before: "1".to_owned(), after: "2".to_owned() }
+    }
+
+    /// Every doubt that is produced here.
+    pub(in crate::run) fn produced() -> Vec<Doubt> {
+        doubts_of(&[], vec![moved("a")])
+    }
+
+    #[test]
+    fn what_had_moved_before_a_trial_or_by_its_end_makes_it_invalid() {
+        assert_eq!(doubts_of(&[], Vec::new()), []);
+        let told = doubts_of(&[moved("a"), moved("b")], vec![moved("b"), moved("c")]);
+        let words: Vec<String> = told.iter().map(ToString::to_string).collect();
+        assert!(words[0].contains("b was 1 and is 2") && words[2].contains("a was 1"), "{words:?}");
+        assert!(told.len() == 3 && told.iter().all(|doubt| doubt.level == Level::Invalid));
+        let many = (0..99).map(|number| moved(&number.to_string())).collect();
+        assert_eq!(doubts_of(&[], many).len(), TOLD_MAX, "no report is about variables alone");
+    }
 }

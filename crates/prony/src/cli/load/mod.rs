@@ -142,6 +142,7 @@ fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>
     let wants = Wants { sources, ..run::wants(&spec.streams, &spec.target) };
     let mut remarks = provision::preflight(&mut connection, &wants).map_err(|error| cannot(&error))?;
     remarks.extend(ports::remark(spec, login));
+    remarks.extend(provision::changer(&mut connection));
     let process = provision::process_of(&mut connection, &spec.target);
     remarks.extend(process.err().and_then(provision::no_process));
     Ok((remarks, process.ok()))
