@@ -126,6 +126,7 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     let rows = runs.iter().map(|run| {
         let state = match (run.is_complete(), run.finished, run.process) {
             (true, ..) => "complete".to_owned(),
+            (false, _, Some(pid)) if run.lease.is_some() => format!("running (process {pid}, elsewhere)"),
             (false, _, Some(pid)) => format!("running (process {pid})"),
             (false, Some(_), None) => "broken off".to_owned(),
             (false, None, None) => "killed".to_owned(),

@@ -41,8 +41,8 @@ pub(super) fn earlier(
     let Some(last) = last else {
         return Err(Failure::cannot_begin(format!("there is no run of {} to go on with", plan.name)));
     };
-    if let Some(pid) = last.process {
-        return Err(Failure::cannot_begin(chain(&store::Error::Alive { id: last.id, pid })));
+    if let Some(alive) = last.alive() {
+        return Err(Failure::cannot_begin(chain(&alive)));
     }
     let record = store.run(last.id).map_err(failed)?;
     let of = format!("run {} of {}", last.id, plan.name);

@@ -156,6 +156,8 @@ pub enum Error {
         directory = directory.display()
     )]
     ForeignDirectory { directory: PathBuf },
+    #[error("{} is in use by {by}: stop that first, or give another directory", directory.display())]
+    DirectoryInUse { directory: PathBuf, by: Box<str> },
     #[error(
         "{directory} holds data of {holds}, which is not for {wanted}: start {holds} on it, or give another \
          directory",

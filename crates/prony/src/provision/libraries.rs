@@ -1,7 +1,7 @@
 //! Shared libraries that a server's program needs and the system may lack: which are missing, as the loader
 //! sees it, and how a program runs with others than the system's.
 
-use super::Error;
+use super::{Error, trampoline::keep_secrets};
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::OsString,
@@ -81,6 +81,7 @@ impl Libraries {
         let (words, path) = self.start(program);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null());
+        keep_secrets(&mut command);
         if let Some(path) = path {
             command.env("LD_LIBRARY_PATH", path);
         }

@@ -5,6 +5,8 @@
 //! A process is known by its number and its start time together: nothing is ever ended by name, or by a
 //! number that now belongs to something else.
 
+mod in_use;
+
 use super::{
     Error, Places,
     confines::Confines,
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -111,22 +114,22 @@ impl Standing {
             return Err(Error::StandsAlready { name: known.name.clone(), state: known.state() });
         }
         let directory = match wish.directory {
-            Some(directory) => {
-                std::path::absolute(directory).map_err(Error::file("find the directory", directory))?
-            }
+            Some(directory) => pointed_to(directory)?,
             None => {
                 // Without a record nothing runs there any more.
                 remove_if_there(&all.join(wish.name))?;
                 all.join(wish.name)
             }
         };
+        let _alone = in_use::begin(&directory, places)?;
         let kept = kept_in(&directory, wish.software)?;
+        let was_there = directory.exists();
         let started = Self::start_in(wish, &directory, kept.as_ref(), &record, (places, launcher), work);
         if started.is_err() {
             // The first error is the one to show.
             let _ = fs::remove_file(&record);
             if kept.is_none() {
-                let _ = remove_if_there(&directory);
+                let _ = if was_there { empty(&directory) } else { remove_if_there(&directory) };
             }
         }
         started
@@ -144,8 +147,13 @@ impl Standing {
         let told = launch::translated(software, wish.settings)?;
         let password = kept.map_or_else(launch::password, |kept| Ok(kept.password.clone()))?;
         if kept.is_none() {
-            remove_if_there(directory)?;
-            make_private(directory)?;
+            if directory.exists() {
+                // the user's, and empty; it may be where a disk is mounted
+                let private = fs::Permissions::from_mode(0o700);
+                fs::set_permissions(directory, private).map_err(Error::file("make private", directory))?;
+            } else {
+                make_private(directory)?;
+            }
             space::check(directory, 0)?;
             initialise::fill(software, &told.options, &directory.join("data"), places, launcher, work)?;
         }
@@ -321,6 +329,38 @@ fn kept_in(directory: &Path, software: &Software) -> Result<Option<Kept>, Error>
     let wanted = format!("{} {}", software.product, software.version).into();
     let holds = format!("{} {}", kept.product, kept.version).into();
     Err(Error::OtherData { directory: directory.to_owned(), holds, wanted })
+}
+
+/// A directory by its whole path, behind every link: a link is the user's and stays, also one whose directory
+/// is still to be made.
+fn pointed_to(directory: &Path) -> Result<PathBuf, Error> {
+    const LINKS_MAX: u32 = 40;
+    let named = || Error::file("find the directory", directory);
+    let mut path = std::path::absolute(directory).map_err(named())?;
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
+            Err(_) if path.exists() => return path.canonicalize().map_err(named()),
+            Err(_) => {
+                let above = path.parent().and_then(|above| above.canonicalize().ok());
+                return Ok(above
+                    .zip(path.file_name())
+                    .map_or(path.clone(), |(above, name)| above.join(name)));
+            }
+        }
+    }
+    Err(named()(io::Error::other("too many links")))
+}
+
+/// Removes all that is in a directory.
+fn empty(directory: &Path) -> Result<(), Error> {
+    for entry in directory.read_dir().map_err(Error::file("read", directory))?.flatten() {
+        let path = entry.path();
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let removed = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.map_err(Error::file("remove", &path))?;
+    }
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

@@ -44,12 +44,10 @@ const NAMESPACE: &str = "PRONY_SERVER_NAMESPACE";
 /// Environment variable with the numbers of the processors that it may run on, with `,` between them.
 const PROCESSORS: &str = "PRONY_SERVER_PROCESSORS";
 
+/// Variables that are about the start alone.
+const VARIABLES_OF_PRONY: [&str; 4] = [LIBRARY_PATH, GROUPS, NAMESPACE, PROCESSORS];
 /// Variables that the servers' programs read or that are nobody's business but Prony's.
-const VARIABLES_REMOVED: [&str; 11] = [
-    LIBRARY_PATH,
-    GROUPS,
-    NAMESPACE,
-    PROCESSORS,
+const VARIABLES_OF_USER: [&str; 7] = [
     "MYSQL_HOME",
     "MARIADB_HOME",
     "MYSQL_TCP_PORT",
@@ -113,10 +111,19 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
     if let Some(path) = std::env::var_os(LIBRARY_PATH) {
         command.env("LD_LIBRARY_PATH", path);
     }
-    for variable in VARIABLES_REMOVED {
+    for variable in VARIABLES_OF_PRONY {
         command.env_remove(variable);
     }
+    keep_secrets(&mut command);
     Err(command.exec())
+}
+
+/// Takes what is the user's secret, or leads a client elsewhere, from the environment of a program: whoever
+/// may look at its process would read it there.
+pub fn keep_secrets(command: &mut Command) {
+    for variable in VARIABLES_OF_USER {
+        command.env_remove(variable);
+    }
 }
 
 /// Enters the groups and goes to the processors that the environment names.
@@ -208,6 +215,7 @@ pub fn command(
     };
     let mut command = Command::new(launcher);
     command.arg(ARGUMENT).arg(parent).arg(program);
+    keep_secrets(&mut command);
     if let Some(path) = library_path {
         command.env(LIBRARY_PATH, path);
     }

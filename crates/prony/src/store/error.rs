@@ -1,5 +1,6 @@
 //! What can go wrong with the store, each with what to do next.
 
+use super::owner::Holder;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -129,6 +130,20 @@ pub enum Error {
         /// The process.
         pid: i32,
     },
+    /// A process that cannot be seen from here carries the run out.
+    #[error(
+        "run {id} is being carried out by process {pid} in another container or on another machine; wait \
+         until it has ended. If you know that it has, remove {} and try again",
+        lease.display()
+    )]
+    AliveElsewhere {
+        /// The run.
+        id: i64,
+        /// The process, as it is numbered there.
+        pid: i32,
+        /// The file that it keeps locked.
+        lease: PathBuf,
+    },
     /// A label that would be mistaken for something else.
     #[error(
         "`{label}` cannot be a label: it has letters, digits and - _ . : / + (40 at most), and is no number \
@@ -155,6 +170,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Somebody carries the run out.
+    pub(super) fn alive(id: i64, holder: Holder) -> Self {
+        match holder {
+            Holder::Here(pid) => Self::Alive { id, pid },
+            Holder::Elsewhere(pid, lease) => Self::AliveElsewhere { id, pid, lease },
+        }
+    }
+
     /// The same with how long was waited for another process.
     pub(super) fn after(self, waited: Duration) -> Self {
         match self {

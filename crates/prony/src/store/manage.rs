@@ -49,9 +49,11 @@ impl Store {
         let runs = self.list()?;
         let run = runs.iter().find(|run| run.id == id);
         let run = run.ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
-        if let Some(pid) = run.process.filter(|pid| u32::try_from(*pid) != Ok(std::process::id())) {
-            return Err(Error::Alive { id, pid });
+        let is_ours = self.leases.contains_key(&id) || run.process == i32::try_from(std::process::id()).ok();
+        if let Some(holder) = run.holder().filter(|_| !is_ours) {
+            return Err(Error::alive(id, holder));
         }
+        self.leases.remove(&id);
         self.write(|transaction| {
             transaction.execute("DELETE FROM run WHERE id = ?", [id])?;
             parts::seal(transaction, id)

@@ -31,7 +31,7 @@ use crate::{
     telemetry::{Machine, Reading},
 };
 use jiff::Timestamp;
-use owner::Owner;
+use owner::{Holder, Lease, Owner};
 use parts::{FAILED, Kind, Part};
 use record::{Begun, Took};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -52,6 +52,8 @@ pub struct Store {
     running: HashMap<i64, Running>,
     /// Trials of the plans of runs begun here.
     planned: HashMap<i64, Vec<Trial>>,
+    /// Of runs that this process carries out.
+    leases: HashMap<i64, Lease>,
     /// How long another process that writes is waited for.
     patience: Duration,
 }
@@ -86,7 +88,8 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection = schema::open(path)?;
         let (path, patience) = (path.to_owned(), schema::BUSY_TIMEOUT);
-        Ok(Self { connection, path, running: HashMap::new(), planned: HashMap::new(), patience })
+        let (running, planned, leases) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { connection, path, running, planned, leases, patience })
     }
 
     /// The file.
@@ -119,8 +122,9 @@ impl Store {
         let unique = format!("{now}, {count} of {process} on {}", owner::boot());
         let uid = migrate::uid(&[unique.as_bytes()]);
         let parts = [(Kind::Plan, codec::pack(plan)), (Kind::Machine, codec::pack(machine))];
-        let owner = owner_text();
-        self.write(|transaction| {
+        let lease = Lease::take(Lease::path(&self.path, &uid));
+        let owner = owner_text(&lease);
+        let id = self.write(|transaction| {
             transaction.execute(
                 "INSERT INTO run (uid, name, title, origin, started, prony_version, trials_planned, owner)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -141,7 +145,9 @@ impl Store {
             }
             parts::seal(transaction, id)?;
             Ok(id)
-        })
+        })?;
+        self.leases.extend(lease.map(|lease| (id, lease)));
+        Ok(id)
     }
 
     /// Goes on with run `id`, which was broken off: its trials may end from now on. `differences` says, for
@@ -158,23 +164,28 @@ impl Store {
             differences,
         });
         let resumed = codec::without_passwords(&codec::text(&resumed));
-        let owner = owner_text();
-        let found = self.write_run(id, |transaction| {
-            let before: Option<String> =
-                transaction.query_row("SELECT owner FROM run WHERE id = ?", [id], |row| row.get(0))?;
-            let before = before.and_then(|text| serde_json::from_str::<Owner>(&text).ok());
-            if let Some(other) = before.filter(Owner::runs) {
-                return Ok(Some(other.pid));
+        let store = self.path.clone();
+        let (found, lease) = self.write_run(id, |transaction| {
+            let (before, uid): (Option<String>, String) =
+                transaction.query_row("SELECT owner, uid FROM run WHERE id = ?", [id], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+            let path = Lease::path(&store, &uid);
+            if let Some(other) = holder(before.as_deref(), &path) {
+                return Ok((Some(other), None));
             }
+            let lease = Lease::take(path);
+            let owner = owner_text(&lease);
             transaction.execute(
                 "UPDATE run SET finished = NULL, owner = ?, resumed = ? WHERE id = ?",
                 params![owner, resumed, id],
             )?;
-            Ok(None)
+            Ok((None, lease))
         })?;
-        if let Some(pid) = found {
-            return Err(Error::Alive { id, pid });
+        if let Some(other) = found {
+            return Err(Error::alive(id, other));
         }
+        self.leases.extend(lease.map(|lease| (id, lease)));
         self.wait_for(schema::BUSY_TIMEOUT_OF_RUN)?;
         self.planned.insert(id, plan.trials);
         Ok(())
@@ -266,7 +277,9 @@ impl Store {
                     params![at.to_string(), id],
                 )
                 .map(drop)
-        })
+        })?;
+        self.leases.remove(&id);
+        Ok(())
     }
 
     /// Keeps one part of a run.
@@ -376,8 +389,13 @@ impl Store {
 }
 
 /// This process, as a run names it.
-fn owner_text() -> Option<String> {
-    Owner::this().map(|owner| codec::text(&owner))
+fn owner_text(lease: &Option<Lease>) -> Option<String> {
+    Owner::this(lease.is_some()).map(|owner| codec::text(&owner))
+}
+
+/// Who carries out a run that names this owner, where its lease would be at `lease`.
+fn holder(owner: Option<&str>, lease: &Path) -> Option<Holder> {
+    serde_json::from_str::<Owner>(owner?).ok()?.holder(lease)
 }
 
 #[cfg(test)]

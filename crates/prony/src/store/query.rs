@@ -3,7 +3,7 @@
 use super::{
     Store, codec,
     error::Error,
-    owner::Owner,
+    owner::{Holder, Lease},
     parts::{self, Kind, Part},
     record::{Begun, RunRecord, RunSummary, ServerRecord, Took, TrialRecord},
     seconds,
@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use load::Sample;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{collections::BTreeMap, path::Path, thread, time::Duration};
 
 /// The word for the run that began last.
 pub(super) const LAST: &str = "last";
@@ -78,7 +78,7 @@ impl Store {
     pub fn summary(&self, id: i64) -> Result<RunSummary, Error> {
         let sql = format!("SELECT {SUMMARY} FROM run WHERE id = ?");
         self.at_one_moment(|| {
-            let found = self.connection.query_row(&sql, [id], summary).optional();
+            let found = self.connection.query_row(&sql, [id], |row| summary(&self.path, row)).optional();
             let found = found.map_err(|source| self.fault(source))?;
             let found = found.ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
             parts::check_run(&self.connection, &self.path, id)?;
@@ -118,7 +118,8 @@ impl Store {
         parts::check_list(&self.connection, &self.path)?;
         let sql = format!("SELECT {SUMMARY} FROM run ORDER BY id DESC");
         let mut statement = self.connection.prepare(&sql).map_err(|source| self.fault(source))?;
-        let rows = statement.query_map([], summary).map_err(|source| self.fault(source))?;
+        let rows =
+            statement.query_map([], |row| summary(&self.path, row)).map_err(|source| self.fault(source))?;
         let runs: Vec<RunSummary> = rows.collect::<Result<_, _>>().map_err(|source| self.fault(source))?;
         for run in &runs {
             parts::check_run(&self.connection, &self.path, run.id)?;
@@ -272,10 +273,14 @@ fn unpacked(packed: &[Packed]) -> Result<Vec<TrialRecord>, codec::Damage> {
     })
 }
 
-fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+fn summary(store: &Path, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let labels: String = row.get(11)?;
-    let owner: Option<String> = row.get(13)?;
-    let owner = owner.and_then(|text| serde_json::from_str::<Owner>(&text).ok()).filter(Owner::runs);
+    let (owner, uid): (Option<String>, String) = (row.get(13)?, row.get(1)?);
+    let (process, lease) = match super::holder(owner.as_deref(), &Lease::path(store, &uid)) {
+        Some(Holder::Here(pid)) => (Some(pid), None),
+        Some(Holder::Elsewhere(pid, lease)) => (Some(pid), Some(lease)),
+        None => (None, None),
+    };
     Ok(RunSummary {
         id: row.get(0)?,
         uid: row.get(1)?,
@@ -290,7 +295,8 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         trials_failed: row.get(10)?,
         labels: serde_json::from_str(&labels).map_err(|error| unreadable(11, error))?,
         note: row.get(12)?,
-        process: owner.map(|owner| owner.pid),
+        process,
+        lease,
     })
 }
 

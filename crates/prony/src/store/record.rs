@@ -1,5 +1,6 @@
 //! What is known of a run, read back from the store.
 
+use super::{error::Error, owner::Holder};
 use crate::{
     dataset::Size,
     network::Surroundings,
@@ -15,6 +16,7 @@ use load::{
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -274,6 +276,9 @@ pub struct RunSummary {
     pub note: String,
     /// Process that carries it out now; `None`: none does.
     pub process: Option<i32>,
+    /// The file that this process keeps locked, where it is in another container or on another machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<PathBuf>,
     /// Name of the study.
     pub name: String,
     /// Title of the study.
@@ -291,6 +296,18 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
+    /// Who carries it out.
+    pub(super) fn holder(&self) -> Option<Holder> {
+        let pid = self.process?;
+        Some(self.lease.clone().map_or(Holder::Here(pid), |lease| Holder::Elsewhere(pid, lease)))
+    }
+
+    /// Why it cannot be gone on with now; `None`: nobody carries it out.
+    #[must_use]
+    pub fn alive(&self) -> Option<Error> {
+        self.holder().map(|holder| Error::alive(self.id, holder))
+    }
+
     /// Trials that have an outcome.
     #[must_use]
     pub fn trials_done(&self) -> u32 {

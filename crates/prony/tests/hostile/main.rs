@@ -6,6 +6,8 @@ mod endless;
 mod locks;
 mod passwords;
 mod program;
+mod secrets;
 mod server;
 mod silence;
+mod standing;
 mod words;

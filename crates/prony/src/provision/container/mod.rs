@@ -14,7 +14,7 @@ pub mod watch;
 use super::{
     Error,
     remains::ProcessIdentity,
-    trampoline::{self, Bond},
+    trampoline::{self, Bond, keep_secrets},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -95,7 +95,7 @@ impl Container {
 
     /// The server's process on this machine; `None`: it does not run (yet).
     pub(super) fn process(&self) -> Option<ProcessIdentity> {
-        let output = Command::new(&self.client)
+        let output = client_command(&self.client)
             .args(["inspect", "--format", "{{.State.Pid}}", &self.name])
             .stdin(Stdio::null())
             .output()
@@ -110,10 +110,17 @@ impl Container {
     }
 }
 
+/// A command of the client, without what only Prony may know.
+fn client_command(client: &str) -> Command {
+    let mut command = Command::new(client);
+    keep_secrets(&mut command);
+    command
+}
+
 /// As [`Container::remove`]. Whether the client says that it is gone is not asked: it says the same of what
 /// never was.
 fn remove(client: &str, name: &str) {
-    let _ = Command::new(client)
+    let _ = client_command(client)
         .args(["rm", "--force", "--volumes", name])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -165,7 +172,7 @@ impl Image {
         directory: &Path,
         arguments: &[&str],
     ) -> std::io::Result<(String, String)> {
-        let mut command = Command::new(&self.client);
+        let mut command = client_command(&self.client);
         command.args(["run", "--rm", "--pull=never"]).args(self.usual_flags());
         command.arg("--volume").arg(volume(directory));
         command.arg("--entrypoint").arg(self.seen(program)).arg(&self.id).args(arguments);
@@ -211,7 +218,7 @@ pub(super) fn client(asked: Option<&str>) -> &'static str {
 /// # Errors
 /// If the client cannot be started.
 pub(super) fn id_of(client: &str, name: &str) -> Result<Option<String>, std::io::Error> {
-    let output = Command::new(client)
+    let output = client_command(client)
         .args(["image", "inspect", "--format", "{{.Id}}", name])
         .stdin(Stdio::null())
         .output();

@@ -6,6 +6,7 @@
 //! parent, which needs no right and no special kernel.
 
 use super::remove;
+use crate::provision::trampoline::keep_secrets;
 use rustix::process::{Pid, getppid};
 use std::{
     ffi::OsString,
@@ -32,6 +33,7 @@ const SIGNAL_BASE: i32 = 128;
 /// A command that runs `client`, which makes the container `name`, with the arguments that are added.
 pub(super) fn command(launcher: &Path, client: &str, name: &str) -> Command {
     let mut command = Command::new(launcher);
+    keep_secrets(&mut command);
     command.arg(ARGUMENT).arg(std::process::id().to_string()).arg(name).arg(client);
     command
 }

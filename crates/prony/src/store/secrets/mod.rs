@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 /// What stands in place of a password.
 const HIDDEN: &str = "(hidden)";
 
+/// Fields with the values of what an object names.
+const HOLDS_LEVELS: [&str; 3] = ["levels", "value", "values"];
+
 /// The field that holds a study as it was read.
 const STUDY_TEXT: &str = "study_text";
 
@@ -22,14 +25,13 @@ pub(super) fn remove(value: &mut Value) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(remove),
-        Value::Object(fields) if is_of_a_password(fields) => {
-            fields.iter_mut().filter(|(key, _)| *key != "name").for_each(|(_, field)| hide(field));
-        }
         Value::Object(fields) => {
+            let has_levels = is_of_a_password(fields);
             for (name, field) in fields {
+                let is_password = names_a_password(name) || (has_levels && HOLDS_LEVELS.contains(&&**name));
                 match field {
                     Value::String(text) if name == STUDY_TEXT => *text = study::clean(text),
-                    field if names_a_password(name) => hide(field),
+                    Value::String(_) | Value::Array(_) if is_password => hide(field),
                     field => remove(field),
                 }
             }
@@ -38,13 +40,12 @@ pub(super) fn remove(value: &mut Value) {
     }
 }
 
-/// Hides every text in `value`.
+/// Hides a text, or each text of a list. Tables go by the names in them.
 fn hide(value: &mut Value) {
     match value {
         Value::String(text) if !text.is_empty() => *text = HIDDEN.to_owned(),
         Value::Array(items) => items.iter_mut().for_each(hide),
-        Value::Object(fields) => fields.values_mut().for_each(hide),
-        _ => {}
+        other => remove(other),
     }
 }
 
@@ -72,6 +73,9 @@ mod tests {
 
     #[test]
     fn passwords_go_and_everything_else_stays() {
+        let mut plan = json!({"name": "secret", "study_text": "a = { password = 'pw11' }"});
+        remove(&mut plan);
+        assert_eq!(plan["study_text"], "a = { password = \"(hidden)\" }", "{plan}");
         let mut value = json!({
             "url": "mysql://root:s3:cr@t@db.example:3306/test",
             "study_text": "title = \"a = b\"\nurl = 'mysql://u:pw1@h/x' # mysql://u@h\npassword = \"pw2\"\n",
@@ -81,7 +85,9 @@ mod tests {
             "factors": [{"name": "a.settings.report_password", "levels": ["pw6", "pw7"]},
                         {"name": "a.settings.x", "levels": ["1", "report_password=pw8, y=1"]}],
             "levels": {"a.settings.report_password": "pw6"},
-            "secret": ["pw9", {"deep": "pw10"}, 7],
+            "secret": ["pw9", {"passwd": "pw10"}, 7],
+            "servers": {"name": "secret", "random": "uniform",
+                        "values": {"password": {"random": "uniform"}}},
         });
         remove(&mut value);
         assert_eq!(
@@ -96,7 +102,9 @@ mod tests {
                 "factors": [{"name": "a.settings.report_password", "levels": ["(hidden)", "(hidden)"]},
                             {"name": "a.settings.x", "levels": ["1", "report_password=(hidden) y=1"]}],
                 "levels": {"a.settings.report_password": "(hidden)"},
-                "secret": ["(hidden)", {"deep": "(hidden)"}, 7],
+                "secret": ["(hidden)", {"passwd": "(hidden)"}, 7],
+                "servers": {"name": "secret", "random": "uniform",
+                            "values": {"password": {"random": "uniform"}}},
             })
         );
     }

@@ -1,7 +1,7 @@
 //! Passwords in the text of a study, found by its values as they were parsed: however TOML lets one be
 //! written, its place in the text is known.
 
-use super::{HIDDEN, names_a_password, text};
+use super::{HIDDEN, HOLDS_LEVELS, names_a_password, text};
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value};
 
@@ -9,7 +9,7 @@ use toml_edit::{Document, Item, TableLike, Value};
 pub(super) fn clean(text: &str) -> String {
     let Ok(document) = Document::parse(text) else { return clean_lines(text) };
     let mut found = Found { text, values: Vec::new() };
-    found.table(document.as_table(), false);
+    found.table(document.as_table());
     let mut values = found.values;
     values.sort_by_key(|(place, _)| place.start);
     let mut clean = String::with_capacity(text.len());
@@ -30,10 +30,11 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn table(&mut self, table: &dyn TableLike, hidden: bool) {
+    /// What a table is called says nothing about what is in it: a server may be named `secret`.
+    fn table(&mut self, table: &dyn TableLike) {
         let of_a_password = table.get("name").and_then(Item::as_str).is_some_and(names_a_password);
         for (key, item) in table.iter() {
-            let hidden = hidden || names_a_password(key) || (of_a_password && key != "name");
+            let hidden = names_a_password(key) || (of_a_password && HOLDS_LEVELS.contains(&key));
             self.item(item, hidden);
         }
     }
@@ -42,15 +43,15 @@ impl Found<'_> {
         match item {
             Item::None => {}
             Item::Value(value) => self.value(value, hidden),
-            Item::Table(table) => self.table(table, hidden),
-            Item::ArrayOfTables(tables) => tables.iter().for_each(|table| self.table(table, hidden)),
+            Item::Table(table) => self.table(table),
+            Item::ArrayOfTables(tables) => tables.iter().for_each(|table| self.table(table)),
         }
     }
 
     fn value(&mut self, value: &Value, hidden: bool) {
         match value {
             Value::Array(values) => values.iter().for_each(|value| self.value(value, hidden)),
-            Value::InlineTable(table) => self.table(table, hidden),
+            Value::InlineTable(table) => self.table(table),
             leaf => {
                 // a value that was parsed has its place
                 let Some(place) = leaf.span() else { return };
@@ -116,7 +117,7 @@ wsrep_sst_auth=u:PW19
 '''
 keys = ["ssl; socket.passphrase=PW20; y=1"]
 number.secret = 424242
-passwords_in.secret = ["PW21", { deep = "PW22" }]
+passwords_in.secret = ["PW21", { deep_secret = "PW22" }]
 split = """mysql://\
     u:PW23@h"""
 # password = "PW24"
@@ -126,13 +127,13 @@ split = """mysql://\
 url = "mysql://u:PW27@h/x?y=a@b"
 settings = { "report_password" = """PW28
 PW29""", x = 'keep' }
-[server.a.secret]
-token = "PW30"
+[server.secret] # keep it, but not password=PW30
+product = "mysql"
 [[factor]]
 name = "report_password"
 levels = ["PW31", "PW32"] # comment with PW_kept
 [server."quoted.password"]
-deep.er = 'PW33'
+deep.passwd = 'PW33'
 [last] # secret=PW34
 x = { password = "PW35" } # password = PW36"####;
 
@@ -144,9 +145,14 @@ x = { password = "PW35" } # password = PW36"####;
             assert!(FORMS.contains(&password) && !clean.contains(&password), "{password} stays in {clean}");
         }
         assert!(!clean.contains("424242"), "{clean}");
-        for kept in
-            ["title = \"passwords # = everywhere\"\n", "x = 'keep'", "PW_kept", "@h/x?y=a@b", "not PW,"]
-        {
+        for kept in [
+            "title = \"passwords # = everywhere\"\n",
+            "x = 'keep'",
+            "PW_kept",
+            "product = \"mysql\"",
+            "@h/x?y=a@b",
+            "not PW,",
+        ] {
             assert!(clean.contains(kept), "{kept} is not in {clean}");
         }
     }
