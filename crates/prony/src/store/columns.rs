@@ -114,6 +114,27 @@ mod tests {
         assert!(bytes < 16_000, "{bytes}");
     }
 
+    #[test]
+    fn few_bytes_are_not_many_rows_or_values() {
+        let with_rows = |bytes: &[u8], rows: u32| {
+            let mut number = Vec::new();
+            let mut rest = rows;
+            while rest >= 0x80 {
+                number.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            number.push(rest as u8);
+            assert_eq!(bytes[0], 1, "it has one row");
+            [&number, &bytes[1..]].concat()
+        };
+        let one = write(&[Value::Null]);
+        assert_eq!(read::<Value>(&with_rows(&one, 1)), Ok(vec![Value::Null]));
+        assert!(read::<Value>(&with_rows(&one, 1_000_000)).is_err(), "a million rows of {} bytes", one.len());
+        let wide = write(&[json!(vec![true; 5000])]);
+        assert!(read::<Value>(&with_rows(&wide, 1)).is_ok());
+        assert!(read::<Value>(&with_rows(&wide, 5000)).is_err(), "25 million values of {} bytes", wide.len());
+    }
+
     proptest! {
         #[test]
         fn damaged_bytes_never_panic(place in 0..400_usize, byte: u8, cut in 0..100_usize) {

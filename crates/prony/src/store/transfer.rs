@@ -237,3 +237,39 @@ impl Drop for Temporary {
         self.remove();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::ZlibEncoder};
+    use std::io::Write as _;
+
+    #[test]
+    fn a_run_whose_parts_come_to_more_than_any_run_has_is_not_taken() {
+        const PIECE: usize = 20 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let (path, here) = (directory.path().join("bomb"), directory.path().join("here"));
+        // spaces around nothing are JSON: each part alone may be read
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        (0..PIECE >> 20).for_each(|_| encoder.write_all(&[b' '; 1 << 20]).unwrap());
+        encoder.write_all(b"null").unwrap();
+        let packed = encoder.finish().unwrap();
+        let count = (1_000 << 20) / PIECE as i64;
+        let mut bomb = Store::open(&path).unwrap();
+        let run = "INSERT INTO run (id, uid, name, title, origin, started, prony_version, trials_planned)
+                   VALUES (1, 'x', '', '', '', '2026-03-01T00:00:00Z', '', 0)";
+        bomb.write_run(1, |transaction| {
+            transaction.execute(run, [])?;
+            (0..count).try_for_each(|number| {
+                let part = Part { kind: Kind::Note, number, place: 0, bytes: packed.clone() };
+                parts::put(transaction, 1, &part)
+            })
+        })
+        .unwrap();
+        assert!(codec::plain_bytes(&packed).is_ok_and(|bytes| bytes > PIECE as u64));
+        drop(bomb);
+        let error = Store::open(&here).unwrap().take(&path).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("unpack to") && text.contains("bomb"), "{text}");
+    }
+}
