@@ -451,6 +451,21 @@ mod tests {
         assert!(offered.iter().all(|spec| spec.interval <= Duration::from_secs(10)));
     }
 
+    /// A server that was cold in the closed loop, or does less the more is under way.
+    #[test]
+    fn what_a_closed_loop_reached_is_no_bound() {
+        let (spec, objectives) = (spec(), Objectives::parse("p99 < 20ms").expect("an objective"));
+        let (clock, deadline) = (Duration::ZERO, None);
+        let search = Search { spec: &spec, stream: 0, objectives: &objectives, clock, deadline };
+        let offer = |spec: &Spec, step: Step| {
+            let limit = if step.probe.is_none() { 200.0 } else { 2600.0 };
+            Ok::<_, Infallible>(Some(outcome(spec, limit)))
+        };
+        let sought = seek(search, offer, |_: &Probed, _| Ok(())).expect("infallible").expect("a rate");
+        let Ending::Found { rate, .. } = sought.ending else { panic!("{:?}", sought.ending) };
+        assert!((rate / 2600.0 - 1.0).abs() < 0.1, "{rate}");
+    }
+
     #[test]
     fn a_rate_below_what_a_load_can_tell_is_not_judged() {
         // 3 a second: 120 s hold 360 transactions; the lowest rate that says something is 17.8
