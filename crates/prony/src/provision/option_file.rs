@@ -56,7 +56,9 @@ fn read_into(file: &Path, options: &mut Options, depth: u32) -> Result<(), Error
             wanted = GROUPS.contains(&name);
         } else if wanted {
             let (name, value) = line.split_once('=').unwrap_or((without_comment(line), ""));
-            options.insert(name.trim().replace('_', "-"), value_of(value));
+            let name = name.trim().replace('_', "-");
+            // an option that clients may leave aside
+            options.insert(name.strip_prefix("loose-").unwrap_or(&name).to_owned(), value_of(value));
         }
     }
     Ok(())

@@ -297,9 +297,12 @@ fn finish(
     password: &str,
 ) -> Result<(), Error> {
     super::log_in(&launch::target(None, launched.port, password))?;
+    // the account is Prony's, and the server listens on this machine only; `loose`, since not every client
+    // knows the option
+    let key = if software.is_mariadb() { "" } else { "loose-get-server-public-key = 1\n" };
     let text = format!(
         "# How to log in; made by Prony.\n[client]\nuser = {ACCOUNT}\npassword = {password}\nhost = \
-         127.0.0.1\nport = {}\nsocket = {}\n\n[mysql]\ndatabase = {SCHEMA}\n",
+         127.0.0.1\nport = {}\nsocket = {}\n{key}\n[mysql]\ndatabase = {SCHEMA}\n",
         launched.port,
         launched.socket.display()
     );

@@ -430,7 +430,7 @@ mod tests {
         let target = resolve_with(Some(url), None, &[]).unwrap();
         assert!(target.trust.cleartext_password && !target.trust.get_server_public_key);
         assert_eq!(target.trust.server_public_key, Some("/key.pem".into()));
-        let file = Some("[client]\nget-server-public-key\nenable_cleartext_plugin = 0\n");
+        let file = Some("[client]\nloose-get-server-public-key\nenable_cleartext_plugin = 0\n");
         let by_file = resolve_with(Some("mysql://ada@h/"), file, &[]).unwrap().trust;
         assert_eq!(by_file, Trust { get_server_public_key: true, ..Trust::default() });
         let both =
