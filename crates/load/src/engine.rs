@@ -9,6 +9,7 @@ use crate::{
     clock::{Clock, Moment, ns},
     connection::{Connection, Place},
     gather::Gatherer,
+    need::workers_max,
     program::{self, Program},
     record::{Batch, Seconds},
     sample::{Outcome, Sample},
@@ -325,8 +326,7 @@ fn shares<'a>(spec: &Spec, budgets: &'a [AtomicI64], (worker, workers): (usize, 
 /// Gives the connections to the workers in turn, so that each has its share of every stream.
 fn deal(spec: &Spec, programs: &[Program]) -> Vec<Vec<Connection>> {
     let total: usize = spec.streams.iter().map(|stream| stream.connections as usize).sum();
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let workers = spec.workers.map_or(processors, |workers| workers as usize).clamp(1, total);
+    let workers = (spec.workers.unwrap_or_else(|| workers_max(spec)) as usize).clamp(1, total);
     let mut groups: Vec<Vec<Connection>> = (0..workers).map(|_| Vec::new()).collect();
     let mut next = 0;
     for (index, stream) in spec.streams.iter().enumerate() {

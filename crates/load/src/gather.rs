@@ -193,6 +193,7 @@ impl<'a> Gatherer<'a> {
             cpu_user: self.usage_at_end.user.saturating_sub(self.usage_at_start.user),
             cpu_system: self.usage_at_end.system.saturating_sub(self.usage_at_start.system),
             workers: reports.iter().map(|report| report.usage.user + report.usage.system).collect(),
+            workers_asked: self.coordinator.spec.workers.unwrap_or(0),
             memory_bytes_max: io::memory_bytes_max(),
             ..ClientUsage::default()
         };

@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod io;
 mod line;
 pub mod lock;
+mod need;
 pub mod null;
 mod outage;
 mod packed;
@@ -37,6 +38,7 @@ mod worker;
 
 pub use engine::{Error, Progress, Stop, WarmUp, run, run_until_warm};
 pub use histogram::Histogram;
+pub use need::workers_needed;
 pub use program::{Error as ProgramError, statements_prepared};
 pub use sample::{Outcome, Sample};
 pub use spec::Spec;

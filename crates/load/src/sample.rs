@@ -313,6 +313,10 @@ pub struct ClientUsage {
     pub cpu_system: Duration,
     /// CPU time of each worker thread.
     pub workers: Vec<Duration>,
+    /// Worker threads that were asked for ([`crate::Spec::workers`]), of which no more run than there are
+    /// connections; 0: nobody asked for a number.
+    #[serde(default)]
+    pub workers_asked: u32,
     /// Peak resident memory of the process, bytes.
     pub memory_bytes_max: u64,
     /// The engine's own part of a start's delay: from when a transaction was due and had a connection to

@@ -5,7 +5,7 @@ use load::{
     Progress, Spec, Stop, WarmUp,
     null::{self, Answer, Asked, NullServer},
     sample::{End, Phase},
-    spec::{Draw, Expect, Operand, Piece, Protocol, Statement, Step, Stream, Workload},
+    spec::{Draw, Expect, Limit, Operand, Piece, Protocol, Statement, Step, Stream, Workload},
 };
 use std::{
     sync::{Arc, Mutex},
@@ -298,4 +298,27 @@ fn a_warm_up_that_is_told_to_end_gives_way_to_a_whole_interval_on_all_workers_at
     }
     assert_eq!(outcome.streams[0].transactions.count, measured);
     assert_eq!(outcome.streams[0].active, (warm_up, warm_up + spec.interval));
+}
+
+#[test]
+fn a_load_gets_the_workers_that_it_needs_and_is_not_begun_for_it() {
+    let slow = scripted(|_, asked| Answer::After(Duration::from_millis(20), Box::new(null::plain(asked))));
+    let mut spec = spec(&slow, select(), 8, Duration::from_millis(300));
+    spec.streams[0].limit = Some(Limit::Transactions(100));
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(8) as u32;
+    let needed = |spec: &Spec| load::workers_needed(spec, &Stop::default()).expect("the load begins");
+    assert_eq!(needed(&spec), most, "without a warm-up nothing may be done that does not count");
+    assert_eq!(slow.statements(), 0);
+    spec.warm_up = Duration::from_millis(300);
+    assert_eq!(needed(&spec), 1, "a worker that waits is enough");
+    assert!(most == 1 || slow.statements() > 0, "it was offered to find that out");
+    spec.workers = Some(3);
+    let (before, outcome) = (slow.statements(), run(&spec));
+    assert_eq!((needed(&spec), outcome.client.workers_asked), (3, 3), "what is said holds");
+    assert_eq!(slow.statements() - before, 100, "the limit is the load's own");
+    let stop = Stop::default();
+    stop.stop();
+    spec.workers = None;
+    let stopped = load::workers_needed(&spec, &stop);
+    assert!(most == 1 || matches!(stopped, Err(load::Error::Interrupted)), "{stopped:?}");
 }

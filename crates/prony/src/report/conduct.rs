@@ -11,7 +11,7 @@ use super::{
 use crate::{
     analyse::{Findings, Unfit, Unscaled},
     plan::Treatment,
-    run::{Note, Stop, Why},
+    run::{Note, Stop, TrialOutcome, Why},
     store::{Resumed, RunRecord},
 };
 use std::collections::BTreeSet;
@@ -23,6 +23,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
     let foreign = record.plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
     sentences.extend(began(&record.began, &foreign, words));
+    sentences.extend(threads(record, words));
     // a trial that was left out says itself that it was repeated
     let is_told = |first: u32| {
         let begin = format!("trial {first}:");
@@ -68,6 +69,28 @@ fn unscaled(about: &str, ladder: &Unscaled, words: Words) -> String {
     let mut places = vec![("about", about), ("side", ladder.side.as_str())];
     places.extend(more.iter().map(|(place, value)| (*place, value.as_str())));
     words.fill("conduct", key, &places)
+}
+
+/// How many threads the load engine had; `None` where the records do not tell, or the study says it.
+fn threads(record: &RunRecord, words: Words) -> Option<String> {
+    let told = record.trials.iter().filter_map(|trial| {
+        let is_given = record.plan.treatments[trial.trial.treatment].client.workers.is_some();
+        match &trial.outcome {
+            TrialOutcome::Measured { outcome, .. } if !is_given => Some(outcome.client.workers_asked),
+            _ => None,
+        }
+    });
+    let counts: BTreeSet<u32> = told.collect();
+    let count = *counts.first()?;
+    match (counts.len(), count) {
+        (1, 0) => None,
+        (1, 1) => Some(words.fill("conduct", "thread", &[])),
+        (1, _) => Some(words.fill("conduct", "threads", &[("count", &count.to_string())])),
+        _ => {
+            let counts: Vec<String> = counts.iter().filter(|&&count| count > 0).map(u32::to_string).collect();
+            Some(words.fill("conduct", "threads_differ", &[("counts", &counts.join(", "))]))
+        }
+    }
 }
 
 /// What of the machine distorts results: each remark once, with all that was read in a run that was gone on

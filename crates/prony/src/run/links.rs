@@ -309,6 +309,8 @@ pub(super) struct Reached {
     pub(super) targets: Vec<Target>,
     /// The primary by its Unix socket, where a stream goes there.
     pub(super) local: Option<Target>,
+    /// Threads that the run has chosen for the load engine.
+    pub(super) threads: Option<u32>,
 }
 
 impl Run<'_, '_> {
@@ -337,7 +339,7 @@ impl Run<'_, '_> {
             let by_socket = Client { transport: Some(Transport::Socket), ..client.clone() };
             target_of(self.up(server).group.primary(), &by_socket)
         });
-        Ok(Reached { targets, local })
+        Ok(Reached { targets, local, threads: self.threads })
     }
 
     /// Whether a load from `client` goes through a network that Prony makes.

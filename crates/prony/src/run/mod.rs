@@ -23,6 +23,7 @@ mod settle;
 mod site;
 mod state;
 mod steady;
+mod threads;
 mod trial;
 mod variables;
 
@@ -169,7 +170,7 @@ pub fn carry_out(
     let starts = vec![None; plan.servers.len()];
     let links = Links::new(plan, provisioner.launcher())?;
     let (lives, salt) = (Lives::default(), seed::drawn());
-    let mut run = Run { plan, provisioner, stop, reader, servers, starts, lives, links, salt };
+    let mut run = Run { plan, provisioner, stop, reader, servers, starts, lives, links, salt, threads: None };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
     let result = run.trials(earlier).map_err(interruption);
@@ -201,6 +202,8 @@ struct Run<'a, 'r> {
     links: Links,
     /// What makes seeds of this run differ from those of other runs, where data are not put back.
     salt: u64,
+    /// Threads of the load engine, where the study does not say how many; `None`: as the engine does.
+    threads: Option<u32>,
 }
 
 impl Run<'_, '_> {
@@ -214,6 +217,7 @@ impl Run<'_, '_> {
         let mut schedule = Schedule::new(plan, earlier);
         let mut knees = profile::Knees::default();
         self.bring_up_all(earlier)?;
+        self.choose_threads(earlier)?;
         while let Some((trial, because)) = schedule.next(before + begun.elapsed()) {
             if let Some(because) = because {
                 self.tell(&Event::TrialAdded { trial, because })?;

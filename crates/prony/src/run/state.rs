@@ -161,6 +161,11 @@ impl Run<'_, '_> {
 
     /// What is known of the data of a server: servers of the plan that are the same database of one running
     /// server have it in common.
+    /// A load beside the trials has been at the data of a server.
+    pub(super) fn note_used(&mut self, server: usize) {
+        self.state(server).used = true;
+    }
+
     fn state(&mut self, server: usize) -> &mut State {
         let home = self.home(server);
         &mut self.up(home).state

@@ -169,7 +169,7 @@ pub(super) fn spec(plan: &Plan, trial: &Trial, reached: Reached) -> Spec {
     let Treatment { streams, client, .. } = &plan.treatments[trial.treatment];
     Spec {
         seed: trial.seed,
-        workers: client.workers,
+        workers: client.workers.or(reached.threads),
         sources: client.sources.clone(),
         open_rate: client.open_rate,
         connect_timeout: client.connect_timeout,

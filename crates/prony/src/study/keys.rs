@@ -596,7 +596,8 @@ pub(super) const CLIENT: &[Key] = &[
         Kind::Count(1, 1024),
         None,
         "2",
-        "Threads of the load engine; without it, as it finds best.",
+        "Threads of the load engine; without it, as many as the most demanding load of the run needs, the \
+         same in all trials.",
     ),
     key(
         "latency",

@@ -37,6 +37,7 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
         aside(format_args!("remark: {remark}"));
     }
     let stop = interrupt::stop_on_signals();
+    let spec = with_workers(spec, &stop)?;
     if options.find.find_rate { find::find(options, &spec, &stop) } else { once(options, &spec, pid, &stop) }
 }
 
@@ -89,6 +90,22 @@ fn ended_in_an_outage(outcome: &Outcome) -> bool {
     outcome.streams.iter().any(|stream| stream.outages.last().is_some_and(|outage| !outage.recovered))
 }
 
+/// The load with as many threads as it needs, where no number was given.
+fn with_workers(spec: Spec, stop: &Stop) -> Result<Spec, Failure> {
+    let workers = load::workers_needed(&spec, stop).map_err(|error| not_begun(&error, &spec, stop))?;
+    Ok(Spec { workers: Some(workers), ..spec })
+}
+
+/// Why a load did not begin, and what to do about it.
+fn not_begun(error: &load::Error, spec: &Spec, stop: &Stop) -> Failure {
+    match error {
+        load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
+        // the first login was broken off
+        _ if stop.is_stopped() => Failure::interrupted("interrupted before the load began"),
+        error => Failure::cannot_begin(with_hint(chain(error), spec)),
+    }
+}
+
 /// Carries one load out; `begin` is called when it begins. One that the server made impossible is a failure
 /// with what to do about it.
 fn offer(
@@ -105,12 +122,7 @@ fn offer(
         live.show(&event);
     });
     live.clear();
-    let outcome = result.map_err(|error| match error {
-        load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
-        // the first login was broken off
-        _ if stop.is_stopped() => Failure::interrupted("interrupted before the load began"),
-        error => Failure::cannot_begin(with_hint(chain(&error), spec)),
-    })?;
+    let outcome = result.map_err(|error| not_begun(&error, spec, stop))?;
     if let End::Failed(reason) = &outcome.end {
         let advice = advise(reason, options, &spec.target);
         let nothing = outcome.streams.iter().all(|stream| stream.transactions.count == 0);

@@ -64,7 +64,8 @@ pub(in crate::cli) struct LoadOptions {
     /// again, which changes nothing unless these rows are new [default: another one each time, printed]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Threads of the load engine [default: one for each processor]
+    /// Threads of the load engine [default: one, and more only where one is too busy, which a second of load
+    /// before the warm-up shows; one for each processor where there is no warm-up]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,
     /// How the kernel schedules these threads: batch does not preempt a server on the same machine, normal

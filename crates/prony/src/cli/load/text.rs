@@ -208,9 +208,12 @@ fn write_client(figures: &Figures, out: &mut String) -> Result {
     let busiest = figures.client_threads_busy.iter().copied().fold(0.0, f64::max);
     writeln!(
         out,
-        "\nclient        {:.2} us of CPU a statement, busiest thread {:.0} %, {:.1} MB",
+        "\nclient        {:.2} us of CPU a statement, {}, {:.1} MB",
         figures.client_cpu_us_per_statement,
-        busiest * 100.0,
+        match figures.client_threads_busy.len() {
+            1 => format!("1 thread, {:.0} % busy", busiest * 100.0),
+            count => format!("{count} threads, the busiest {:.0} %", busiest * 100.0),
+        },
         figures.client_memory_bytes_max as f64 / 1e6
     )?;
     let timing = &figures.timing;
