@@ -35,7 +35,7 @@ lint: tools ## Formatting, width of lines, clippy, rustdoc, licences of dependen
 fuzz: tools ## Attack the protocol parser from both sides, 60 s each
 	scripts/fuzz.sh 60
 
-bench: tools ## Compare the load engine with other programs on the same servers, as ratios (FLAGS=--quick: 3 minutes)
+bench: tools ## Compare the load engine with other programs on the same servers, as ratios (FLAGS=--quick: 4 minutes)
 	$(CARGO) bench -p prony --bench peers -- $(FLAGS)
 
 viewer: ## Rebuild the report's viewer (needs Node.js; its result is committed)

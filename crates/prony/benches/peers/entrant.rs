@@ -48,6 +48,8 @@ pub(crate) struct Job {
     pub(crate) workload: &'static str,
     pub(crate) seconds: u32,
     pub(crate) rows: u64,
+    /// Threads that Prony had last; the raw client gets as many.
+    pub(crate) workers: Option<usize>,
     /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a
     /// time.
     pub(crate) expected_per_second: f64,
@@ -78,6 +80,8 @@ pub(crate) struct Figures {
     pub(crate) queries_per_second: f64,
     pub(crate) cpu_us_per_query: f64,
     pub(crate) memory_mb: f64,
+    /// Threads of Prony's engine; `None`: another program.
+    pub(crate) workers: Option<usize>,
     /// Where Prony keeps a schedule: median and 99 % of the response time, and of its own delay, ms.
     pub(crate) schedule_ms: Option<[f64; 4]>,
 }
@@ -146,6 +150,7 @@ impl Entrant {
             queries_per_second: read.queries_per_second,
             cpu_us_per_query: read.cpu_us_per_query.unwrap_or(measured.cpu_s * 1e6 / read.queries),
             memory_mb: measured.memory_mb,
+            workers: read.workers,
             schedule_ms: read.schedule_ms,
         })
     }
@@ -170,7 +175,7 @@ impl Entrant {
 
     fn raw(&self, job: &Job) -> Result<Command, String> {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        let workers = self.workers.or(std::thread::available_parallelism().ok().map(usize::from));
+        let workers = self.workers.or(job.workers);
         let mut command = Command::new(own);
         command.args(["raw", &job.site.address.to_string(), &job.site.user]);
         command.args(
@@ -262,6 +267,7 @@ struct Said {
     queries: f64,
     /// Where the CPU time of the whole life is of no use because a warm-up is in it.
     cpu_us_per_query: Option<f64>,
+    workers: Option<usize>,
     schedule_ms: Option<[f64; 4]>,
 }
 
@@ -278,6 +284,7 @@ fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {
         queries_per_second: queries / number("interval_s")?,
         queries,
         cpu_us_per_query: number("client_cpu_us_per_statement").filter(|_| warmed_up),
+        workers: figures["client_threads_busy"].as_array().map(Vec::len),
         schedule_ms: match schedule_ms {
             [Some((response_p50, delay_p50)), Some((response_p99, delay_p99))] => {
                 Some([response_p50, response_p99, delay_p50, delay_p99])
@@ -294,6 +301,7 @@ fn raw_figures(text: &str) -> Option<Said> {
         queries_per_second: replies / seconds,
         queries: replies,
         cpu_us_per_query: None,
+        workers: None,
         schedule_ms: None,
     })
 }
@@ -304,7 +312,13 @@ fn sysbench_figures(text: &str) -> Option<Said> {
         line.trim_start().split([' ', 's']).next()?.parse::<f64>().ok()
     };
     let (queries, time_s) = (number("total:")?, number("total time:")?);
-    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None, schedule_ms: None })
+    Some(Said {
+        queries_per_second: queries / time_s,
+        queries,
+        cpu_us_per_query: None,
+        workers: None,
+        schedule_ms: None,
+    })
 }
 
 fn slap_figures(text: &str) -> Option<Said> {
@@ -315,7 +329,13 @@ fn slap_figures(text: &str) -> Option<Said> {
     let queries =
         number("Number of clients running queries:")? * number("Average number of queries per client:")?;
     let time_s = number("Average number of seconds to run all queries:")?;
-    Some(Said { queries_per_second: queries / time_s, queries, cpu_us_per_query: None, schedule_ms: None })
+    Some(Said {
+        queries_per_second: queries / time_s,
+        queries,
+        cpu_us_per_query: None,
+        workers: None,
+        schedule_ms: None,
+    })
 }
 
 /// `READ   - Takes(s): 3.0, Count: 150000, OPS: 50000.1, Avg(us): ...`; the last such line is about the whole
@@ -324,5 +344,11 @@ fn go_ycsb_figures(text: &str) -> Option<Said> {
     let line = text.lines().rfind(|line| line.starts_with("READ "))?;
     let number = |label: &str| line.split_once(label)?.1.trim().split(',').next()?.parse::<f64>().ok();
     let queries = number("Count:")?;
-    Some(Said { queries_per_second: number("OPS:")?, queries, cpu_us_per_query: None, schedule_ms: None })
+    Some(Said {
+        queries_per_second: number("OPS:")?,
+        queries,
+        cpu_us_per_query: None,
+        workers: None,
+        schedule_ms: None,
+    })
 }

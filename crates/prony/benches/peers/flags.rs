@@ -17,7 +17,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     pub(crate) only: Vec<Part>,
     /// Connections at the null server
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "8,64,512,2048")]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,8,64,512,2048,10000")]
     pub(crate) null_connections: Vec<u32>,
     /// Connections at the null server whose memory and throughput are compared with those of 512
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -25,6 +25,9 @@ pub(crate) struct Flags {
     /// Connections at MariaDB
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,4,16,64,256,1024,4096")]
     pub(crate) connections: Vec<u32>,
+    /// Connections at MariaDB with which numbers of workers are compared
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "64,256")]
+    pub(crate) workers_connections: Vec<u32>,
     /// Connections at MariaDB of mysqlslap and go-ycsb
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,64,1024")]
     pub(crate) others_connections: Vec<u32>,
@@ -35,7 +38,7 @@ pub(crate) struct Flags {
     /// Version of MariaDB
     #[arg(long, value_name = "VERSION", default_value = "10.11")]
     pub(crate) mariadb: String,
-    /// About 3 minutes: 3 rounds of 1 s, fewer rungs
+    /// About 4 minutes: 3 rounds of 1 s, fewer rungs
     #[arg(long)]
     pub(crate) quick: bool,
     /// The smallest possible run, seconds: whether everything works, not how fast
@@ -68,8 +71,10 @@ pub(crate) enum Part {
     Null,
     /// Very many connections on the null server
     Many,
-    /// Cost of a query by number of workers
+    /// Cost of a query by number of workers, on the null server
     Workers,
+    /// The number of workers that Prony chooses against each fixed one, on MariaDB
+    Choice,
     /// sysbench's point select on MariaDB
     PointSelect,
     /// sysbench's read-write mix on MariaDB
@@ -90,12 +95,15 @@ impl Flags {
         }
         if flags.quick {
             (flags.rounds, flags.seconds) = (3, 1);
+            flags.null_connections = vec![1, 64, 2048];
             flags.connections = vec![1, 16, 64, 1024];
+            flags.workers_connections = vec![64];
             flags.others_connections = vec![16];
         }
         if flags.smoke {
             (flags.rounds, flags.seconds) = (1, 1);
             flags.null_connections = vec![8];
+            flags.workers_connections = vec![8];
             flags.many_connections = 600;
             (flags.connections, flags.others_connections) = (vec![4], vec![4]);
             flags.rows = 1_000;

@@ -23,6 +23,18 @@ pub(crate) struct Results {
     pub(crate) failure: Option<String>,
 }
 
+impl Results {
+    /// How many threads Prony's engine had: `1`, or `1 to 2` where rounds differ; empty: another program.
+    pub(crate) fn workers(&self) -> String {
+        let counts = || self.rounds.iter().filter_map(|figures| figures.workers);
+        match (counts().min(), counts().max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+            (Some(least), _) => least.to_string(),
+            _ => String::new(),
+        }
+    }
+}
+
 /// A figure of [`Figures`].
 pub(crate) type Measure = fn(&Figures) -> f64;
 
@@ -66,6 +78,7 @@ impl Heat {
                 match entrants[index].run(&job) {
                     Ok(figures) => {
                         job.expected_per_second = figures.queries_per_second;
+                        job.workers = figures.workers.or(job.workers);
                         result.rounds.push(figures);
                     }
                     Err(words) => result.failure = Some(words),

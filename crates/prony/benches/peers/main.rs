@@ -32,6 +32,10 @@ const POLICY_RATES: [u32; 2] = [500, 5000];
 const WORKERS: [usize; 4] = [1, 2, 3, 4];
 /// Connections while workers are compared.
 const WORKERS_CONNECTIONS: u32 = 64;
+/// Above so many connections opening them takes as long as a warm-up at the null server.
+const NULL_WARM_CONNECTIONS: u32 = 4096;
+/// sysbench starts a thread for each connection.
+const SYSBENCH_CONNECTIONS_MAX: u32 = 4096;
 /// Warm-up of Prony at MariaDB, s, so that each connection has prepared its statements as sysbench does
 /// before it begins: at least this, and one more for so many connections.
 const WARM_UP_S: u32 = 1;
@@ -64,11 +68,12 @@ fn measure(flags: &Flags) -> Result<(), String> {
         bench.many_connections(&null.site)?;
         bench.workers(&null.site)?;
     }
-    if [Part::PointSelect, Part::ReadWrite, Part::Others, Part::Policy]
+    if [Part::PointSelect, Part::ReadWrite, Part::Choice, Part::Others, Part::Policy]
         .into_iter()
         .any(|part| flags.wants(part))
     {
-        let most = flags.connections.iter().chain(&flags.others_connections).max().copied().unwrap_or(1);
+        let rungs = flags.connections.iter().chain(&flags.others_connections);
+        let most = rungs.chain(&flags.workers_connections).max().copied().unwrap_or(1);
         match MariaDb::start(&flags.mariadb, most, flags.rows) {
             Ok(server) => bench.mariadb(&server)?,
             Err(error) => bench.page.missing.push(format!("MariaDB {}: {error}", flags.mariadb)),
@@ -105,7 +110,7 @@ impl<'a> Bench<'a> {
         }
         let how = format!(
             "{} rounds of {} s. To reproduce: `make bench FLAGS=\"--output BENCHMARKS.md\"` on a machine \
-             that does nothing else (`--help` lists the flags, `--quick` takes 3 minutes).",
+             that does nothing else (`--help` lists the flags, `--quick` takes 4 minutes).",
             flags.rounds, flags.seconds
         );
         let mut page = Page::new(how, versions, flags.output.clone(), flags.json.clone());
@@ -115,7 +120,7 @@ impl<'a> Bench<'a> {
 
     fn job(&self, site: &Site, workload: &'static str) -> Job {
         let Flags { seconds, rows, .. } = *self.flags;
-        Job { site: site.clone(), workload, seconds, rows, expected_per_second: 1000.0 }
+        Job { site: site.clone(), workload, seconds, rows, workers: None, expected_per_second: 1000.0 }
     }
 
     /// Runs the heats of a section, saves after each, prints all in the end.
@@ -144,24 +149,30 @@ impl<'a> Bench<'a> {
         if !self.flags.wants(Part::Null) {
             return Ok(());
         }
-        let tools: &[Tool] = if self.has_sysbench {
-            &[Tool::Prony, Tool::Raw, Tool::Sysbench]
-        } else {
-            &[Tool::Prony, Tool::Raw]
-        };
+        let has_sysbench = self.has_sysbench;
         let heats = self.heats(&self.flags.null_connections, |connections| {
-            tools.iter().map(|&tool| Entrant::new(tool, connections)).collect()
+            // Prony is the first of the first round, and says how many threads the raw client gets
+            let warm_up_s = if connections > NULL_WARM_CONNECTIONS { 2 } else { WARM_UP_S };
+            let mut entrants = vec![
+                Entrant { warm_up_s, ..Entrant::new(Tool::Prony, connections) },
+                Entrant::new(Tool::Raw, connections),
+            ];
+            if has_sysbench && connections <= SYSBENCH_CONNECTIONS_MAX {
+                entrants.push(Entrant::new(Tool::Sysbench, connections));
+            }
+            entrants
         });
         let mut comparisons = vec![Comparison { ours: 0, theirs: 1, goals: goals::raw }];
-        if self.has_sysbench {
-            comparisons.insert(0, Comparison { ours: 0, theirs: 2, goals: goals::null_server });
+        if has_sysbench {
+            comparisons.push(Comparison { ours: 0, theirs: 2, goals: goals::null_server });
         }
         let section = Section {
             title: "Null server, point select, prepared".to_owned(),
             remarks: vec![
                 "A server in another process that answers at once: what is measured is the client. `raw` is \
-                 the limit: the same sockets, threads and scheduling as Prony's engine, but always the same \
-                 request, and of the reply only bytes are counted."
+                 the measure: the same sockets, scheduling and number of threads (as Prony chose it) as \
+                 Prony's engine, but always the same request, and of the reply only bytes are counted. Prony gets a warm-up, and its CPU time is that of the \
+                 measurement interval. sysbench, a thread for each connection, takes part up to 4,096."
                     .to_owned(),
             ],
             heats: Vec::new(),
@@ -226,12 +237,49 @@ impl<'a> Bench<'a> {
                 self.against_sysbench(server, workload)?;
             }
         }
+        if self.flags.wants(Part::Choice) {
+            self.choice(server)?;
+        }
         if self.flags.wants(Part::Others) {
             self.against_mysqlslap(server)?;
             self.against_go_ycsb(server)?;
         }
         if self.flags.wants(Part::Policy) {
             self.policies(server)?;
+        }
+        Ok(())
+    }
+
+    /// How many workers Prony chooses, against each fixed number.
+    fn choice(&mut self, server: &MariaDb) -> Result<(), String> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut fixed = vec![1, 2, 4, processors];
+        fixed.retain(|&workers| workers <= processors.max(2));
+        fixed.sort_unstable();
+        fixed.dedup();
+        for connections in self.flags.workers_connections.clone() {
+            let entrant = |workers: Option<usize>| Entrant {
+                label: match workers {
+                    None => "as chosen".to_owned(),
+                    Some(1) => "1 worker".to_owned(),
+                    Some(count) => format!("{count} workers"),
+                },
+                workers,
+                ..warmed(connections)
+            };
+            let entrants = [None].into_iter().chain(fixed.iter().copied().map(Some)).map(entrant).collect();
+            let section = Section {
+                title: format!("{}, point select, workers of Prony: {connections} connections", server.name),
+                remarks: vec![
+                    "Client and server share the machine's processors. A worker more only where one is \
+                     busy for more than 60 % of the time, seen in a second of load before the warm-up."
+                        .to_owned(),
+                ],
+                heats: Vec::new(),
+                comparisons: Vec::new(),
+            };
+            let job = self.job(&server.site, POINT_SELECT);
+            self.section(section, &[(connections, entrants)], &job)?;
         }
         Ok(())
     }

@@ -121,6 +121,20 @@ Made by `make bench`. Absolute figures are this machine's, and client and server
                             least and the greatest round. CPU time is user and system time of a process's \
                             whole life, connecting included, seen from outside; memory is its peak.";
 
+/// The commit that is measured, and whether anything but this page differs from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let top = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let output = Command::new("git").args(["-C", top]).args(arguments).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "commit unknown".to_owned() };
+    let changes = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]);
+    let state = if changes.is_some_and(|changes| changes.is_empty()) { "" } else { ", CHANGED since" };
+    format!("commit {commit}{state}")
+}
+
 /// Load average above which something else is running.
 const QUIET: f32 = 0.7;
 
@@ -147,7 +161,7 @@ fn describe(peers: Vec<String>) -> Vec<(&'static str, String)> {
         ("processors", format!("{} x {}{place}", machine.cpus, machine.cpu_model)),
         ("memory", format!("{:.0} GiB", machine.memory_bytes as f64 / f64::from(1 << 30))),
         ("system", format!("{}, {}", machine.distribution, machine.kernel)),
-        ("Prony", format!("{}, {profile}, {compiler}", env!("CARGO_PKG_VERSION"))),
+        ("Prony", format!("{}, {}, {profile}, {compiler}", env!("CARGO_PKG_VERSION"), commit())),
         ("other programs", peers.join("; ")),
         (
             "load average when it began",

@@ -16,6 +16,13 @@ pub(crate) struct Comparison {
     pub(crate) goals: fn(u32) -> Goals,
 }
 
+impl Comparison {
+    /// Whether both took part in a heat.
+    fn has_both(self, heat: &Heat) -> bool {
+        self.ours.max(self.theirs) < heat.results.len()
+    }
+}
+
 /// Heats of one kind.
 #[derive(Debug, Serialize)]
 pub(crate) struct Section {
@@ -85,6 +92,7 @@ impl Section {
             "CPU us/query",
             &first,
             "MB",
+            "threads",
             "response p50 ms",
             "p99 ms",
             "own delay p50 ms",
@@ -105,6 +113,7 @@ impl Section {
                 median(CPU, 2),
                 ratio(CPU),
                 median(MEMORY, 1),
+                results.workers(),
             ];
             row.extend((0..4).map(|place| {
                 let of_rounds = results.rounds.iter().filter_map(|figures| Some(figures.schedule_ms?[place]));
@@ -117,7 +126,7 @@ impl Section {
     }
 
     fn label(&self, index: usize) -> &str {
-        self.heats.first().map_or("", |heat| &heat.results[index].label)
+        self.heats.iter().find_map(|heat| heat.results.get(index)).map_or("", |results| &results.label)
     }
 
     fn table(&self, comparison: Comparison) -> Table {
@@ -138,7 +147,7 @@ impl Section {
             &format!("{us} {memory}"),
             "target",
         ]);
-        for heat in &self.heats {
+        for heat in self.heats.iter().filter(|heat| comparison.has_both(heat)) {
             let median = |index, measure, show: fn(f64) -> String| {
                 heat.spread(index, measure).map_or("-".to_owned(), |spread| show(spread.median))
             };
@@ -175,7 +184,8 @@ impl Section {
     /// Everything that is promised and was measured.
     pub(crate) fn verdicts(&self) -> Vec<Verdict> {
         let each = self.comparisons.iter().flat_map(|comparison| {
-            self.heats.iter().flat_map(|heat| verdicts(heat, *comparison).into_iter().flatten())
+            let heats = self.heats.iter().filter(|heat| comparison.has_both(heat));
+            heats.flat_map(|heat| verdicts(heat, *comparison).into_iter().flatten())
         });
         each.map(|verdict| Verdict { what: format!("{}: {}", self.title, verdict.what), ..verdict }).collect()
     }
