@@ -117,7 +117,7 @@ pub fn markdown(history: &History, language: Language) -> String {
             }
         }
     }
-    let _ = writeln!(text, "\n{}", escape::markdown(&conclusion(history, words)));
+    let _ = writeln!(text, "\n{}", escape::markdown(conclusion(history, words)));
     let mut put_table = |title: &str, heads: &[String], rows: Vec<Vec<String>>| {
         let line = |cells: &[String]| {
             format!(
