@@ -3,7 +3,7 @@
 // Nothing may be fetched, no error may be logged, every chart must be drawn, and its controls must work.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -159,6 +159,31 @@ async function checkSmallAndDark() {
   await dark.page.close();
 }
 
+/** Names as long as a varied setting makes them: no table is cut where there is room, and the page never scrolls sideways. */
+async function checkLongNames() {
+  const names = [[/\bpool\b(?![-=])/g, "mariadb innodb_flush_log_at_trx_commit=2 sync_binlog=1000"],
+    [/\bthreads\b/g, "mariadb innodb_flush_log_at_trx_commit=1 sync_binlog=1"]];
+  for (const [place, file] of [page_file, loads_file].entries()) {
+    const text = names.reduce((page, [short, long]) => page.replace(short, long), readFileSync(file, "utf8"));
+    const copy = join(profile, `long-${place}.html`);
+    writeFileSync(copy, text);
+    const wide = await open(1280, 900, "light", addressOf(copy));
+    const cut = await wide.page.evaluate(() =>
+      [...document.querySelectorAll(".results .scroll")]
+        .filter((table) => table.offsetParent && table.scrollWidth > table.clientWidth + 1)
+        .map((table) => `${table.scrollWidth} in ${table.clientWidth}`),
+    );
+    assert.deepEqual(cut, [], "no table of results is wider than its place");
+    await picture(wide.page, `long-${place}-1280`);
+    await wide.page.close();
+    const narrow = await open(420, 900, "light", addressOf(copy));
+    const widest = await narrow.page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(widest <= 420, `the page does not scroll sideways: it is ${widest} wide`);
+    await picture(narrow.page, `long-${place}-420`);
+    await narrow.page.close();
+  }
+}
+
 /** Several streams at an offered rate: each has its charts, what is offered is drawn, an overloaded point is hollow. */
 async function checkLoads() {
   const { page, heard } = await open(1280, 900, "light", addressOf(loads_file));
@@ -198,6 +223,7 @@ try {
   await checkDesktop();
   await checkSmallAndDark();
   await checkLoads();
+  await checkLongNames();
   await checkWithoutScript();
   console.log("the report works in Chromium");
 } finally {

@@ -612,3 +612,78 @@ fn help_completions_and_manual_pages_cover_every_command() {
         serde_json::from_str::<Value>(&json).expect("JSON");
     }
 }
+
+/// What bash offers for a line that is typed so far.
+fn offered(home: &Path, script: &Path, line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let shell = format!(
+        "source '{}'; COMP_WORDS=({}); COMP_CWORD={}; COMP_LINE='{line}'; COMP_POINT={}; \
+         _prony_with_names prony \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+        words.len() - 1,
+        line.len(),
+    );
+    let program = Path::new(env!("CARGO_BIN_EXE_prony")).parent().expect("a directory");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").expect("a path"));
+    let output = Command::new("bash")
+        .args(["--norc", "-c", &shell])
+        .current_dir(home)
+        .env("PATH", path)
+        .env("XDG_DATA_HOME", home.join("data"))
+        .env_remove("PRONY_STORE")
+        .output()
+        .expect("bash");
+    assert_eq!(stderr(&output), "", "{line}");
+    stdout(&output).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_real_bash_offers_names_of_studies_workloads_servers_and_runs() {
+    let home = home();
+    let script = home.path().join("prony.bash");
+    fs::write(&script, stdout(&output(home.path(), &["completions", "bash"]))).expect("written");
+    fs::write(home.path().join("quick.toml"), STUDY).expect("written");
+    let slap = "Benchmark\n\tAverage number of seconds to run all queries: 0.5 seconds\n\tNumber of clients \
+                running queries: 8\n\tAverage number of queries per client: 100\n";
+    fs::write(home.path().join("slap.txt"), slap).expect("written");
+    let imported = output(home.path(), &["import", "mysqlslap", "slap.txt", "--study", "mine"]);
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    assert!(output(home.path(), &["label", "last", "nightly"]).status.success());
+    let offers = |line: &str| offered(home.path(), &script, line);
+    assert_eq!(offers("prony run quick"), ["quickstart", "quick.toml"]);
+    assert_eq!(offers("prony load oltp_point"), ["oltp_point_select"]);
+    assert!(offers("prony load my_mix --study thread").iter().all(|name| name.starts_with("thread")));
+    let servers = offers("prony server start mysql-8.");
+    assert!(!servers.is_empty() && servers.iter().all(|name| name.starts_with("mysql-8.")), "{servers:?}");
+    assert_eq!(offers("prony report n"), ["nightly"]);
+    for name in ["last", "nightly", "mine", "1"] {
+        assert!(offers("prony compare ").contains(&name.to_owned()), "{name}");
+    }
+    // the rest is as it was
+    assert!(offers("prony re").contains(&"report".to_owned()));
+    assert!(offers("prony load --conn").contains(&"--connections".to_owned()));
+    assert!(offers("prony report --sto").contains(&"--store".to_owned()));
+    for (shell, words) in [("zsh", "_prony_names runs'"), ("fish", "prepare cleanup\" workloads")] {
+        let text = stdout(&output(home.path(), &["completions", shell]));
+        assert!(text.contains(words), "{shell}");
+    }
+}
+
+#[test]
+fn the_old_names_of_options_go_on_working_with_a_note() {
+    let home = home();
+    let slap = "Benchmark\n\tAverage number of seconds to run all queries: 0.5 seconds\n\tNumber of clients \
+                running queries: 8\n\tAverage number of queries per client: 100\n";
+    fs::write(home.path().join("slap.txt"), slap).expect("written");
+    let old = output(home.path(), &["import", "mysqlslap", "slap.txt", "--output", "mine.sqlite"]);
+    assert!(old.status.success(), "{}", stderr(&old));
+    assert!(stderr(&old).contains("note: --output is called --store now"), "{}", stderr(&old));
+    let new = output(home.path(), &["list", "runs", "--store", "mine.sqlite"]);
+    assert!(stdout(&new).contains("mysqlslap") && !stderr(&new).contains("note"), "{}", stderr(&new));
+    for command in ["run", "report", "list", "export", "history"] {
+        let help = stdout(&output(home.path(), &[command, "--help"]));
+        assert!(help.contains("--store") && !help.contains("--output"), "{command}: {help}");
+    }
+}

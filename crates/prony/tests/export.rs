@@ -115,6 +115,8 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
         for (row, (trial, sample)) in tables["seconds.parquet"].iter().zip(samples) {
             let stream = &record.plan.treatments[trial.trial.treatment].streams[usize::from(sample.stream)];
             assert_eq!((&row["stream"], &row["second"]), (&text(&stream.name), &whole(sample.second.into())));
+            // also where the study does not vary them
+            assert_eq!(row["connections"], whole(stream.connections.into()));
             assert_eq!(row["transactions"], whole(sample.transactions.count));
             assert_eq!(row["errors"], whole(sample.errors));
             let times = sample.transactions.response();
@@ -252,4 +254,44 @@ fn duckdb_and_pandas_read_it() {
             .arg(&data)
             .args([transactions.to_string(), record.trials.len().to_string()]),
     );
+}
+
+/// The query of the README names only columns that every export has, whatever the study varies.
+#[test]
+fn the_query_in_the_readme_works_on_every_export() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let query: String = readme.lines().skip_while(|line| !line.starts_with("    SELECT ")).take(3).collect();
+    assert!(query.contains("GROUP BY ALL"), "{query}");
+    const SQL: [&str; 16] = [
+        "SELECT",
+        "sum",
+        "AS",
+        "per_second",
+        "FROM",
+        "data",
+        "seconds",
+        "parquet",
+        "JOIN",
+        "trials",
+        "USING",
+        "WHERE",
+        "AND",
+        "GROUP",
+        "BY",
+        "ALL",
+    ];
+    let names = query.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+    let names = names.filter(|name| !name.is_empty() && !SQL.contains(name));
+    let names: Vec<&str> = names.filter(|name| !["ORDER", "measure", "invalid"].contains(name)).collect();
+    assert!(names.contains(&"connections") && names.contains(&"length_s"), "{names:?}");
+    let mut of_one = synthetic_load::events();
+    let Event::RunStarted { plan, .. } = &mut of_one[0] else { panic!("a run starts first") };
+    plan.factors.clear();
+    for events in [synthetic::events(), of_one] {
+        let tables = Stored::of(&of_few_trials(events)).exported();
+        for name in &names {
+            let is_there = |table: &str| tables[table][0].contains_key(*name);
+            assert!(is_there("seconds.parquet") || is_there("trials.parquet"), "{name} is no column");
+        }
+    }
 }

@@ -189,8 +189,8 @@ fn mistakes_name_what_is_wrong_and_what_to_do() {
         &["compare", "1"],
         &["report", "1", "--format", "pdf"],
         &["report", "1", "--language", "de"],
-        &["report", "1", "--output", "words.txt"],
-        &["list", "runs", "--output", "words.txt"],
+        &["report", "1", "--store", "words.txt"],
+        &["list", "runs", "--store", "words.txt"],
         &["plan", "quickstrat"],
         &["plan", "quickstart", "--scale", "huge"],
         &["plan", "quickstart", "--set", "rowz=1000"],
@@ -261,12 +261,12 @@ fn a_store_that_may_not_be_written_can_be_asked_and_its_runs_taken() {
     };
     let store = directory.join("prony.sqlite").display().to_string();
     for arguments in
-        [&["list", "runs", "--output", &store][..], &["report", "1", "--output", &store], &["import", &store]]
+        [&["list", "runs", "--store", &store][..], &["report", "1", "--store", &store], &["import", &store]]
     {
         let (code, words) = ask(arguments);
         assert_eq!(code, Some(0), "{arguments:?}: {words}");
     }
-    let (code, words) = ask(&["label", "1", "nightly", "--output", &store]);
+    let (code, words) = ask(&["label", "1", "nightly", "--store", &store]);
     assert!(code == Some(2) && words.contains("check that you may read and write it"), "{code:?} {words}");
     // so that it can be removed by who is not root
     may(&directory, 0o755);

@@ -57,7 +57,7 @@ impl Home {
     fn prony(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
         command
-            .args(["run", "killed.toml", "--report", "report.html", "--output"])
+            .args(["run", "killed.toml", "--write", "report.html", "--store"])
             .arg(&self.store)
             .args(flags)
             .env("XDG_STATE_HOME", self.directory.path().join("state"))

@@ -1,6 +1,7 @@
 //! What can be typed. Every option is defined once, here or in the table of workload options.
 
 use super::{
+    complete::Names,
     flags::{ServerFlags, WorkloadFlags},
     history::HistoryOptions,
     keep::{DeleteOptions, ExportOptions, ImportOptions, LabelOptions, NoteOptions},
@@ -100,6 +101,14 @@ pub(super) enum Command {
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
+    },
+    /// Print names for the completion of a shell
+    #[command(hide = true)]
+    Complete {
+        /// Of what
+        names: Names,
+        #[command(flatten)]
+        store: StoreOptions,
     },
     /// Print the manual page, or write one page for each command into a directory
     #[command(
@@ -211,14 +220,14 @@ pub(super) struct StudyOptions {
 pub(super) struct StoreOptions {
     /// Where results are kept: an SQLite file (FILE.sqlite), or a directory that gets prony.sqlite and the
     /// reports [default: prony.sqlite in the user's data directory]
-    #[arg(long, value_name = "PATH", env = "PRONY_STORE")]
-    pub(super) output: Option<PathBuf>,
+    #[arg(long, alias = "output", value_name = "PATH", env = "PRONY_STORE")]
+    pub(super) store: Option<PathBuf>,
 }
 
 impl StoreOptions {
     /// The directory that is named, if it is one: what exists as such, or has no extension of a database.
     pub(super) fn directory(&self) -> Option<&Path> {
-        let path = self.output.as_deref()?;
+        let path = self.store.as_deref()?;
         let is_database =
             path.extension().is_some_and(|end| ["sqlite", "sqlite3", "db"].iter().any(|each| end == *each));
         (path.is_dir() || !(is_database || path.is_file())).then_some(path)
@@ -227,7 +236,7 @@ impl StoreOptions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony run quickstart\n  prony run pool.toml --scale quick\n  prony \
-                        run pool.toml --set measure.repeats=5 --report pool.html\n  prony run pool.toml \
+                        run pool.toml --set measure.repeats=5 --write pool.html\n  prony run pool.toml \
                         --resume")]
 pub(super) struct RunOptions {
     #[command(flatten)]
@@ -248,9 +257,9 @@ pub(super) struct RunOptions {
     /// Language of the report: en or zh
     #[arg(long, value_name = "LANGUAGE", default_value = "en")]
     pub(super) language: Language,
-    /// Where to write the HTML report [default: prony-STUDY-RUN.html in this directory, or that of --output]
-    #[arg(long, value_name = "FILE")]
-    pub(super) report: Option<PathBuf>,
+    /// Where to write the HTML report [default: prony-STUDY-RUN.html here, or in the directory of --store]
+    #[arg(long, alias = "report", value_name = "FILE")]
+    pub(super) write: Option<PathBuf>,
     /// Print the findings as JSON instead of tables
     #[arg(long)]
     pub(super) json: bool,

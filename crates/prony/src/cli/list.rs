@@ -1,4 +1,4 @@
-//! `prony list`, shell completions and manual pages.
+//! `prony list`, and manual pages.
 
 use super::{
     arguments::{Arguments, ListOptions, Listed},
@@ -203,13 +203,6 @@ fn workload_options() -> String {
         text.push_str(&format!("  {name:42} {} [{}]\n", info.help, info.default));
     }
     text
-}
-
-/// Prints a completion script.
-pub(super) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "prony", &mut script);
-    print(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the manual page, or writes one for each command.

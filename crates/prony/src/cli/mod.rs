@@ -6,6 +6,7 @@
 mod arguments;
 mod calibrate;
 mod compare;
+mod complete;
 mod doctor;
 mod failure;
 mod flags;
@@ -34,7 +35,10 @@ use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+        Ok(arguments) => {
+            renamed(std::env::args());
+            arguments
+        }
         Err(error) => {
             // help and version are no errors: clap knows where each goes and which code it has
             let code = if error.use_stderr() { failure::CANNOT_BEGIN } else { 0 };
@@ -47,6 +51,19 @@ pub fn main() -> ExitCode {
         Err(failure) => {
             failure.print();
             ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Options that had other names, and go on working under these.
+const RENAMED: [(&str, &str); 2] = [("--output", "--store"), ("--report", "--write")];
+
+/// Says so where an option was typed by its old name.
+fn renamed(typed: impl Iterator<Item = String>) {
+    let words: Vec<String> = typed.skip(1).take_while(|word| word != "--").collect();
+    for (old, new) in RENAMED {
+        if words.iter().any(|word| word.split('=').next() == Some(old)) {
+            report::aside(format_args!("note: {old} is called {new} now"));
         }
     }
 }
@@ -72,7 +89,8 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Calibrate(options) => calibrate::calibrate(&options),
         Command::NullServer { port } => null_server(port),
         Command::Relay { to, one_way_ns } => relay(to, Duration::from_nanos(one_way_ns)),
-        Command::Completions { shell } => list::completions(shell),
+        Command::Completions { shell } => complete::script(shell),
+        Command::Complete { names, store } => complete::names(names, &store),
         Command::Man { directory } => list::manual(directory.as_deref()),
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn make_store(options: &StoreOptions) -> Result<Store, Failure> {
 
 /// Where the store is.
 pub(super) fn store_path(options: &StoreOptions) -> Result<PathBuf, Failure> {
-    match (options.directory(), &options.output) {
+    match (options.directory(), &options.store) {
         (Some(directory), _) => Ok(directory.join("prony.sqlite")),
         (None, Some(file)) => Ok(file.clone()),
         (None, None) => store::default_path().map_err(|error| Failure::cannot_begin(chain(&error))),

@@ -203,7 +203,7 @@ fn report_path(options: &RunOptions, plan: &Plan, id: i64) -> PathBuf {
         let directory = options.store.directory().unwrap_or(Path::new(""));
         directory.join(format!("prony-{}-{id}.html", plan.name))
     };
-    options.report.clone().unwrap_or_else(usual)
+    options.write.clone().unwrap_or_else(usual)
 }
 
 fn absolute(path: &Path) -> PathBuf {

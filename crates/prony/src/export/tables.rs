@@ -13,6 +13,7 @@ use load::{
     Histogram,
     histogram::LOWEST_NS,
     sample::{Phase, StreamOutcome, Tally},
+    spec::Stream,
 };
 use std::path::Path;
 
@@ -41,6 +42,7 @@ const TRIALS: &[(&str, Kind)] = &[
 const SECONDS: &[(&str, Kind)] = &[
     ("trial", Kind::Whole),
     ("stream", Kind::Text),
+    ("connections", Kind::Whole),
     ("second", Kind::Whole),
     ("phase", Kind::Text),
     ("length_s", Kind::Number),
@@ -62,6 +64,7 @@ const SECONDS: &[(&str, Kind)] = &[
 const STATEMENTS: &[(&str, Kind)] = &[
     ("trial", Kind::Whole),
     ("stream", Kind::Text),
+    ("connections", Kind::Whole),
     ("second", Kind::Whole),
     ("phase", Kind::Text),
     ("length_s", Kind::Number),
@@ -83,6 +86,7 @@ const READINGS: &[(&str, Kind)] =
 const HISTOGRAMS: &[(&str, Kind)] = &[
     ("trial", Kind::Whole),
     ("stream", Kind::Text),
+    ("connections", Kind::Whole),
     ("kind", Kind::Text),
     ("name", Kind::Text),
     ("time", Kind::Text),
@@ -184,21 +188,33 @@ fn seconds(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error
     for trial in &record.trials {
         let streams = &record.plan.treatments[trial.trial.treatment].streams;
         for sample in &trial.seconds {
-            let stream = streams.get(usize::from(sample.stream)).map_or("", |stream| &stream.name);
+            let stream = of_stream(streams.get(usize::from(sample.stream)));
             table.row(&second(trial.trial.number, stream, sample))?;
         }
     }
     Ok(())
 }
 
-fn second<'a>(trial: u32, stream: &'a str, sample: &Second) -> [Cell<'a>; SECONDS.len()] {
+/// Name and connections of a stream: the same columns whether these are varied or not.
+fn of_stream(stream: Option<&Stream>) -> [Cell<'_>; 2] {
+    stream.map_or([Cell::Text(""), Cell::Empty], |stream| {
+        [Cell::Text(&stream.name), Cell::Whole(stream.connections.into())]
+    })
+}
+
+fn second<'a>(
+    trial: u32,
+    [stream, connections]: [Cell<'a>; 2],
+    sample: &Second,
+) -> [Cell<'a>; SECONDS.len()] {
     let done = &sample.transactions;
     let [mean, p50, p95, p99, max] = times(done.response());
     let schedule = sample.schedule.as_ref();
     let count = |count: Option<u64>| count.map_or(Cell::Empty, Cell::Whole);
     [
         Cell::Whole(trial.into()),
-        Cell::Text(stream),
+        stream,
+        connections,
         Cell::Whole(sample.second.into()),
         Cell::Text(phase(sample.phase)),
         Cell::Number(sample.length.as_secs_f64()),
@@ -224,12 +240,13 @@ fn statements(&Run { record, store }: &Run<'_>, table: &mut Table) -> Result<(),
         let number = trial.trial.number;
         let streams = &record.plan.treatments[trial.trial.treatment].streams;
         for sample in store.samples(record.id, number)? {
-            let stream = streams.get(usize::from(sample.stream)).map_or("", |stream| &stream.name);
+            let [stream, connections] = of_stream(streams.get(usize::from(sample.stream)));
             for tally in &sample.statements {
                 let [mean, p50, p95, p99, max] = times(tally.response());
                 table.row(&[
                     Cell::Whole(number.into()),
-                    Cell::Text(stream),
+                    stream,
+                    connections,
                     Cell::Whole(sample.second.into()),
                     Cell::Text(phase(sample.phase)),
                     Cell::Number(sample.length.as_secs_f64()),
@@ -285,11 +302,13 @@ fn readings(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Erro
 fn histograms(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     for trial in &record.trials {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
-        for stream in &outcome.streams {
+        let asked = &record.plan.treatments[trial.trial.treatment].streams;
+        for (place, stream) in outcome.streams.iter().enumerate() {
+            let named = of_stream(asked.get(place));
             for (kind, tally) in tallies(stream) {
                 let service = tally.response.as_ref().map(|_| ("service", &tally.service));
                 for (time, histogram) in std::iter::once(("response", tally.response())).chain(service) {
-                    buckets(trial.trial.number, &stream.name, (kind, &tally.name, time), histogram, table)?;
+                    buckets(trial.trial.number, named, (kind, &tally.name, time), histogram, table)?;
                 }
             }
         }
@@ -305,7 +324,7 @@ fn tallies(stream: &StreamOutcome) -> impl Iterator<Item = (&'static str, &Tally
 
 fn buckets(
     trial: u32,
-    stream: &str,
+    [stream, connections]: [Cell<'_>; 2],
     (kind, name, time): (&str, &str, &str),
     histogram: &Histogram,
     table: &mut Table,
@@ -313,7 +332,8 @@ fn buckets(
     for (highest_ns, count) in histogram.buckets() {
         table.row(&[
             Cell::Whole(trial.into()),
-            Cell::Text(stream),
+            stream,
+            connections,
             Cell::Text(kind),
             Cell::Text(name),
             Cell::Text(time),

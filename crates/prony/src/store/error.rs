@@ -13,12 +13,12 @@ pub enum Error {
     /// No directory for the user's data can be found.
     #[error(
         "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with \
-         --output"
+         --store"
     )]
     NoHome,
     /// The directory of the store cannot be made.
     #[error(
-        "cannot make the directory {}: {cause}; make it, or name another file with --output",
+        "cannot make the directory {}: {cause}; make it, or name another file with --store",
         path.display()
     )]
     Directory {
@@ -30,7 +30,7 @@ pub enum Error {
     /// The file cannot be opened or created.
     #[error(
         "cannot open the store {}: {reason}; check that you may read and write it, or name another file \
-         with --output",
+         with --store",
         path.display()
     )]
     Open {
@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// The file is none of Prony's: no SQLite file, or one of another application.
     #[error(
-        "{} is not a store of Prony, or its beginning is damaged; name another file with --output",
+        "{} is not a store of Prony, or its beginning is damaged; name another file with --store",
         path.display()
     )]
     Foreign {
@@ -51,7 +51,7 @@ pub enum Error {
     /// A newer Prony has written the file.
     #[error(
         "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote \
-         it or a newer one, or name another file with --output",
+         it or a newer one, or name another file with --store",
         path.display()
     )]
     Newer {
@@ -87,7 +87,7 @@ pub enum Error {
     /// Another process holds the file for too long.
     #[error(
         "the store {} has been in use by another process for {seconds} s; wait for it, or name another file \
-         with --output",
+         with --store",
         path.display()
     )]
     Busy {
