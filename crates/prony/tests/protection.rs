@@ -8,6 +8,7 @@ mod support {
 
 use load::{
     client::Connection,
+    lock::Lock,
     spec::{Address, Target},
 };
 use prony::provision::{NoProcess, Server, pairs, process_of};
@@ -642,4 +643,19 @@ fn the_process_of_a_server_is_the_one_at_the_other_end_of_the_connection() {
     let url = there.url(database);
     let said = there.begun(&[&load[..load.len() - 1], &[&url]].concat());
     assert!(!said.contains("is not known"), "{said}");
+}
+
+#[test]
+fn a_named_lock_counts_as_taken_only_where_the_server_says_so() {
+    let there = Elsewhere::new();
+    let open = || Connection::open(there.server.target(), PATIENCE).expect("a login");
+    let (mut one, mut other) = (open(), open());
+    let no_wait = Duration::ZERO;
+    assert_eq!(one.take_lock("'prony x'", no_wait).expect("an answer"), Lock::Taken);
+    assert_eq!(other.take_lock("'prony x'", no_wait).expect("an answer"), Lock::Held);
+    let holder = other.lock_holder("'prony x'").expect("an answer");
+    assert_eq!(holder, Some(u64::from(one.connection_id())));
+    assert_eq!(other.take_lock("NULL", no_wait).expect("an answer"), Lock::Failed, "it answers NULL");
+    assert_eq!(other.take_lock("no_such_function()", no_wait).expect("an answer"), Lock::Unknown);
+    assert!(other.take_lock("no such syntax", no_wait).is_err());
 }

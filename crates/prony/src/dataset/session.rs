@@ -3,6 +3,7 @@
 use super::{Error, database};
 use load::{
     client::{self, Answer, Connection},
+    lock::NO_LOCKS,
     spec::Target,
 };
 use std::{
@@ -15,9 +16,6 @@ use std::{
 const CONNECT: Duration = Duration::from_secs(10);
 /// Server's error: there is no such schema.
 const UNKNOWN_DATABASE: u16 = 1049;
-/// Server's errors: there is no such function, it is not supported (clusters refuse it, the second by an
-/// error without a number of its own), the account may not use functions.
-const NO_LOCKS: [u16; 5] = [1105, 1128, 1235, 1305, 1370];
 /// Server's error: there is a schema of that name.
 const DATABASE_EXISTS: u16 = 1007;
 
