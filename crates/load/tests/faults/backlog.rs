@@ -62,6 +62,7 @@ fn load_of(path: &Path, interval: Duration) -> Spec {
         database: None,
         tls: Tls::default(),
         compress: false,
+        trust: load::spec::Trust::default(),
     };
     let mut stream = Stream::new("main", select(), CONNECTIONS);
     (stream.connect, stream.protocol) = (ConnectionMode::Transactions(1), Protocol::Text);

@@ -171,8 +171,9 @@ impl<'a> Bench<'a> {
             remarks: vec![
                 "A server in another process that answers at once: what is measured is the client. `raw` is \
                  the measure: the same sockets, scheduling and number of threads (as Prony chose it) as \
-                 Prony's engine, but always the same request, and of the reply only bytes are counted. Prony gets a warm-up, and its CPU time is that of the \
-                 measurement interval. sysbench, a thread for each connection, takes part up to 4,096."
+                 Prony's engine, but always the same request, and of the reply only bytes are counted. \
+                 Prony gets a warm-up, and its CPU time is that of the measurement interval. sysbench, a \
+                 thread for each connection, takes part up to 4,096."
                     .to_owned(),
             ],
             heats: Vec::new(),
