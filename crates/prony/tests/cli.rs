@@ -245,7 +245,22 @@ fn the_highest_rate_is_found_confirmed_and_shown_to_be_the_highest() {
     let rate = found["rate_per_second"].as_f64().expect("a rate");
     assert!((20.0..400.0).contains(&rate), "{found}");
     assert!(stderr(&output).contains("confirm"), "{}", stderr(&output));
-    let nothing = ["--find-rate", "--objective", "p95 < 1ms", "-c", "1", "-t", "1s", "--warm-up", "0"];
+}
+
+#[test]
+#[ignore = "long: a search down to the lowest rate whose loads say something, half a minute"]
+fn a_rate_that_nothing_keeps_is_said_with_what_was_measured() {
+    let slow = |_: u64, _: load::null::Asked<'_>| {
+        std::thread::sleep(Duration::from_millis(5));
+        load::null::Answer::Row
+    };
+    let server = NullServer::with_script(0, Box::new(slow)).expect("a port");
+    let url = format!("mysql://user@{}/test", server.address());
+    let home = home();
+    let fixed = ["load", "oltp_point_select", "--url", &url];
+    // evenly spaced, since a short load at the lowest rate must not have too few by chance
+    let nothing = ["--find-rate", "--objective", "p95 < 1ms", "--gaps", "constant"];
+    let nothing = [&nothing[..], &["-c", "1", "-t", "1500ms", "--warm-up", "0"]].concat();
     let refused = prony(home.path(), &[&fixed, &nothing[..]].concat()).output().expect("prony starts");
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     assert!(
