@@ -296,9 +296,9 @@ mod tests {
     }
 
     /// scipy 1.17.1, of the law without the coefficient that is at its bound: `curve_fit(lambda n, lg, a:
-    /// lg + log(n) - log(1 + a*(n-1)), N, log(X), p0=(log(1000), .1))`, the same with `b*n*(n-1)`, and without
-    /// either; intervals: `popt +- t.ppf(.975, 8 - len(popt)) * sqrt(diag(pcov))`; the peak is `1 / sqrt(b)`,
-    /// its interval by the delta method on its logarithm.
+    /// lg + log(n) - log(1 + a*(n-1)), N, log(X), p0=(log(1000), .1))`, the same with `b*n*(n-1)`, and
+    /// without either; intervals: `popt +- t.ppf(.975, 8 - len(popt)) * sqrt(diag(pcov))`; the peak is
+    /// `1 / sqrt(b)`, its interval by the delta method on its logarithm.
     #[test]
     fn a_coefficient_at_its_bound_leaves_the_interval_of_the_law_without_it() {
         let fit = |throughput: [f64; 8]| {
