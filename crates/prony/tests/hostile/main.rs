@@ -3,6 +3,7 @@
 
 mod death;
 mod endless;
+mod kept;
 mod locks;
 mod passwords;
 mod program;
