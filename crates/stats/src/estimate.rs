@@ -1,5 +1,6 @@
 //! A number never travels without its uncertainty.
 
+use crate::{Spread, repeats_for, spread::student_quantile};
 use serde::{Deserialize, Serialize};
 
 /// An estimate with its confidence interval.
@@ -45,6 +46,19 @@ impl Estimate {
     pub fn relative_half_width(&self) -> Option<f64> {
         let (low, high) = self.interval()?;
         (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
+    }
+
+    /// Repeats after which the interval of a positive quantity probably reaches no further than this factor to
+    /// either side, if its observations are repeats that differ as these do; `None`: not known, or no
+    /// number that is reasonable.
+    #[must_use]
+    pub fn repeats_for(&self, factor: f64) -> Option<u32> {
+        let (low, high) = self.interval().filter(|(low, _)| *low > 0.0 && self.observations > 1)?;
+        let freedom = f64::from(self.observations - 1);
+        let quantile = student_quantile(freedom, 0.5 + self.level / 2.0);
+        let error = (high / low).ln() / 2.0 / quantile;
+        let spread = Spread { variance: error * error * f64::from(self.observations), freedom };
+        repeats_for(&spread, self.observations, factor - 1.0, self.level)
     }
 
     /// One over it, interval and all; for a ratio that is to be told the other way round. `None` for 0.

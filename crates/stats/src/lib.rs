@@ -2,7 +2,8 @@
 //!
 //! What a benchmark needs and little else: variances of many small groups that lend each other strength
 //! ([`moderate`]) with their intervals and p-values ([`Spread`]), what two sides held against each other say
-//! ([`judge`]) with the correction for many comparisons ([`holm`]), independent batches of one autocorrelated
+//! ([`judge`]) with the correction for many comparisons ([`holm`]), the same along a ladder of loads, the
+//! whole of it before its rungs ([`judge_ladders`]), independent batches of one autocorrelated
 //! series ([`batches`]), from when on it is steady ([`steady_from`]), where a history changed
 //! ([`change_points`]), how throughput grows with concurrency ([`Scalability`]), and Little's law
 //! ([`in_flight`]). Golden values in the tests come from SciPy and statsmodels, coverage and error rates from
@@ -10,6 +11,8 @@
 
 mod change;
 mod estimate;
+mod graph;
+mod ladder;
 mod multiple;
 mod proportion;
 mod queue;
@@ -23,6 +26,7 @@ mod tests;
 
 pub use change::{ChangePoint, change_points};
 pub use estimate::Estimate;
+pub use ladder::{Change, JudgedLadder, Ladder, judge_ladders, knee};
 pub use multiple::holm;
 pub use proportion::proportion;
 pub use queue::in_flight;

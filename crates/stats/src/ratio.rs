@@ -26,7 +26,7 @@ pub struct Rule {
 
 impl Rule {
     /// The logarithm of a ratio that just matters.
-    fn margin(&self) -> f64 {
+    pub(crate) fn margin(&self) -> f64 {
         (1.0 + self.relevant).ln()
     }
 }
@@ -122,30 +122,27 @@ pub fn judge(differences: &[Difference], rule: Rule) -> Vec<Judged> {
     let corrected = holm(&differences.iter().map(p_value).collect::<Vec<_>>());
     // what Holm asks of the smallest p-value
     let strict = 1.0 - (1.0 - rule.level) / differences.len().max(1) as f64;
-    let judged = |(one, p_value): (&Difference, f64)| {
-        let Some(spread) = one.spread else {
-            let ratio = Estimate::bare(one.log.exp(), rule.level, one.count);
-            return Judged {
-                ratio,
-                p_value: 1.0,
-                call: Call::Undecided,
-                detectable: None,
-                repeats_needed: None,
-            };
-        };
-        let ratio = spread.interval_of_exp(one.log, one.count, rule.level);
-        let call = call(one.log, &ratio, p_value, rule);
-        Judged {
-            ratio,
-            p_value,
-            call,
-            detectable: Some(detectable(&spread, one.count, strict, rule).exp_m1()),
-            repeats_needed: (call == Call::Undecided)
-                .then(|| repeats_needed(one, &spread, strict, rule))
-                .flatten(),
-        }
-    };
+    let judged = |(one, p_value): (&Difference, f64)| judge_one(one, p_value, strict, rule);
     differences.iter().zip(corrected).map(judged).collect()
+}
+
+/// Judges a pair by its corrected p-value; `strict` is the level at which it would be called at first.
+pub(crate) fn judge_one(one: &Difference, p_value: f64, strict: f64, rule: Rule) -> Judged {
+    let Some(spread) = one.spread else {
+        let ratio = Estimate::bare(one.log.exp(), rule.level, one.count);
+        return Judged { ratio, p_value: 1.0, call: Call::Undecided, detectable: None, repeats_needed: None };
+    };
+    let ratio = spread.interval_of_exp(one.log, one.count, rule.level);
+    let call = call(one.log, &ratio, p_value, rule);
+    Judged {
+        ratio,
+        p_value,
+        call,
+        detectable: Some(detectable(&spread, one.count, strict, rule).exp_m1()),
+        repeats_needed: (call == Call::Undecided)
+            .then(|| repeats_needed(one, &spread, strict, rule))
+            .flatten(),
+    }
 }
 
 fn call(log: f64, ratio: &Estimate, p_value: f64, rule: Rule) -> Call {

@@ -1,27 +1,45 @@
 //! Servers held against the study's first one, where everything else is equal; with one server, levels held
 //! against the first ones.
 
-use super::{Axis, Comparison, Measurement, Metric, STREAM, Verdict, measurement::METRICS, point::Measured};
+use super::{
+    Axis, Comparison, Effect, Measurement, Metric, STREAM, Verdict,
+    conclude::without,
+    ladder::{self, Rung},
+    measurement::METRICS,
+    point::Measured,
+};
 use crate::store::RunRecord;
 use stats::{Call, Judged};
 use std::collections::BTreeMap;
 
-/// Every server against the first, metric by metric. The comparisons of one metric and stream are one family.
-pub(super) fn compare(record: &RunRecord, axis: &Axis, measurement: &Measurement) -> Vec<Comparison> {
+/// Every server against the first, metric by metric, and what whole ladders say. What is asked of one metric
+/// and stream is one family.
+pub(super) fn compare(
+    record: &RunRecord,
+    axis: &Axis,
+    measurement: &Measurement,
+) -> (Vec<Comparison>, Vec<Effect>) {
     let measured = &measurement.measured;
     let pairs = pairs(record, axis, measured);
     let name = |pair: &(usize, usize)| measured[pair.0].point.stream.as_str();
     let mut streams: Vec<&str> = pairs.iter().map(name).collect();
     streams.sort_unstable();
     streams.dedup();
-    let mut compared = Vec::new();
+    let rung = |pair: &(usize, usize)| Rung {
+        levels: without(&shared(&measured[pair.0], &measured[pair.1], axis, record), axis),
+        pair: *pair,
+    };
+    let (mut compared, mut effects) = (Vec::new(), Vec::new());
     for (metric, stream) in METRICS.iter().flat_map(|metric| streams.iter().map(move |one| (*metric, *one))) {
-        let pairs: Vec<(usize, usize)> = pairs.iter().copied().filter(|pair| name(pair) == stream).collect();
-        for (pair, judged) in pairs.iter().zip(measurement.ratios(&pairs, metric)) {
-            compared.extend(judged.map(|judged| comparison(record, axis, measured, *pair, metric, judged)));
+        let rungs: Vec<Rung> = pairs.iter().filter(|pair| name(pair) == stream).map(rung).collect();
+        let (judged, told) = ladder::judge(&record.plan, axis, measurement, metric, &rungs);
+        for (rung, judged) in rungs.iter().zip(judged) {
+            compared
+                .extend(judged.map(|judged| comparison(record, axis, measured, rung.pair, metric, judged)));
         }
+        effects.extend(told);
     }
-    compared
+    (compared, effects)
 }
 
 fn comparison(

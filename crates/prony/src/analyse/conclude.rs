@@ -1,6 +1,9 @@
 //! What is worth saying of a run, most important first. Nothing is said that the intervals do not carry.
 
-use super::{Axis, AxisKind, Comparison, Finding, LEVEL, Measurement, Metric, Verdict, point::Measured};
+use super::{
+    Axis, AxisKind, Comparison, Effect, Finding, LEVEL, MeanRatio, Measurement, Metric, Verdict,
+    point::Measured,
+};
 use crate::run::{Doubt, What};
 use stats::Spread;
 use std::collections::BTreeMap;
@@ -14,6 +17,8 @@ struct Ladder<'a> {
     metric: &'a str,
     /// Ascending.
     rungs: Vec<Rung<'a>>,
+    /// What it says as a whole.
+    effect: Option<&'a Effect>,
 }
 
 struct Rung<'a> {
@@ -22,10 +27,15 @@ struct Rung<'a> {
 }
 
 /// Everything worth saying.
-pub(super) fn findings(axis: &Axis, measurement: &Measurement, compared: &[Comparison]) -> Vec<Finding> {
+pub(super) fn findings(
+    axis: &Axis,
+    measurement: &Measurement,
+    compared: &[Comparison],
+    effects: &[Effect],
+) -> Vec<Finding> {
     let measured = &measurement.measured;
     let relevant = measurement.rule().relevant;
-    let ladders = ladders(measured, compared, axis);
+    let ladders = ladders(measured, compared, effects, axis);
     let mut advantages: Vec<(f64, Finding)> = Vec::new();
     let mut equal: Vec<Finding> = Vec::new();
     for ladder in &ladders {
@@ -62,7 +72,7 @@ pub(super) fn findings(axis: &Axis, measurement: &Measurement, compared: &[Compa
         equal.clear();
         let mut said: Vec<BTreeMap<String, String>> = Vec::new();
         advantages.retain(|(_, finding)| match finding {
-            Finding::Advantage { levels, metric, .. } => {
+            Finding::Advantage { levels, metric, .. } | Finding::Effect { levels, metric, .. } => {
                 let first = metric == "throughput" && !said.contains(levels);
                 said.extend(first.then(|| levels.clone()));
                 first
@@ -83,13 +93,18 @@ pub(super) fn findings(axis: &Axis, measurement: &Measurement, compared: &[Compa
 }
 
 /// Levels that stay the same along the axis. What is no number stands for itself.
-fn without(levels: &BTreeMap<String, String>, axis: &Axis) -> BTreeMap<String, String> {
+pub(super) fn without(levels: &BTreeMap<String, String>, axis: &Axis) -> BTreeMap<String, String> {
     let mut levels = levels.clone();
     levels.retain(|name, _| axis.kind == AxisKind::Names || !axis.has(name));
     levels
 }
 
-fn ladders<'a>(measured: &'a [Measured], compared: &'a [Comparison], axis: &Axis) -> Vec<Ladder<'a>> {
+fn ladders<'a>(
+    measured: &'a [Measured],
+    compared: &'a [Comparison],
+    effects: &'a [Effect],
+    axis: &Axis,
+) -> Vec<Ladder<'a>> {
     let mut ladders: Vec<Ladder<'a>> = Vec::new();
     for comparison in compared {
         let (point, base) = (&measured[comparison.point].point, &measured[comparison.base].point);
@@ -102,13 +117,16 @@ fn ladders<'a>(measured: &'a [Measured], compared: &'a [Comparison], axis: &Axis
         let rung = Rung { at: axis.value(point), comparison };
         match ladders.iter_mut().find(alike) {
             Some(ladder) => ladder.rungs.push(rung),
-            None => ladders.push(Ladder {
-                levels,
-                server,
-                base: of_base,
-                metric: &comparison.metric,
-                rungs: vec![rung],
-            }),
+            None => {
+                let is_own = |effect: &&Effect| {
+                    effect.levels == levels
+                        && (&effect.server, &effect.base) == (&server, &of_base)
+                        && effect.metric == comparison.metric
+                };
+                let effect = effects.iter().find(is_own);
+                let (metric, rungs) = (&*comparison.metric, vec![rung]);
+                ladders.push(Ladder { levels, server, base: of_base, metric, rungs, effect });
+            }
         }
     }
     for ladder in &mut ladders {
@@ -117,15 +135,64 @@ fn ladders<'a>(measured: &'a [Measured], compared: &'a [Comparison], axis: &Axis
     ladders
 }
 
-/// Unbroken stretches of rungs where one server is better, each with the size of the greatest difference.
+/// What a ladder says as a whole; then unbroken stretches of rungs where one server is better by themselves,
+/// as far as they are not a part of it. Each with the size of the (greatest) difference.
 fn advantages_of(ladder: &Ladder<'_>) -> Vec<(f64, Finding)> {
     let better = |verdict| [Verdict::Better, Verdict::Worse].contains(&verdict);
-    ladder
+    let main = ladder.effect.and_then(main_of);
+    let is_part = |stretch: &[Rung<'_>]| {
+        main.is_some_and(|mean| {
+            stretch[0].comparison.verdict == mean.verdict && stretch[0].at >= mean.stretch.0
+        })
+    };
+    let alone = ladder
         .rungs
         .chunk_by(|a, b| a.comparison.verdict == b.comparison.verdict)
-        .filter(|stretch| better(stretch[0].comparison.verdict))
-        .filter_map(|stretch| advantage(ladder, stretch))
-        .collect()
+        .filter(|stretch| better(stretch[0].comparison.verdict) && !is_part(stretch))
+        .filter_map(|stretch| advantage(ladder, stretch));
+    main.and_then(|mean| main_effect(ladder, mean)).into_iter().chain(alone).collect()
+}
+
+/// The mean that is told: that of the whole ladder, but that from the knee on where the ratio changes, or
+/// where the whole says nothing, or the opposite.
+fn main_of(effect: &Effect) -> Option<&MeanRatio> {
+    let called = |mean: &&MeanRatio| [Verdict::Better, Verdict::Worse].contains(&mean.verdict);
+    let whole = effect.whole.as_ref().filter(called);
+    let from_knee = effect.from_knee.as_ref().filter(called);
+    let changes = effect.change.is_some_and(|change| change.is_significant);
+    match (whole, from_knee) {
+        (Some(whole), Some(knee)) if !changes && whole.verdict == knee.verdict => Some(whole),
+        (whole, knee) => knee.or(whole),
+    }
+}
+
+fn main_effect(ladder: &Ladder<'_>, mean: &MeanRatio) -> Option<(f64, Finding)> {
+    let effect = ladder.effect?;
+    let is_worse = mean.verdict == Verdict::Worse;
+    let oriented = |estimate: stats::Estimate| if is_worse { estimate.inverse() } else { Some(estimate) };
+    let (server, base) =
+        if is_worse { (&ladder.base, &ladder.server) } else { (&ladder.server, &ladder.base) };
+    let within = |rung: &&Rung<'_>| {
+        rung.comparison.verdict == mean.verdict && (mean.stretch.0..=mean.stretch.1).contains(&rung.at)
+    };
+    let size = |rung: &&Rung<'_>| rung.comparison.ratio.value.ln().abs();
+    let greatest = ladder.rungs.iter().filter(within).max_by(|a, b| size(a).total_cmp(&size(b)));
+    let finding = Finding::Effect {
+        levels: ladder.levels.clone(),
+        server: server.clone(),
+        base: base.clone(),
+        metric: ladder.metric.to_owned(),
+        stretch: mean.stretch,
+        whole: effect.whole.as_ref().is_none_or(|whole| whole.stretch == mean.stretch),
+        ratio: oriented(mean.ratio)?,
+        doubling: effect
+            .change
+            .filter(|change| change.is_significant)
+            .and_then(|change| oriented(change.doubling)),
+        greatest: greatest.and_then(|rung| Some((rung.at, oriented(rung.comparison.ratio)?))),
+    };
+    let greatest = greatest.map_or(0.0, |rung| size(&rung));
+    Some((greatest.max(mean.ratio.value.ln().abs()), finding))
 }
 
 fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)> {
@@ -156,13 +223,23 @@ fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Option<Finding> {
         .map(|rung| rung.comparison)
         .filter(|comparison| comparison.verdict != Verdict::Overloaded)
         .collect();
-    let detectable: Option<Vec<f64>> = compared.iter().map(|comparison| comparison.detectable).collect();
-    let resolution = detectable.map_or(1.0, |detectable| detectable.into_iter().fold(relevant, f64::max));
+    // of the ladder as a whole, unless rungs by themselves would have shown less
+    let at_any: Option<Vec<f64>> = compared.iter().map(|comparison| comparison.detectable).collect();
+    let at_any = at_any.map(|detectable| detectable.into_iter().fold(relevant, f64::max));
+    let mean = ladder.effect.and_then(|effect| effect.from_knee.as_ref().or(effect.whole.as_ref()));
+    let of_mean = mean.and_then(|mean| Some((mean, mean.detectable?.max(relevant))));
+    let told = of_mean.filter(|(_, of_mean)| at_any.is_none_or(|at_any| *of_mean < at_any));
+    let resolution = told.map(|(_, of_mean)| of_mean).or(at_any).unwrap_or(1.0);
+    let whole = ladder.effect.and_then(|effect| effect.whole.as_ref());
+    let changes = ladder.effect.and_then(|effect| effect.change).is_some_and(|change| change.is_significant);
+    let same = [whole, mean].into_iter().flatten().find(|mean| mean.verdict == Verdict::Same && !changes);
     (!compared.is_empty()).then(|| Finding::NoDifference {
         levels: ladder.levels.clone(),
         servers: (ladder.server.clone(), ladder.base.clone()),
         metric: ladder.metric.to_owned(),
         resolution: resolution.min(1.0),
+        stretch: same.or(told.map(|(mean, _)| mean)).map(|mean| mean.stretch),
+        same: same.map(|_| relevant),
         rungs: (compared.len(), ladder.rungs.len()),
     })
 }

@@ -79,22 +79,12 @@ impl Measurement {
         stats::repeats_for(&self.spread(point, metric)?, self.measured[point].units(), precision, LEVEL)
     }
 
-    /// Pairs of points held against each other, first by second, in one family of comparisons: within blocks,
-    /// where they ran side by side. `None` where there is nothing to read, or no block has both.
-    #[must_use]
-    pub fn ratios(&self, pairs: &[(usize, usize)], metric: Metric) -> Vec<Option<Judged>> {
-        let read: Vec<Option<BTreeMap<u32, f64>>> =
-            pairs.iter().map(|&(one, other)| self.pair(one, other, metric)).collect();
-        let groups: Vec<Vec<f64>> =
-            read.iter().flatten().map(|pair| pair.values().copied().collect()).collect();
-        let mut judged = stats::judge(&stats::paired(&groups), self.rule).into_iter();
-        read.iter().map(|read| read.as_ref().and_then(|_| judged.next())).collect()
-    }
-
-    /// One pair alone.
+    /// Two points held against each other, first by second, as a comparison of its own: within blocks, where
+    /// they ran side by side. `None` where there is nothing to read, or no block has both.
     #[must_use]
     pub fn ratio(&self, one: usize, other: usize, metric: Metric) -> Option<Judged> {
-        self.ratios(&[(one, other)], metric).pop().flatten()
+        let logs: Vec<f64> = self.pair(one, other, metric)?.into_values().collect();
+        stats::judge(&stats::paired(&[logs]), self.rule).pop()
     }
 
     /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read of

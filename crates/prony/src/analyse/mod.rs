@@ -9,8 +9,9 @@
 //! With the two or three repeats that there is time for, that difference is itself badly known, so it is
 //! moderated by all treatments of the run ([`stats::moderate`]). Servers are compared within blocks, where
 //! they ran side by side (centre, spread and count are those of the blocks' own ratios), and a difference is
-//! called one only if it survives Holm's correction for all comparisons of its stream and metric. With a
-//! single trial the interval covers what varied within it, and no difference is called.
+//! called one only if it survives the correction for all that is asked of its stream and metric, whole
+//! ladders first ([`stats::judge_ladders`]). With a single trial the interval covers what varied within it,
+//! and no difference is called.
 
 mod axis;
 mod claims;
@@ -20,6 +21,7 @@ mod differ;
 mod figures;
 mod following;
 mod history;
+mod ladder;
 mod measurement;
 mod metric;
 mod point;
@@ -35,6 +37,7 @@ pub use differ::{RunDifference, differences, is_known};
 pub use figures::FoundRate;
 pub use following::as_one;
 pub use history::{Between, Change, History, Place, Series, Value};
+pub use ladder::{Effect, MeanRatio, RatioChange};
 pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
 pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
@@ -61,13 +64,13 @@ pub fn analyse(record: &RunRecord) -> Findings {
     let mut measurement = Measurement::of(record);
     let axis = Axis::of(&record.plan);
     scale::utilise(&axis, &mut measurement.measured);
-    let comparisons = compare::compare(record, &axis, &measurement);
-    let findings = conclude::findings(&axis, &measurement, &comparisons);
+    let (comparisons, effects) = compare::compare(record, &axis, &measurement);
+    let findings = conclude::findings(&axis, &measurement, &comparisons, &effects);
     let (scalings, unscaled) = scale::scalings(&record.plan, &axis, &measurement.measured);
     let claims = claims::judge(record, &measurement);
     let rates = figures::rates(record, &measurement);
     let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
-    Findings { axis, points, comparisons, scalings, unscaled, rates, claims, findings }
+    Findings { axis, points, comparisons, effects, scalings, unscaled, rates, claims, findings }
 }
 
 /// Everything that a report says, as values.
@@ -79,6 +82,9 @@ pub struct Findings {
     pub points: Vec<Point>,
     /// Pairs of servers at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
+    /// What whole ladders say, in the order of the comparisons.
+    #[serde(default)]
+    pub effects: Vec<Effect>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
     /// Ladders that have no such law: too few points count, or they do not follow it.
@@ -225,7 +231,31 @@ pub enum Verdict {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
-    /// Over a ladder of connections one server gains over another from a rung on.
+    /// One server is better over a whole ladder, or from its knee on.
+    Effect {
+        /// Levels that stay the same over the ladder (workload).
+        levels: BTreeMap<String, String>,
+        /// The better server or level ([`Axis::side`]).
+        server: String,
+        /// The other one.
+        base: String,
+        /// `throughput`, `p95`, `p99`.
+        metric: String,
+        /// First and last rung, on [`Findings::axis`].
+        stretch: (f64, f64),
+        /// Whether that is the whole ladder.
+        whole: bool,
+        /// The better one by the other, the geometric mean of the rungs: above 1 for throughput, below 1
+        /// for a response time.
+        ratio: Estimate,
+        /// What that ratio is multiplied by with each doubling along the axis, where it changes
+        /// significantly.
+        doubling: Option<Estimate>,
+        /// The rung of the stretch with the greatest difference that is significant by itself, and the ratio
+        /// there.
+        greatest: Option<(f64, Estimate)>,
+    },
+    /// On some rungs one server is better than another by themselves.
     Advantage {
         /// Levels that stay the same over the ladder (workload).
         levels: BTreeMap<String, String>,
@@ -251,9 +281,13 @@ pub enum Finding {
         servers: (String, String),
         /// The metric.
         metric: String,
-        /// The difference, as a share (0.1: 10 %), that would have been found at any rung in nine of ten
-        /// such runs; 1 where nothing can be said.
+        /// The difference, as a share (0.1: 10 %), that would have been found in nine of ten such runs; 1
+        /// where nothing can be said.
         resolution: f64,
+        /// First and last of the rungs over which it was looked for as a whole; `None`: at each rung.
+        stretch: Option<(f64, f64)>,
+        /// Whether it is shown there that they differ by no more than what matters, as a share.
+        same: Option<f64>,
         /// Rungs at which both kept up with what was offered, and all.
         rungs: (usize, usize),
     },

@@ -165,14 +165,20 @@ fn what_is_there_is_found_and_nothing_else() {
         assert!(expected.contains(&comparison.verdict), "{comparison:?}");
         assert!((comparison.ratio.value / truth - 1.0).abs() < 0.04, "{comparison:?}");
     }
-    let Finding::Advantage { server, base, metric, stretch, ratio, at, .. } = &findings.findings[0] else {
+    let Finding::Effect { server, base, metric, stretch, whole, doubling, greatest, .. } =
+        &findings.findings[0]
+    else {
         panic!("{:?}", findings.findings);
     };
-    assert_eq!((&**server, &**base, *stretch, *at), ("pool", "threads", (256.0, 1024.0), 1024.0));
+    assert_eq!((&**server, &**base, *stretch, *whole), ("pool", "threads", (64.0, 1024.0), false));
     assert!(["throughput", "p95"].contains(&&**metric));
-    let ratio = if metric == "throughput" { *ratio } else { ratio.inverse().unwrap() };
-    let (low, high) = ratio.interval().unwrap();
+    let (at, ratio) = greatest.expect("the last rungs differ by themselves");
+    assert_eq!(at, 1024.0);
+    let is_rate = metric == "throughput";
+    let oriented = |estimate: Estimate| if is_rate { estimate } else { estimate.inverse().expect("not 0") };
+    let (low, high) = oriented(ratio).interval().unwrap();
     assert!(low < 1.95 && 1.95 < high && high - low < 0.3, "{ratio:?}");
+    assert!(oriented(doubling.expect("the gap widens")).value > 1.05, "{doubling:?}");
     let peak_of_threads = findings.findings.iter().any(|finding| {
         matches!(finding, Finding::Peak { server, at: 64.0, last: 1024.0, .. } if server == "threads")
     });
@@ -199,7 +205,8 @@ fn a_server_against_itself_is_not_found_different() {
             |comparison: &&Comparison| [Verdict::Better, Verdict::Worse].contains(&comparison.verdict);
         compared += findings.comparisons.len();
         different += findings.comparisons.iter().filter(differs).count();
-        let advantage = |finding: &Finding| matches!(finding, Finding::Advantage { .. });
+        let advantage =
+            |finding: &Finding| matches!(finding, Finding::Advantage { .. } | Finding::Effect { .. });
         runs_with_advantage += usize::from(findings.findings.iter().any(advantage));
     }
     println!("{different} of {compared} comparisons, {runs_with_advantage} of {runs} runs");

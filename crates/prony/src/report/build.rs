@@ -7,8 +7,9 @@ use super::{
     conduct::conduct,
     course,
     document::{
-        Axis, Comparison, Connects, Difference, Document, Estimate, FORMAT, Factor, Fairness, Finding,
-        FittedPoint, Group, LeftOut, Limit, Machine, Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
+        Axis, Comparison, Connects, Difference, Document, Effect, Estimate, FORMAT, Factor, Fairness,
+        Finding, FittedPoint, Group, LeftOut, Limit, Machine, MeanRatio, Outage, Point, RatioChange, Run,
+        Scaling, Schedule, Server, Unscaled,
     },
     group::groups,
     number::round,
@@ -56,6 +57,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         unscaled: findings.unscaled.iter().map(unscaled).collect(),
         groups,
         comparisons: findings.comparisons.iter().map(comparison).collect(),
+        effects: findings.effects.iter().map(effect).collect(),
         rates: rates::rates(record, findings),
         trials: trials(record, words),
         courses: course::courses(record),
@@ -246,9 +248,20 @@ fn together<'a>(findings: impl Iterator<Item = &'a analyse::Finding>, words: Wor
     for finding in findings {
         let alike = |known: &analyse::Finding| match (known, finding) {
             (
-                NoDifference { levels, servers, metric, rungs, .. },
-                NoDifference { levels: other, servers: pair, metric: of, rungs: places, .. },
-            ) => levels == other && servers.1 == pair.1 && metric == of && rungs == places,
+                NoDifference { levels, servers, metric, rungs, stretch, same, .. },
+                NoDifference {
+                    levels: other,
+                    servers: pair,
+                    metric: of,
+                    rungs: places,
+                    stretch: reach,
+                    same: alike,
+                    ..
+                },
+            ) => {
+                (levels, &servers.1, metric) == (other, &pair.1, of)
+                    && (rungs, stretch, same) == (places, reach, alike)
+            }
             _ => false,
         };
         let place = told.iter().position(alike);
@@ -431,6 +444,32 @@ fn unscaled(ladder: &analyse::Unscaled) -> Unscaled {
             peak_high: high.map(round),
             ..empty
         },
+    }
+}
+
+fn effect(effect: &analyse::Effect) -> Effect {
+    let mean = |mean: &analyse::MeanRatio| MeanRatio {
+        first: mean.stretch.0,
+        last: mean.stretch.1,
+        rungs: mean.rungs as u32,
+        ratio: (&mean.ratio).into(),
+        verdict: name_of(mean.verdict),
+        p_value: round(mean.p_value),
+        detectable: mean.detectable.map(round),
+        repeats_needed: mean.repeats_needed,
+    };
+    Effect {
+        levels: effect.levels.clone(),
+        side: effect.server.clone(),
+        base: effect.base.clone(),
+        metric: effect.metric.clone(),
+        whole: effect.whole.as_ref().map(mean),
+        from_knee: effect.from_knee.as_ref().map(mean),
+        change: effect.change.map(|change| RatioChange {
+            doubling: (&change.doubling).into(),
+            p_value: round(change.p_value),
+            is_significant: change.is_significant,
+        }),
     }
 }
 

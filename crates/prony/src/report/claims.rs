@@ -59,7 +59,14 @@ fn text(judgement: &Judgement, words: Words) -> String {
             .collect();
         let about = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
         let figure = |value: f64| figure(value, judgement);
+        // an error share may be 0, and what grows may shrink
+        let is_positive = !matches!(judgement.claim.statement, Statement::Slope { .. })
+            && judgement.claim.metric != "errors"
+            && part.estimate.value > 0.0;
         let interval = match part.estimate.interval() {
+            Some((low, high)) if is_positive && number::tells_nothing(low, high) => {
+                words.too_few(&part.estimate)
+            }
             Some((low, high)) => {
                 words.fill("sentence", "interval", &[("low", &figure(low)), ("high", &figure(high))])
             }

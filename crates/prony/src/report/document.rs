@@ -50,6 +50,8 @@ pub struct Document {
     pub points: Vec<Point>,
     /// Pairs of servers, or of levels that are compared, at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
+    /// What whole ladders say: the same pairs, all places on the axis together.
+    pub effects: Vec<Effect>,
     /// How throughput grows along a ladder of connections, by the universal scalability law.
     pub scalings: Vec<Scaling>,
     /// Ladders of connections that have no such law, and why; `conduct` says it in words.
@@ -260,7 +262,7 @@ pub struct ClaimPart {
 /// One thing that was found.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Finding {
-    /// `advantage`, `no_difference`, `not_compared`, `overloaded`, `peak`, `doubtful`, `failed`,
+    /// `effect`, `advantage`, `no_difference`, `not_compared`, `overloaded`, `peak`, `doubtful`, `failed`,
     /// `incomplete`.
     pub kind: String,
     /// What it is about, in words; empty: the whole run.
@@ -322,7 +324,7 @@ pub struct Series {
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Lower end of its confidence interval; null: one trial, nothing is known.
+    /// Lower end of its confidence interval, however wide; null: one trial, nothing is known.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -549,6 +551,61 @@ pub struct Comparison {
     /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
     /// reasonable.
     pub repeats_needed: Option<u32>,
+}
+
+/// One server against another along a whole ladder, in one metric.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Effect {
+    /// Levels that stay the same along the ladder.
+    pub levels: BTreeMap<String, String>,
+    /// The one: a server, or the levels that are compared.
+    pub side: String,
+    /// What it is held against.
+    pub base: String,
+    /// `throughput`, `p95`, `p99`.
+    pub metric: String,
+    /// Over all places; null: no repeat has them all.
+    pub whole: Option<MeanRatio>,
+    /// From the knee on, the first place with nine tenths of the highest throughput of both together; null:
+    /// there is none, or it is the first place or the last.
+    pub from_knee: Option<MeanRatio>,
+    /// How the ratio changes along the ladder; null: not known, or places are no numbers.
+    pub change: Option<RatioChange>,
+}
+
+/// The geometric mean of ratios; its interval comes from how it differs from repeat to repeat.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MeanRatio {
+    /// First place, on the axis.
+    pub first: f64,
+    /// Last place.
+    pub last: f64,
+    /// Places.
+    pub rungs: u32,
+    /// The one divided by the other.
+    pub ratio: Estimate,
+    /// `better`, `worse`, `same`, `undecided`.
+    pub verdict: String,
+    /// Probability of a difference as great if there were none, corrected for all that is asked of the
+    /// metric.
+    pub p_value: f64,
+    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
+    /// unknown.
+    pub detectable: Option<f64>,
+    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
+    /// reasonable.
+    pub repeats_needed: Option<u32>,
+}
+
+/// How a ratio changes along a ladder.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RatioChange {
+    /// What it is multiplied by with each doubling along the axis.
+    pub doubling: Estimate,
+    /// Probability of as great a change if there were none, corrected for all that is asked of the metric.
+    pub p_value: f64,
+    /// Whether it is significant, and over the ladder more than what matters.
+    pub is_significant: bool,
 }
 
 /// The universal scalability law, `X(N) = single N / (1 + contention (N - 1) + coherency N (N - 1))`, fitted

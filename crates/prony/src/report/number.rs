@@ -47,6 +47,18 @@ pub(super) fn with_error(value: f64, half_width: Option<f64>) -> (String, Option
     (decimals(value, places), half_width.map(|half_width| decimals(half_width, places)))
 }
 
+/// Most that the ends of an interval may be apart, as a factor, for it to say anything: an order of magnitude
+/// to either side.
+const APART_MAX: f64 = 100.0;
+
+/// The factor to either side within which an interval says something.
+pub(super) const TELLING: f64 = 2.0;
+
+/// Whether the interval of a positive quantity is so wide that its digits would only distract.
+pub(super) fn tells_nothing(low: f64, high: f64) -> bool {
+    low <= 0.0 || high / low > APART_MAX
+}
+
 /// Larger side of an interval; `None`: nothing is known.
 pub(super) fn half_width(estimate: &stats::Estimate) -> Option<f64> {
     let (low, high) = (estimate.low?, estimate.high?);

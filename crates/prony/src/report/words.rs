@@ -1,6 +1,8 @@
 //! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence
 //! by filling one in. No other module of the report holds a sentence.
 
+mod ladder;
+
 use super::{document, merge::merge, number};
 use crate::{
     analyse::{Axis, AxisKind, Finding, Findings, STREAM},
@@ -101,28 +103,8 @@ impl Words {
                 let places = [("server", &*servers.0), ("base", &servers.1), ("rungs", &rungs.to_string())];
                 Sentence::about(levels, self.fill("sentence", key, &places))
             }
-            Finding::NoDifference { levels, servers, metric, resolution, rungs: (compared, all) } => {
-                let known = resolution.is_finite() && *resolution < 1.0;
-                let counts = [("count", &*compared.to_string()), ("all", &all.to_string())];
-                let compared = if compared < all {
-                    self.fill("sentence", "where_both_kept_up", &counts)
-                } else {
-                    String::new()
-                };
-                let key = if known { "no_difference" } else { "no_difference_unknown" };
-                let text = self.fill(
-                    "sentence",
-                    key,
-                    &[
-                        ("server", &servers.0),
-                        ("base", &servers.1),
-                        ("metric", &self.metric(metric)),
-                        ("compared", &compared),
-                        ("resolution", &number::percent(resolution * 100.0)),
-                    ],
-                );
-                Sentence::about(levels, text)
-            }
+            Finding::NoDifference { .. } => self.no_difference(finding, axis),
+            Finding::Effect { levels, .. } => Sentence::about(levels, self.effect(finding, axis)),
             Finding::Peak { levels, server, at, throughput, last, throughput_last } => {
                 let key = if at.total_cmp(last).is_eq() { "peak_at_end" } else { "peak" };
                 let loss = (1.0 - throughput_last.value / throughput.value).max(0.0) * 100.0;
@@ -347,10 +329,19 @@ impl Words {
 
     fn interval_with(self, ratio: &stats::Estimate, key: &str, text: impl Fn(f64) -> String) -> String {
         match (ratio.low, ratio.high) {
+            (Some(low), Some(high)) if number::tells_nothing(low, high) => self.too_few(ratio),
             (Some(low), Some(high)) => {
                 self.fill("sentence", key, &[("low", &text(low)), ("high", &text(high))])
             }
             _ => self.get("sentence", "no_interval").to_owned(),
+        }
+    }
+
+    /// In place of an interval of a positive quantity that is so wide that its digits say nothing.
+    pub(super) fn too_few(self, estimate: &stats::Estimate) -> String {
+        match estimate.repeats_for(number::TELLING) {
+            Some(repeats) => self.fill("sentence", "too_few", &[("repeats", &repeats.to_string())]),
+            None => self.get("sentence", "too_few_by_far").to_owned(),
         }
     }
 
@@ -459,6 +450,26 @@ mod tests {
                 || ["failed_one", "at_connections_one"].contains(&key.as_str());
             assert!(is_same, "{section}.{key} has other places: {chinese}");
         }
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_is_not_told_in_digits() {
+        let wide = stats::Estimate::between(1.3, 1e-9, 4_507_800_208.2, 0.95, 2);
+        let narrow = stats::Estimate::between(1.3, 1.1, 1.5, 0.95, 2);
+        for (language, few) in [(Language::English, "too few repeats"), (Language::Chinese, "重复次数太少")]
+        {
+            let words = Words::of(language);
+            for text in [words.interval(&wide), words.interval_percent(&wide)] {
+                assert!(text.contains(few) && !text.contains("507") && !text.contains('{'), "{text}");
+            }
+            assert!(words.interval(&narrow).contains("1.10"), "{}", words.interval(&narrow));
+        }
+        // two repeats know their spread so badly; a third and a fourth do wonders
+        let unsure = stats::Estimate::between(1.0, 0.05, 20.0, 0.95, 2);
+        let repeats = unsure.repeats_for(number::TELLING).expect("a few");
+        assert!((3..10).contains(&repeats), "{repeats}");
+        let text = Words::of(Language::English).interval(&unsure);
+        assert!(text.contains(&format!("about {repeats} ")), "{text}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub fn findings(record: &RunRecord) -> Findings {
         axis: Axis::of(&record.plan),
         points,
         comparisons,
+        effects: Vec::new(),
         rates: Vec::new(),
         unscaled: Vec::new(),
         scalings: Vec::new(),
@@ -184,7 +185,20 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
         at: 1024.0,
     };
     vec![
-        advantage("throughput", 256, throughput("pool", 1024).value / throughput("threads", 1024).value),
+        Finding::Effect {
+            levels: levels("oltp_read_only"),
+            server: "pool".to_owned(),
+            base: "threads".to_owned(),
+            metric: "throughput".to_owned(),
+            stretch: (256.0, 1024.0),
+            whole: false,
+            ratio: estimate(1.36, 0.04, 3),
+            doubling: Some(estimate(1.12, 0.02, 3)),
+            greatest: Some((
+                1024.0,
+                estimate(throughput("pool", 1024).value / throughput("threads", 1024).value, 0.03, 3),
+            )),
+        },
         advantage("p99", 1024, 0.62),
         Finding::NoDifference {
             levels: levels("oltp_update_non_index"),
@@ -192,6 +206,8 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
             metric: "p95".to_owned(),
             resolution: 0.081,
             rungs: (4, 4),
+            stretch: Some((4.0, 1024.0)),
+            same: None,
         },
         Finding::Peak {
             levels: levels("oltp_read_only"),

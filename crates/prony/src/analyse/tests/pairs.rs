@@ -120,3 +120,62 @@ fn no_difference_is_said_of_the_rungs_that_both_could_do() {
         .collect();
     assert_eq!(rungs, [(2, 4), (2, 4)], "{:?}", findings.findings);
 }
+
+/// Nine pairs from three repeats: 1.35, 1.24 and 1.30 times the throughput at three rungs, and so much noise
+/// that no rung is sure by itself; at the lowest rung, and in the other workload, nothing.
+fn nine_pairs() -> RunRecord {
+    let noise = [[0.14, -0.18, 0.04], [0.21, -0.19, -0.02], [-0.16, 0.0, 0.16], [0.13, -0.05, -0.08]];
+    let ratios = [1.0, 1.35, 1.24, 1.30];
+    let levels = [4_000.0, 10_000.0, 10_400.0, 9_800.0];
+    record(plan(&["repeats=3"]), |treatment, block| {
+        let rung = match treatment.streams[0].connections {
+            8 => 0,
+            64 => 1,
+            256 => 2,
+            _ => 3,
+        };
+        if treatment.levels["server"] != "pool" {
+            return levels[rung];
+        }
+        let is_read = treatment.levels["workload"] == "oltp_read_only";
+        let (ratio, block) =
+            if is_read { (ratios[rung], block as usize) } else { (1.0, (block as usize + 1) % 3) };
+        levels[rung] * ratio * f64::exp(noise[rung][block])
+    })
+}
+
+#[test]
+fn pairs_that_leave_no_doubt_together_are_told_together() {
+    let findings = analyse(&nine_pairs());
+    let throughput = |one: &&Comparison| one.metric == "throughput";
+    let differs = |one: &Comparison| [Verdict::Better, Verdict::Worse].contains(&one.verdict);
+    assert!(!findings.comparisons.iter().filter(throughput).any(differs), "no rung is sure by itself");
+    let told: Vec<_> = findings
+        .findings
+        .iter()
+        .filter_map(|finding| match finding {
+            Finding::Effect { levels, server, metric, stretch, whole, ratio, .. }
+                if metric == "throughput" =>
+            {
+                Some((&*levels["workload"], &**server, *stretch, *whole, *ratio))
+            }
+            _ => None,
+        })
+        .collect();
+    let [(workload, server, stretch, whole, ratio)] = told[..] else { panic!("{:?}", findings.findings) };
+    assert_eq!((workload, server), ("oltp_read_only", "pool"));
+    assert!(stretch == (64.0, 1024.0) && !whole || stretch == (8.0, 1024.0) && whole, "{stretch:?}");
+    let (low, high) = ratio.interval().expect("three blocks");
+    assert!(low > 1.0 && high < 1.6 && (1.15..1.35).contains(&ratio.value), "{ratio:?}");
+    let knee = findings
+        .effects
+        .iter()
+        .find(|effect| effect.metric == "throughput" && effect.levels["workload"] == "oltp_read_only");
+    let knee = knee.and_then(|effect| effect.from_knee.as_ref()).expect("it rises up to 64 connections");
+    assert!((knee.ratio.value - 1.296).abs() < 0.01 && knee.verdict == Verdict::Better, "{knee:?}");
+    let equal = findings.findings.iter().find_map(|finding| match finding {
+        Finding::NoDifference { levels, stretch, .. } => Some((&*levels["workload"], *stretch)),
+        _ => None,
+    });
+    assert_eq!(equal, Some(("oltp_update_non_index", Some((64.0, 1024.0)))), "{:?}", findings.findings);
+}

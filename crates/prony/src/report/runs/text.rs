@@ -103,6 +103,9 @@ fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
     };
     let name = if levels.is_empty() { server } else { format!("{server}, {levels}") };
     let interval = one.ratio.low.zip(one.ratio.high).map_or_else(String::new, |(low, high)| {
+        if number::tells_nothing(low, high) {
+            return words.get("runs", "too_few").to_owned();
+        }
         let places = [("low", &*number::ratio(low)), ("high", &number::ratio(high))];
         words.fill("runs", "interval", &places)
     });
@@ -163,7 +166,9 @@ fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
         .filter_map(|one| one.detectable)
         .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))));
     notes.push(words.fill("runs", "relevant", &[("relevant", &relevant)]));
-    if let Some(seen) = seen {
+    if seen.is_some_and(|seen| seen >= 1.0) {
+        notes.push(words.get("runs", "detectable_unknown").to_owned());
+    } else if let Some(seen) = seen {
         let seen = number::percent(seen * 100.0);
         notes.push(words.fill("runs", "detectable", &[("detectable", &seen)]));
     }

@@ -1,0 +1,111 @@
+//! Sentences about whole ladders: what two servers differ by over all of one, or that they do not.
+
+use super::{Sentence, Words, titled};
+use crate::{
+    analyse::{Axis, Finding},
+    report::number,
+};
+use stats::Estimate;
+
+impl Words {
+    /// `From 32 connections up, pool delivers 1.29 times the throughput of threads (95 % CI 1.15 to 1.45).`
+    pub(super) fn effect(self, finding: &Finding, axis: &Axis) -> String {
+        let Finding::Effect { server, base, metric, stretch, whole, ratio, doubling, greatest, .. } = finding
+        else {
+            return String::new();
+        };
+        let is_rate = metric == "throughput";
+        let kind = if is_rate { "throughput" } else { "latency" };
+        let reach = if *whole { self.stretch(axis, *stretch) } else { self.upwards(axis, stretch.0) };
+        let mut text = self.fill(
+            "sentence",
+            &format!("effect_{kind}"),
+            &[
+                ("stretch", &*reach),
+                ("server", server),
+                ("base", base),
+                ("metric", &self.metric(metric)),
+                ("change", &by(ratio.value, is_rate)),
+                ("interval", &self.effect_interval(ratio, is_rate)),
+            ],
+        );
+        if let Some(doubling) = doubling {
+            let key = if doubling.value > 1.0 { "effect_grows" } else { "effect_falls" };
+            let percent = number::percent((doubling.value - 1.0).abs() * 100.0);
+            text += &self.fill("sentence", key, &[("percent", &*percent)]);
+        }
+        if let Some((at, ratio)) = greatest {
+            let places = [
+                ("where", &*self.stretch(axis, (*at, *at))),
+                ("change", &by(ratio.value, is_rate)),
+                ("interval", &self.effect_interval(ratio, is_rate)),
+            ];
+            text += &self.fill("sentence", &format!("effect_greatest_{kind}"), &places);
+        }
+        titled(&text)
+    }
+
+    /// That no difference was found, and what that is worth.
+    pub(super) fn no_difference(self, finding: &Finding, axis: &Axis) -> Sentence {
+        let Finding::NoDifference { levels, servers, metric, resolution, rungs, stretch, same } = finding
+        else {
+            return Sentence { about: String::new(), text: String::new() };
+        };
+        let (count, all) = rungs;
+        let counts = [("count", &*count.to_string()), ("all", &all.to_string())];
+        let compared =
+            if count < all { self.fill("sentence", "where_both_kept_up", &counts) } else { String::new() };
+        let known = resolution.is_finite() && *resolution < 1.0;
+        let key = match (same, known) {
+            (Some(_), _) => "same",
+            (None, true) => "no_difference",
+            (None, false) => "no_difference_unknown",
+        };
+        let over = match stretch {
+            Some(stretch) => {
+                self.fill("sentence", "over_stretch", &[("stretch", &self.stretch(axis, *stretch))])
+            }
+            None if *count > 1 => self.get("sentence", "at_any_point").to_owned(),
+            None => String::new(),
+        };
+        let places = [
+            ("server", &*servers.0),
+            ("base", &servers.1),
+            ("metric", &self.metric(metric)),
+            ("compared", &compared),
+            ("over", &over),
+            ("relevant", &number::percent(same.unwrap_or_default() * 100.0)),
+            ("resolution", &number::percent(resolution * 100.0)),
+        ];
+        Sentence::about(levels, self.fill("sentence", key, &places))
+    }
+
+    fn upwards(self, axis: &Axis, first: f64) -> String {
+        self.places(axis, "up", &number::level(first), "")
+    }
+
+    fn effect_interval(self, ratio: &Estimate, is_rate: bool) -> String {
+        if is_rate {
+            return self.interval_with(ratio, "ci", number::ratio);
+        }
+        if ratio.interval().is_some_and(|(low, high)| number::tells_nothing(low, high)) {
+            return self.too_few(ratio);
+        }
+        let lower = Estimate {
+            value: 1.0 - ratio.value,
+            low: ratio.high.map(|high| 1.0 - high),
+            high: ratio.low.map(|low| 1.0 - low),
+            ..*ratio
+        };
+        let percent = |share: Option<f64>| share.map(|share| number::percent(share * 100.0));
+        match percent(lower.low).zip(percent(lower.high)) {
+            Some((low, high)) => self.fill("sentence", "ci_percent", &[("low", &*low), ("high", &high)]),
+            None => self.get("sentence", "no_interval").to_owned(),
+        }
+    }
+}
+
+/// A ratio of rates as it is, one of times as per cent less.
+fn by(ratio: f64, is_rate: bool) -> String {
+    if is_rate { number::ratio(ratio) } else { number::percent((1.0 - ratio) * 100.0) }
+}
