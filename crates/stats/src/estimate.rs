@@ -48,8 +48,8 @@ impl Estimate {
         (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
     }
 
-    /// Repeats after which the interval of a positive quantity probably reaches no further than this factor to
-    /// either side, if its observations are repeats that differ as these do; `None`: not known, or no
+    /// Repeats after which the interval of a positive quantity probably reaches no further than this factor
+    /// to either side, if its observations are repeats that differ as these do; `None`: not known, or no
     /// number that is reasonable.
     #[must_use]
     pub fn repeats_for(&self, factor: f64) -> Option<u32> {
