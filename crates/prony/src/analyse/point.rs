@@ -254,7 +254,7 @@ fn of_second(second: &Second) -> Work {
 
 /// The point without intervals.
 fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Measured {
-    let place = |block: u32| Place { unit: unit(record, block), block };
+    let place = |block: u32| Place { unit: record.plan.unit_of(block), block };
     let works = by_block(&trials).map(|(block, work)| (place(block), work)).collect::<Vec<_>>();
     let numbers = sorted.used.iter().map(|used| used.trial.trial);
     let places = numbers.map(|trial| (trial.number, place(trial.block))).collect();
@@ -278,11 +278,6 @@ fn by_block(trials: &[(u32, Work)]) -> impl Iterator<Item = (u32, Work)> {
         blocks.entry(*block).or_default().push(work.clone());
     }
     blocks.into_iter().filter_map(|(block, works)| Some((block, Work::all(works.into_iter())?)))
-}
-
-/// The unit that a block belongs to.
-fn unit(record: &RunRecord, block: u32) -> u32 {
-    if record.plan.repetition.restarts > 1 { record.plan.start_of(block) } else { block }
 }
 
 /// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every

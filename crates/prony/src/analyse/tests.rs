@@ -1,6 +1,7 @@
 //! Records made by hand, with a known truth.
 
 mod pairs;
+mod width;
 
 use super::*;
 use crate::{
@@ -299,7 +300,7 @@ fn spoil_the_beginning(trial: &mut TrialRecord, left_out_s: u32) {
     outcome.interval = seconds(30);
     outcome.warm_up = Some(seconds(2));
     outcome.client.cpu_user = Duration::from_millis(300) * (10 * 3 + 20);
-    doubts.push(Doubt::new(Level::Suspicious, What::Drift { change: 1.0, left_out_s }));
+    doubts.push(Doubt::new(Level::Suspicious, What::Drift { change: 1.0, left_out_s, steady: None }));
     let reading = |at: u64| {
         let times = if at <= 12 { 3.0 } else { 1.0 };
         let values = [

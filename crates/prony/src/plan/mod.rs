@@ -308,6 +308,14 @@ impl Plan {
     pub fn start_of(&self, block: u32) -> u32 {
         block / self.repeats.div_ceil(self.repetition.restarts.clamp(1, self.repeats.max(1))).max(1)
     }
+
+    /// The unit that a block belongs to: what is independent of each other. Where servers are started
+    /// several times that is the start, for all blocks of one share what it made of the server. The rule that
+    /// ends repeating and every report count by it.
+    #[must_use]
+    pub fn unit_of(&self, block: u32) -> u32 {
+        if self.repetition.restarts > 1 { self.start_of(block) } else { block }
+    }
 }
 
 /// Where `item` stands in `items`; it is added where it is not there yet.

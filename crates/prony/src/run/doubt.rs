@@ -1,8 +1,9 @@
 //! A reason to doubt a trial: what was found, by which figures, how bad it is, and in words with what to do.
 //! Values only; [`super::check`] finds them.
 
+use load::sample::Tally;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// How far a trial's figures can be trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,6 +40,27 @@ pub struct Doubt {
     pub stream: Option<String>,
     /// What was found.
     pub what: What,
+}
+
+/// What a stream did in the seconds of a trial that count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Steady {
+    /// Transactions that ended well.
+    pub transactions: u64,
+    /// How long these seconds were, s.
+    pub seconds: f64,
+    /// Sum of the response times, ns.
+    pub response_ns: f64,
+}
+
+impl Steady {
+    /// Takes a second in.
+    pub fn add(&mut self, transactions: &Tally, length: Duration) {
+        self.transactions += transactions.count;
+        self.seconds += length.as_secs_f64();
+        let response = transactions.response();
+        self.response_ns += response.mean_ns() * response.count() as f64;
+    }
 }
 
 /// What was found, with the figures that it rests on. The name of a variant in snake_case is its stable id.
@@ -138,6 +160,9 @@ pub enum What {
         /// Seconds at the beginning of the interval that are left out of estimates, since the rest is
         /// steady; 0: none, for it never was.
         left_out_s: u32,
+        /// What was done in the rest; `None`: nothing is left out, or an older Prony did not say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        steady: Option<Steady>,
     },
     /// The server had not done what trials before left it to do.
     NotSettled {
@@ -377,7 +402,7 @@ impl fmt::Display for What {
             | Self::RateOfState { .. }
             | Self::RateOfNeighbours { .. }
             | Self::ObjectiveBroken { .. } => self.of_search(f),
-            Self::Drift { change, left_out_s } => of_drift(*change, *left_out_s, f),
+            Self::Drift { change, left_out_s, .. } => of_drift(*change, *left_out_s, f),
             Self::NotWarm { seconds } => write!(
                 f,
                 "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max \

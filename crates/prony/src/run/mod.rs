@@ -30,7 +30,7 @@ mod variables;
 pub use brief::brief;
 pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
-pub use doubt::{Doubt, Level, What, verdict};
+pub use doubt::{Doubt, Level, Steady, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
 pub use lag::{Following, Member, Waits};
 pub use links::apart;
@@ -146,6 +146,14 @@ pub enum Error {
 #[must_use]
 pub fn is_complete(plan: &Plan, earlier: &Earlier) -> bool {
     Schedule::new(plan, earlier).next(spent_on(plan, earlier)).is_none()
+}
+
+/// How repeating ended in a run whose trials are these.
+#[cfg(test)]
+pub(crate) fn stops(plan: &Plan, earlier: &Earlier) -> Vec<Stop> {
+    let mut schedule = Schedule::new(plan, earlier);
+    assert_eq!(schedule.next(Duration::ZERO), None, "all trials have ended");
+    schedule.stops()
 }
 
 /// Time that trials took, roughly.

@@ -10,7 +10,7 @@
 //! confidence intervals*, Annals of Mathematical Statistics 36, 1965). The simulation in the tests below has
 //! the coverage that remains: 95 % intervals hold the truth in 94 % or more.
 
-use super::{Because, Doubt, Level, Stop, TrialOutcome, What, Why};
+use super::{Because, Doubt, Level, Steady, Stop, TrialOutcome, What, Why};
 use crate::plan::{Plan, Trial};
 use load::{Outcome, spec::Arrival};
 use std::{
@@ -47,8 +47,27 @@ struct Ended {
     trial: Trial,
     /// Ids of what makes it invalid; empty: it is valid.
     faults: BTreeSet<&'static str>,
-    /// Logarithm of what its streams are judged by; `None` where there was nothing.
-    logs: Vec<Option<f64>>,
+    /// What its streams are judged by; `None` where there was nothing.
+    did: Vec<Option<Did>>,
+}
+
+/// What a stream is judged by, so that several trials can be read as one: transactions in a time, or
+/// response times of transactions.
+#[derive(Debug, Clone, Copy, Default)]
+struct Did {
+    amount: f64,
+    of: f64,
+}
+
+impl Did {
+    fn and(self, other: Self) -> Self {
+        Self { amount: self.amount + other.amount, of: self.of + other.of }
+    }
+
+    fn log(self) -> Option<f64> {
+        let value = self.amount / self.of;
+        (value > 0.0 && value.is_finite()).then(|| value.ln())
+    }
 }
 
 impl<'a> Schedule<'a> {
@@ -85,14 +104,14 @@ impl<'a> Schedule<'a> {
 
     /// Takes note of a trial.
     pub(super) fn ended(&mut self, trial: Trial, outcome: &TrialOutcome) {
-        let (faults, logs) = match outcome {
+        let (faults, did) = match outcome {
             TrialOutcome::Failed(_) => (BTreeSet::from(["failed"]), Vec::new()),
             TrialOutcome::Measured { outcome, doubts, .. } => {
-                (faults(doubts), logs(self.plan, trial.treatment, outcome))
+                (faults(doubts), did(self.plan, trial.treatment, outcome, doubts))
             }
         };
         self.next_number = self.next_number.max(trial.number + 1);
-        self.ended.insert(trial.number, Ended { trial, faults, logs });
+        self.ended.insert(trial.number, Ended { trial, faults, did });
     }
 
     /// The next trial, and why it was not planned from the beginning; `None`: all is done. `spent` is the
@@ -203,14 +222,24 @@ impl<'a> Schedule<'a> {
         widest
     }
 
-    /// What the valid trials of a treatment give for a stream; of all trials, where none is valid.
+    /// What the valid trials of a treatment give for a stream, one logarithm for each unit.
     fn values(&self, treatment: usize, stream: usize) -> Vec<f64> {
-        let of = |valid: bool| -> Vec<f64> {
+        let mut units: BTreeMap<u32, Did> = BTreeMap::new();
+        for (block, did) in self.counted(treatment, stream) {
+            let unit = units.entry(self.plan.unit_of(block)).or_default();
+            *unit = unit.and(did);
+        }
+        units.into_values().filter_map(Did::log).collect()
+    }
+
+    /// What the valid trials of a treatment did in each block; all trials, where none is valid.
+    fn counted(&self, treatment: usize, stream: usize) -> Vec<(u32, Did)> {
+        let of = |valid: bool| -> Vec<(u32, Did)> {
             // a run that is resumed within a block must decide as it did before the block
             let before = self.ended.values().filter(|ended| ended.trial.block < self.block);
             let alike = before.filter(|ended| ended.trial.treatment == treatment);
             let used = alike.filter(|ended| !valid || ended.faults.is_empty());
-            used.filter_map(|ended| *ended.logs.get(stream)?).collect()
+            used.filter_map(|ended| Some((ended.trial.block, (*ended.did.get(stream)?)?))).collect()
         };
         let valid = of(true);
         if valid.is_empty() { of(false) } else { valid }
@@ -221,7 +250,7 @@ impl<'a> Schedule<'a> {
         let Some(precision) = self.plan.repetition.precision else { return Vec::new() };
         let stop = |(treatment, half_width): (usize, Option<f64>)| {
             let precise = half_width.is_some_and(|width| width <= precision);
-            let repeats = self.values(treatment, 0).len() as u32;
+            let repeats = self.counted(treatment, 0).len() as u32;
             Stop { treatment, why: if precise { Why::Precise } else { self.over }, half_width, repeats }
         };
         self.half_widths().into_iter().enumerate().map(stop).collect()
@@ -250,22 +279,32 @@ fn faults(doubts: &[Doubt]) -> BTreeSet<&'static str> {
     invalid.filter(|doubt| !matches!(doubt.what, What::Overloaded { .. })).map(Doubt::id).collect()
 }
 
-/// Of each stream the logarithm of its throughput; of its mean response time, where a schedule that was
-/// written says the throughput.
-fn logs(plan: &Plan, treatment: usize, outcome: &Outcome) -> Vec<Option<f64>> {
+/// Of each stream its throughput; its mean response time, where a schedule that was written says the
+/// throughput.
+fn did(plan: &Plan, treatment: usize, outcome: &Outcome, doubts: &[Doubt]) -> Vec<Option<Did>> {
     let treatment = &plan.treatments[treatment];
     let streams = treatment.streams.iter().zip(&outcome.streams).enumerate();
     streams
         .map(|(number, (stream, told))| {
-            let seconds = told.active_time(outcome.interval).as_secs_f64();
-            let value = match stream.arrival {
-                Arrival::Open { .. } if treatment.searched() == Some(number) => {
-                    told.transactions.count as f64 / seconds
-                }
-                Arrival::Closed | Arrival::Think(_) => told.transactions.count as f64 / seconds,
-                Arrival::Paced { .. } | Arrival::Open { .. } => told.transactions.response().mean_ns(),
+            let own = |doubt: &&Doubt| doubt.stream.as_ref().is_none_or(|about| *about == stream.name);
+            let steady = doubts.iter().filter(own).find_map(|doubt| match doubt.what {
+                What::Drift { steady, .. } => steady,
+                _ => None,
+            });
+            let whole = || {
+                let mut all = Steady::default();
+                all.add(&told.transactions, told.active_time(outcome.interval));
+                all
             };
-            (value > 0.0 && value.is_finite()).then(|| value.ln())
+            let did = steady.filter(|did| did.seconds > 0.0).unwrap_or_else(whole);
+            let count = did.transactions as f64;
+            let by_time = Did { amount: count, of: did.seconds };
+            let did = match stream.arrival {
+                Arrival::Open { .. } if treatment.searched() == Some(number) => by_time,
+                Arrival::Closed | Arrival::Think(_) => by_time,
+                Arrival::Paced { .. } | Arrival::Open { .. } => Did { amount: did.response_ns, of: count },
+            };
+            did.log().map(|_| did)
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 //! What is watched of a stream is its throughput; where it follows a schedule, whose throughput is what was
 //! offered, its mean response time. Streams with a limit have no steady state to be in.
 
-use super::{Doubt, Level, What};
+use super::{Doubt, Level, Steady, What};
 use load::{
     Sample, Spec, WarmUp,
     sample::Phase,
@@ -34,6 +34,8 @@ struct Stream {
     is_scheduled: bool,
     warm_up: Vec<f64>,
     interval: Vec<f64>,
+    /// What was done in each of its seconds.
+    did: Vec<Steady>,
 }
 
 impl Watch {
@@ -46,6 +48,7 @@ impl Watch {
             is_scheduled: matches!(stream.arrival, Arrival::Open { .. } | Arrival::Paced { .. }),
             warm_up: Vec::new(),
             interval: Vec::new(),
+            did: Vec::new(),
         });
         Self { streams: streams.collect(), is_auto, is_warm: false, warm_up_s: 0.0 }
     }
@@ -64,7 +67,12 @@ impl Watch {
         };
         match sample.phase {
             Phase::WarmUp => stream.warm_up.push(value),
-            Phase::Measure => stream.interval.push(value),
+            Phase::Measure => {
+                stream.interval.push(value);
+                let mut did = Steady::default();
+                did.add(&sample.transactions, sample.length);
+                stream.did.push(did);
+            }
         }
     }
 
@@ -87,10 +95,24 @@ impl Watch {
             if self.is_auto && !self.is_warm && !is_steady(&stream.warm_up) {
                 doubts.push(about(What::NotWarm { seconds: self.warm_up_s }));
             }
-            doubts.extend(drift(&stream.interval).map(about));
+            doubts.extend(drift(&stream.interval).map(|what| told(what, &stream.did)).map(about));
         }
         doubts
     }
+}
+
+/// The doubt with what was done in the seconds that count.
+fn told(mut what: What, did: &[Steady]) -> What {
+    if let What::Drift { left_out_s, steady, .. } = &mut what {
+        let rest = did.iter().skip(*left_out_s as usize);
+        let sum = rest.fold(Steady::default(), |sum, one| Steady {
+            transactions: sum.transactions + one.transactions,
+            seconds: sum.seconds + one.seconds,
+            response_ns: sum.response_ns + one.response_ns,
+        });
+        *steady = (*left_out_s > 0).then_some(sum);
+    }
+    what
 }
 
 /// Whether the arrival is the same at all times, so that there is something to be steady.
@@ -109,12 +131,12 @@ fn is_steady(series: &[f64]) -> bool {
 /// otherwise.
 fn drift(series: &[f64]) -> Option<What> {
     if let Some((from, change)) = stats::transient(series, TOLERANCE) {
-        return Some(What::Drift { change, left_out_s: u32::try_from(from).unwrap_or(0) });
+        return Some(What::Drift { change, left_out_s: u32::try_from(from).unwrap_or(0), steady: None });
     }
     let trend = stats::trend(series)?;
     let change = trend.change.value;
     let drifts = trend.p_value < RISK && change.abs() > TOLERANCE;
-    drifts.then_some(What::Drift { change, left_out_s: 0 })
+    drifts.then_some(What::Drift { change, left_out_s: 0, steady: None })
 }
 
 #[cfg(test)]
@@ -156,12 +178,12 @@ pub(super) mod tests {
     #[test]
     fn what_drifts_is_told_with_what_can_be_saved() {
         assert_eq!(drift(&noisy(|_| 1000.0, 30)), None);
-        let Some(What::Drift { change, left_out_s }) = drift(&noisy(|at| 1000.0 - 15.0 * at, 30)) else {
+        let Some(What::Drift { change, left_out_s, .. }) = drift(&noisy(|at| 1000.0 - 15.0 * at, 30)) else {
             panic!("a fall by a third is one");
         };
         assert!((-0.7..-0.4).contains(&change) && left_out_s == 0, "{change} {left_out_s}");
         let rises = |at: f64| 1000.0 * (1.0 - 0.7 * (-at / 4.0).exp());
-        let Some(What::Drift { change, left_out_s }) = drift(&noisy(rises, 60)) else {
+        let Some(What::Drift { change, left_out_s, .. }) = drift(&noisy(rises, 60)) else {
             panic!("a cold start is one");
         };
         assert!(change > 0.05 && (5..=29).contains(&left_out_s), "{change} {left_out_s}");
