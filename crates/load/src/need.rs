@@ -22,9 +22,14 @@ const BUSY_WANTED: f64 = 0.45;
 
 /// Most workers that may be of use: one for each connection, and one for each processor.
 pub(crate) fn workers_max(spec: &Spec) -> u32 {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
     let connections: u32 = spec.streams.iter().map(|stream| stream.connections).sum();
-    connections.clamp(1, u32::try_from(processors).unwrap_or(u32::MAX))
+    connections.clamp(1, processors())
+}
+
+/// Processors that this process may run on.
+pub(crate) fn processors() -> u32 {
+    let count = thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// How many workers the load needs. Where it is not told ([`Spec::workers`]), it is offered for at most a

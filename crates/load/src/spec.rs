@@ -85,8 +85,8 @@ impl Spec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
-    /// [`Scheduling::Batch`] where all streams are closed loops, [`Scheduling::Normal`] where one has a
-    /// schedule to keep.
+    /// [`Scheduling::Batch`] where all streams are closed loops and there are more than four connections for
+    /// each processor; otherwise [`Scheduling::Normal`].
     #[default]
     Auto,
     /// SCHED_BATCH: a worker that wakes up does not preempt the server thread that answers.

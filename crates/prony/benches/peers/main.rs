@@ -300,7 +300,7 @@ impl<'a> Bench<'a> {
                 title: format!("{}, point select, scheduling of Prony's workers: {kind}", server.name),
                 remarks: vec![format!(
                     "{POLICY_CONNECTIONS} connections. By default workers run under SCHED_BATCH in closed \
-                     loops and under SCHED_OTHER where starts have times to keep."
+                     loops of more than four connections for each processor, else under SCHED_OTHER."
                 )],
                 heats: Vec::new(),
                 comparisons: Vec::new(),

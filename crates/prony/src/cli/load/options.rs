@@ -69,7 +69,8 @@ pub(in crate::cli) struct LoadOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,
     /// How the kernel schedules these threads: batch does not preempt a server on the same machine, normal
-    /// keeps schedules better; auto is normal with --rate, --pace and --think
+    /// keeps schedules better; auto is normal with --rate, --pace and --think, and up to four connections
+    /// for each processor
     #[arg(long, value_enum, default_value_t = SchedulingFlag::Auto)]
     scheduling: SchedulingFlag,
     /// Print one line on stderr for each such time: throughput, latency, errors (as JSON with --json)
