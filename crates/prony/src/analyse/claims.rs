@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     plan::{Bound, Claim, Levels, Plan, Relation, Statement, is_measured},
-    run::{Level, What},
+    run::Doubt,
     store::RunRecord,
 };
 use serde::{Deserialize, Serialize};
@@ -315,9 +315,7 @@ fn is_selected(point: &Point, of: &Levels) -> bool {
 
 /// Whether all trials that a point rests on are invalid, or some that could not be left out.
 fn is_invalid(point: &Point) -> bool {
-    let grave =
-        |level: Level, what: &What| level == Level::Invalid && !matches!(what, What::Overloaded { .. });
-    point.doubts.iter().any(|doubt| grave(doubt.level, &doubt.what))
+    point.doubts.iter().any(Doubt::spoils)
 }
 
 /// Levels of a point that tell it apart from others of the study, without those of `except`.

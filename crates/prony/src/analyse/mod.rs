@@ -45,7 +45,7 @@ pub use runs::{RunComparison, Runs, compare_runs};
 pub use scale::{Fitted, Scaling, Unfit, Unscaled};
 
 use crate::{
-    run::{Doubt, Fairness, Following},
+    run::{Doubt, Fairness, Following, counting::LEVEL},
     store::RunRecord,
 };
 use load::sample::{Connects, Schedule};
@@ -53,8 +53,6 @@ use serde::{Deserialize, Serialize};
 use stats::Estimate;
 use std::collections::BTreeMap;
 
-/// Confidence level of all intervals.
-const LEVEL: f64 = 0.95;
 /// How surely the smallest difference that is called detectable is detected.
 const POWER: f64 = 0.9;
 

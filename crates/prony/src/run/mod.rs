@@ -7,6 +7,7 @@
 mod brief;
 mod check;
 mod clock;
+pub mod counting;
 mod doubt;
 mod event;
 mod fair;

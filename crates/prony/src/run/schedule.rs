@@ -10,16 +10,16 @@
 //! confidence intervals*, Annals of Mathematical Statistics 36, 1965). The simulation in the tests below has
 //! the coverage that remains: 95 % intervals hold the truth in 94 % or more.
 
-use super::{Because, Doubt, Level, Steady, Stop, TrialOutcome, What, Why};
+use super::{
+    Because, Doubt, Steady, Stop, TrialOutcome, What, Why,
+    counting::{by_unit, half_width, those_that_count},
+};
 use crate::plan::{Plan, Trial};
 use load::{Outcome, spec::Arrival};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
-
-/// Confidence level of the intervals whose width counts.
-const LEVEL: f64 = 0.95;
 
 /// Trials that have ended, and what came of them.
 pub type Earlier = [(Trial, TrialOutcome)];
@@ -224,25 +224,18 @@ impl<'a> Schedule<'a> {
 
     /// What the valid trials of a treatment give for a stream, one logarithm for each unit.
     fn values(&self, treatment: usize, stream: usize) -> Vec<f64> {
-        let mut units: BTreeMap<u32, Did> = BTreeMap::new();
-        for (block, did) in self.counted(treatment, stream) {
-            let unit = units.entry(self.plan.unit_of(block)).or_default();
-            *unit = unit.and(did);
-        }
-        units.into_values().filter_map(Did::log).collect()
+        let units = by_unit(self.plan, self.counted(treatment, stream)).into_values();
+        units.filter_map(|unit| unit.into_iter().fold(Did::default(), Did::and).log()).collect()
     }
 
-    /// What the valid trials of a treatment did in each block; all trials, where none is valid.
+    /// What the trials of a treatment that count did in each block.
     fn counted(&self, treatment: usize, stream: usize) -> Vec<(u32, Did)> {
-        let of = |valid: bool| -> Vec<(u32, Did)> {
-            // a run that is resumed within a block must decide as it did before the block
-            let before = self.ended.values().filter(|ended| ended.trial.block < self.block);
-            let alike = before.filter(|ended| ended.trial.treatment == treatment);
-            let used = alike.filter(|ended| !valid || ended.faults.is_empty());
-            used.filter_map(|ended| Some((ended.trial.block, (*ended.did.get(stream)?)?))).collect()
-        };
-        let valid = of(true);
-        if valid.is_empty() { of(false) } else { valid }
+        // a run that is resumed within a block must decide as it did before the block
+        let before = self.ended.values().filter(|ended| ended.trial.block < self.block);
+        let alike = before.filter(|ended| ended.trial.treatment == treatment);
+        let did = alike.filter_map(|ended| Some((ended, (*ended.did.get(stream)?)?))).collect();
+        let used = those_that_count(did, |(ended, _): &(&Ended, Did)| ended.faults.is_empty());
+        used.into_iter().map(|(ended, did)| (ended.trial.block, did)).collect()
     }
 
     /// How it ended for each treatment; empty where the study asks for no precision.
@@ -259,24 +252,13 @@ impl<'a> Schedule<'a> {
 
 /// Half of the interval's width of each group of logarithms, as a share.
 fn half_widths(groups: &[Vec<f64>]) -> Vec<Option<f64>> {
-    let spreads = stats::moderate(groups);
-    let width = |(group, spread): (&Vec<f64>, Option<stats::Spread>)| {
-        let count = u32::try_from(group.len()).unwrap_or(u32::MAX);
-        let centre = group.iter().sum::<f64>() / f64::from(count);
-        if group.len() < 2 {
-            None
-        } else {
-            spread?.interval_of_exp(centre, count, LEVEL).relative_half_width()
-        }
-    };
-    groups.iter().zip(spreads).map(width).collect()
+    let units = groups.iter().map(|group| u32::try_from(group.len()).unwrap_or(u32::MAX));
+    units.zip(stats::moderate(groups)).map(|(units, spread)| half_width(spread, units)).collect()
 }
 
-/// What makes a trial invalid so that a repeat may help; that it was offered more than the server can take is
-/// no accident.
+/// What spoils a trial.
 fn faults(doubts: &[Doubt]) -> BTreeSet<&'static str> {
-    let invalid = doubts.iter().filter(|doubt| doubt.level == Level::Invalid);
-    invalid.filter(|doubt| !matches!(doubt.what, What::Overloaded { .. })).map(Doubt::id).collect()
+    doubts.iter().filter(|doubt| doubt.spoils()).map(Doubt::id).collect()
 }
 
 /// Of each stream its throughput; its mean response time, where a schedule that was written says the

@@ -1,8 +1,11 @@
 //! What is kept: texts that are code elsewhere, two runs in one store, a store that cannot be, a full disk.
 
-use crate::program::{self, Home};
+use crate::{
+    program::{self, Home},
+    support::disk::Disk,
+};
 use flate2::read::GzDecoder;
-use std::{fs, io::Read, path::Path, process::Command};
+use std::{fs, io::Read};
 
 /// A store as the first version of Prony wrote it.
 const STORE: &[u8] = include_bytes!("../support/stores/format-1.sqlite.gz");
@@ -106,33 +109,11 @@ fn a_home_that_cannot_be_written_is_named_before_anything_is_started() {
     }
 }
 
-/// A small disk; `None`: only root may mount one.
-struct Disk<'a>(&'a Path);
-
-impl<'a> Disk<'a> {
-    fn mount(path: &'a Path) -> Option<Self> {
-        fs::create_dir(path).expect("a directory");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(path).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(path))
-    }
-}
-
-impl Drop for Disk<'_> {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0).status();
-        assert!(unmounted.is_ok_and(|status| status.success()));
-    }
-}
-
 #[test]
 fn a_disk_that_is_full_before_the_first_trial_ends_a_run_that_began() {
     let home = Home::new();
-    let path = home.path().join("disk");
-    let Some(_disk) = Disk::mount(&path) else {
-        println!("not tested: only root may mount a small disk");
-        return;
-    };
+    let Some(disk) = Disk::mounted(home.path().join("disk"), "2m") else { return };
+    let path = disk.path();
     home.file("study.toml", &STUDY.replace("INTERVAL", "1s").replace("REPEATS", "1"));
     let mut command = home.command(&["run", "study.toml", "--output", &path.to_string_lossy()]);
     program::with_servers(&mut command);

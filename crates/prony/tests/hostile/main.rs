@@ -12,3 +12,10 @@ mod server;
 mod silence;
 mod standing;
 mod words;
+
+#[path = "../support"]
+mod support {
+    pub(crate) mod disk;
+    #[expect(dead_code, reason = "what other tests ask for")]
+    pub(crate) mod require;
+}

@@ -1,8 +1,11 @@
 //! What the order of a run promises, without a server.
 
 use super::*;
-use crate::plan::TRIAL_OVERHEAD;
 use crate::study::{self, Adjustments};
+use crate::{
+    plan::TRIAL_OVERHEAD,
+    run::{Level, counting::LEVEL},
+};
 use load::sample::{End, StreamOutcome};
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
