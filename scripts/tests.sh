@@ -68,7 +68,7 @@ long_test() {
   done
   case $program in lib) target=(--lib) ;; *) target=(--test "$program") ;; esac
   # built beforehand, so that the limit is the test's alone: three times what is listed, and a minute
-  "$cargo" test --quiet "${settings[@]}" -p "$package" "${target[@]}" --no-run
+  "$cargo" test --quiet "${settings[@]}" -p "$package" "${target[@]}" --no-run || return 1
   echo "$package $program $test: about $seconds s"
   env "${environment[@]}" timeout --kill-after=30 $((3 * seconds + 60)) \
     "$cargo" test --quiet "${settings[@]}" -p "$package" "${target[@]}" -- --exact "$test" --ignored --nocapture |

@@ -1,8 +1,9 @@
 //! How large a large run becomes, and how long its report takes: 1000 trials of a minute through the store's
 //! own interface.
 //!
-//! Limits of time are those of an optimised build, which `scripts/tests.sh long` makes. What is not optimised
-//! takes many times as long, so that a debug build is held to the size alone.
+//! Limits of time are those of a release build: `cargo test --release -p prony --test large -- --ignored
+//! --nocapture`. What is not optimised takes many times as long, so that a debug build is held to the size
+//! alone.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
 
