@@ -664,7 +664,10 @@ impl Stream {
         };
         let mut connection = connector.connect()?;
         while connection.is_handshaking() {
-            connection.complete_io(&mut socket)?;
+            connection.complete_io(&mut socket).map_err(|error| match Error::from(error) {
+                Error::Closed => Error::Tls(tls::Error::BrokenOff),
+                other => other,
+            })?;
         }
         Ok(Self::Tls(Box::new(StreamOwned::new(connection, socket))))
     }

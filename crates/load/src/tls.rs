@@ -44,10 +44,10 @@ pub enum Error {
         source: pem::Error,
     },
     /// Something is to be verified, and nobody is trusted.
-    #[error("the TLS modes verify_ca and verify_identity need the certificate of an authority: set `ca`")]
+    #[error("the TLS modes verify_ca and verify_identity need the certificate of an authority: set `ssl-ca`")]
     NoAuthority,
     /// Only one of certificate and key is given.
-    #[error("a client certificate needs both `certificate` and `key`")]
+    #[error("a client certificate needs both `ssl-cert` and `ssl-key`")]
     HalfCertificate,
     /// The host's name is none that a certificate could have.
     #[error("`{0}` is not a host name or address that a certificate can be verified for")]
@@ -56,8 +56,14 @@ pub enum Error {
     #[error("cannot set TLS up")]
     Setup(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The handshake failed.
-    #[error("the TLS handshake with the server failed: {0}{hint}", hint = hint(.0))]
+    #[error("the TLS handshake with the server failed: {}", explained(.0))]
     Handshake(rustls::Error),
+    /// The server went away in the middle of the handshake.
+    #[error(
+        "the server closed the connection during the TLS handshake; its error log may say why. Where its TLS \
+         is broken or too old, only `ssl-mode=disabled` connects"
+    )]
+    BrokenOff,
 }
 
 impl Connector {
@@ -135,28 +141,51 @@ fn setup(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Setup(Box::new(error))
 }
 
-/// What to do about the failures that users meet.
-fn hint(error: &rustls::Error) -> &'static str {
+/// What went wrong in a handshake, and what to do about the failures that users meet.
+fn explained(error: &rustls::Error) -> String {
     match error {
         rustls::Error::PeerIncompatible(_)
         | rustls::Error::AlertReceived(
             rustls::AlertDescription::ProtocolVersion | rustls::AlertDescription::HandshakeFailure,
         )
-        | rustls::Error::InvalidMessage(_) => {
-            ". TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end at TLS \
-             1.1, early MySQL 8.0 has no ECDHE: use the mode `disabled` or `preferred` for them"
-        }
-        rustls::Error::InvalidCertificate(
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => {
-            ". The certificate must have the host in its alternative names (the common name does not count); \
-             mode `verify_ca` does not look at the name"
-        }
-        rustls::Error::InvalidCertificate(_) => {
-            ". Mode `verify_ca` and `verify_identity` need in `ca` the certificate of the authority that \
-             signed the server's"
-        }
-        _ => "",
+        | rustls::Error::InvalidMessage(_) => format!(
+            "{error}. TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end \
+             at TLS 1.1, early MySQL 8.0 has no ECDHE: use `ssl-mode=disabled` or `ssl-mode=preferred` for \
+             them"
+        ),
+        rustls::Error::InvalidCertificate(reason) => unverified(reason),
+        _ => format!("{error}. The server's error log may say more; `ssl-mode=disabled` goes without TLS"),
+    }
+}
+
+/// Why a certificate is not accepted, and what to do about it.
+fn unverified(reason: &CertificateError) -> String {
+    const UNVERIFIED: &str = "`ssl-mode=required` encrypts without verifying anything";
+    let days = |later: UnixTime, earlier: UnixTime| later.as_secs().saturating_sub(earlier.as_secs()) / 86400;
+    match reason {
+        CertificateError::ExpiredContext { time, not_after } => format!(
+            "the server's certificate, or its authority's, expired {} days ago: renew it, unless this \
+             machine's clock is wrong. {UNVERIFIED}",
+            days(*time, *not_after)
+        ),
+        CertificateError::NotValidYetContext { time, not_before } => format!(
+            "the server's certificate, or its authority's, is not valid yet, but in {} days: look whether \
+             this machine's clock is right, and that of the one that made it. {UNVERIFIED}",
+            days(*not_before, *time)
+        ),
+        CertificateError::UnknownIssuer => format!(
+            "no authority in `ssl-ca` has signed the server's certificate: name the file of the one that \
+             has, or the certificate itself if it signed itself. {UNVERIFIED}"
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
+            "{reason}. The certificate must have the host in its alternative names (the common name does \
+             not count); `ssl-mode=verify_ca` does not look at the name"
+        ),
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => format!(
+            "the server's certificate is that of an authority (CA:TRUE), which no server may use as its \
+             own: make one with CA:FALSE. {UNVERIFIED}"
+        ),
+        _ => format!("the server's certificate cannot be verified: {reason}. {UNVERIFIED}"),
     }
 }
 

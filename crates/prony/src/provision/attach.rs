@@ -128,9 +128,8 @@ fn remedy(error: &client::Error, target: &Target) -> String {
         Some(TOO_MANY_CONNECTIONS) => "; raise max_connections, or close other connections".to_owned(),
         Some(_) => String::new(),
         None => match error {
-            client::Error::Connect { .. } => String::new(),
+            client::Error::Connect { .. } | client::Error::Tls(_) => String::new(),
             client::Error::Address { .. } => "; check the host's name".to_owned(),
-            client::Error::Tls(_) => "; check ssl-mode and ssl-ca".to_owned(),
             _ => "; check that a server of MySQL's protocol listens there".to_owned(),
         },
     }

@@ -1,8 +1,10 @@
 //! Prony against servers, files and machines that mean no good. One scripted server has all the faults
 //! ([`server::Fault`]); each module attacks one promise, through the program as users have it.
 
+mod certificates;
 mod death;
 mod endless;
+mod fetches;
 mod kept;
 mod locks;
 mod passwords;

@@ -1,9 +1,10 @@
 //! A server that means no good: one scripted server with every fault that a real one cannot be asked for. A
 //! new case is a [`Fault`] of it, or a closure ([`Fault::Answers`]) where only what it answers is new.
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -13,8 +14,8 @@ use std::{
 };
 use wire::{
     ColumnKind,
-    constants::column_type,
-    server::{ColumnDefinition, Connection, Finish, Greeting, Request},
+    constants::{capability, column_type},
+    server::{CAPABILITIES, ColumnDefinition, Connection, Finish, Greeting, Request},
 };
 
 /// What a client puts up with before the server lets go of it: longer than any limit that is tested.
@@ -55,6 +56,17 @@ pub(crate) enum Fault {
     Switches(&'static [u8], Vec<u8>),
     /// It lets everybody in, and answers each statement as the closure says.
     Answers(Arc<dyn Fn(&str) -> Answer + Send + Sync>),
+    /// It offers TLS, lets everybody in, with and without, and answers each statement with an error of these
+    /// words. From the handshake on it sends no more than so many bytes.
+    Encrypts(Arc<ServerConfig>, &'static str, Option<Left>),
+}
+
+/// What a server that offers TLS still sends.
+#[derive(Clone, Copy)]
+pub(crate) struct Left {
+    pub(crate) bytes: usize,
+    /// Whether it closes the connection then; else it says nothing more.
+    pub(crate) closes: bool,
 }
 
 /// The server; what it runs ends with the test's process.
@@ -75,7 +87,16 @@ impl Hostile {
             for stream in listener.incoming().flatten() {
                 count.fetch_add(1, Relaxed);
                 let (fault, heard) = (fault.clone(), Arc::clone(&ears));
-                thread::spawn(move || serve(Client { stream, heard, input: Vec::new() }, fault));
+                thread::spawn(move || {
+                    let line = Line { stream, heard, left: None };
+                    match fault {
+                        Fault::Encrypts(config, words, left) => {
+                            // the client may go away at any time
+                            let _ = encrypt(line, config, words, left);
+                        }
+                        fault => serve(Client { stream: Box::new(line), input: Vec::new() }, fault),
+                    }
+                });
             }
         });
         Self { address, heard, connections }
@@ -112,9 +133,44 @@ pub(crate) fn refusal(message: &[u8]) -> Vec<u8> {
     packet
 }
 
-struct Client {
+/// What goes over the network, heard as it is: encrypted where it is.
+struct Line {
     stream: TcpStream,
     heard: Arc<Mutex<Vec<u8>>>,
+    left: Option<Left>,
+}
+
+impl Read for Line {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        self.heard.lock().expect("nobody panics with it").extend_from_slice(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(left) = &mut self.left else { return self.stream.write(bytes) };
+        let count = bytes.len().min(left.bytes);
+        self.stream.write_all(&bytes[..count])?;
+        left.bytes -= count;
+        if left.bytes == 0 && left.closes {
+            self.stream.shutdown(Shutdown::Write)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+trait Talk: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Talk for T {}
+
+struct Client {
+    stream: Box<dyn Talk>,
     input: Vec<u8>,
 }
 
@@ -123,7 +179,6 @@ impl Client {
     fn listen(&mut self) -> bool {
         let mut piece = [0; 4096];
         let Ok(count @ 1..) = self.stream.read(&mut piece) else { return false };
-        self.heard.lock().expect("nobody panics with it").extend_from_slice(&piece[..count]);
         self.input.extend_from_slice(&piece[..count]);
         true
     }
@@ -132,6 +187,33 @@ impl Client {
     fn say(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
+}
+
+fn encrypt(
+    mut line: Line,
+    config: Arc<ServerConfig>,
+    words: &'static str,
+    left: Option<Left>,
+) -> io::Result<()> {
+    let mut out = Vec::new();
+    let greeting = Greeting { capabilities: CAPABILITIES | capability::SSL, ..Greeting::default() };
+    let mut server = Connection::new(&greeting, &mut out);
+    line.write_all(&out)?;
+    // the request for TLS, alone: what follows it is TLS's; or a whole login
+    let mut packet = vec![0; 4];
+    line.read_exact(&mut packet)?;
+    packet.resize(4 + usize::from(packet[0]) + (usize::from(packet[1]) << 8), 0);
+    line.read_exact(&mut packet[4..])?;
+    let starts_tls = packet.len() == 36 && matches!(server.next(&packet), Ok((36, Some(Request::StartTls))));
+    let mut client = if starts_tls {
+        line.left = left;
+        let tls = ServerConnection::new(config).map_err(io::Error::other)?;
+        Client { stream: Box::new(StreamOwned::new(tls, line)), input: Vec::new() }
+    } else {
+        Client { stream: Box::new(line), input: packet }
+    };
+    answer_all(&mut client, &mut server, &|_| Answer::Error(1105, words.to_owned()));
+    Ok(())
 }
 
 fn serve(mut client: Client, fault: Fault) {
@@ -160,6 +242,7 @@ fn serve(mut client: Client, fault: Fault) {
             client.say(&out);
             answer_all(&mut client, &mut server, &*answer);
         }
+        Fault::Encrypts(..) => unreachable!("it has a way of its own"),
     }
 }
 
