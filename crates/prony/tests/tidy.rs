@@ -82,6 +82,24 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("process::exit", &["prony/src/cli/interrupt.rs"]),
     ("ServerCertVerifier", &["load/src/tls.rs"]),
     (".unwrap()", &[]),
+    // The clock of dates, which may be set at any time: asked for dates and names (runs, trials, caches,
+    // standing servers, containers), for the one zero that a heartbeat's monotonic times count from, and for
+    // the age of bytes that the kernel has stamped, which the relay bounds. Every length of time is the
+    // difference of two `Instant`s.
+    (
+        "Timestamp::now",
+        &["prony/src/store/mod.rs", "prony/src/provision/standing.rs", "prony/src/cli/keep.rs"],
+    ),
+    (
+        "SystemTime::now",
+        &[
+            "prony/src/provision/kept.rs",
+            "prony/src/provision/container/mod.rs",
+            "prony/src/run/lag/heartbeat.rs",
+        ],
+    ),
+    ("CLOCK_REALTIME", &["load/src/io.rs"]),
+    ("Zoned::now", &[]),
 ];
 
 fn crates() -> PathBuf {
@@ -286,6 +304,27 @@ fn what_belongs_in_one_place_is_found_there_only() {
             let said = text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(what));
             if said && !places.iter().any(|place| shown.contains(place)) {
                 wrong.push(format!("{shown} has {what}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Times of the clock of dates are kept and shown, and never reckoned with.
+#[test]
+fn no_length_of_time_is_the_difference_of_two_dates() {
+    let ways = ["duration_since(", ".duration_until(", ".elapsed()", ".since(", ".until("];
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        // what each such file knows of dates, beside clocks that are not set
+        let dates = ["Timestamp", "SystemTime"].iter().any(|kind| text.contains(kind));
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in lines.filter(|line| dates && ways.iter().any(|way| line.contains(way))) {
+            // the first makes a name or a zero, the others are of the type `Instant`
+            let harmless =
+                ["UNIX_EPOCH", "saturating_duration_since(self.zero)", "ended.elapsed()", "began.elapsed()"];
+            if !harmless.iter().any(|word| line.contains(word)) {
+                wrong.push(format!("{}: {}", path.display(), line.trim()));
             }
         }
     }

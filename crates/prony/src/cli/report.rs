@@ -81,11 +81,20 @@ pub(super) fn make_store(options: &StoreOptions) -> Result<Store, Failure> {
 
 /// Where the store is.
 pub(super) fn store_path(options: &StoreOptions) -> Result<PathBuf, Failure> {
-    match (options.directory(), &options.store) {
-        (Some(directory), _) => Ok(directory.join("prony.sqlite")),
-        (None, Some(file)) => Ok(file.clone()),
-        (None, None) => store::default_path().map_err(|error| Failure::cannot_begin(chain(&error))),
+    let path = match (options.directory(), &options.store) {
+        (Some(directory), _) => directory.join("prony.sqlite"),
+        (None, Some(file)) => file.clone(),
+        (None, None) => store::default_path().map_err(|error| Failure::cannot_begin(chain(&error)))?,
+    };
+    let shown = path.display().to_string();
+    if shown.contains('\n') {
+        return Err(Failure::cannot_begin(format!(
+            "the path of the store has a line break in it, which lists and messages could not show: `{}`; \
+             name another with --store",
+            escape::line(&shown)
+        )));
     }
+    Ok(path)
 }
 
 /// How text for this terminal is to look.

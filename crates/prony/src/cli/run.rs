@@ -11,7 +11,7 @@ use super::{
     resume, server,
 };
 use crate::{
-    analyse,
+    analyse, escape,
     plan::{self, Plan, ServerSource},
     provision::{
         Provisioner,
@@ -185,7 +185,7 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
     report::write(&path, &html).map_err(|failure| {
         failure.with(&format!("; `prony report {id} --format html --write FILE` writes it elsewhere"))
     })?;
-    aside(format_args!("\nreport: {}", absolute(&path).display()));
+    aside(format_args!("\nreport: {}", escape::line(&absolute(&path).display().to_string())));
     // one that failed or was invalid and then was repeated well is no failure of the run
     let (unmeasured, all) = record.unmeasured();
     if unmeasured > 0 {

@@ -44,6 +44,12 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
+/// As plain text of one line: the path of a file in a message.
+#[must_use]
+pub fn line(text: &str) -> String {
+    plain(text).replace('\n', "\\n")
+}
+
 /// As text for a terminal that shows colours: colours and bold letters stay.
 #[must_use]
 pub fn styled(text: &str) -> String {
@@ -317,6 +323,7 @@ mod tests {
         let shown = r"ESC[2J \u001b[2J, BEL \u0007, NUL \u0000, C1 \u009b, override \u202e, tag \udb40\udc41";
         assert_eq!(plain(text), shown);
         assert_eq!(styled("\u{1b}[1mx\u{1b}[0m\u{1b}[8my"), "\u{1b}[1mx\u{1b}[0m\\u001b[8my");
+        assert_eq!(line("a\nb\r"), r"a\nb\u000d");
         assert_eq!(html("<b>\u{7}"), r"&lt;b&gt;\u0007");
         assert_eq!(markdown("1. a_b [x](y)\n# | \u{7}"), r"1\. a\_b \[x\](y) \# \| \\u0007");
         assert_eq!(markdown("-5.2 and 1.35, p95 < 20 ms"), r"-5.2 and 1.35, p95 \< 20 ms");

@@ -61,6 +61,8 @@ pub enum Error {
     ReservedSetting { name: String },
     #[error("the value of the setting {name} has a line break in it, which an option file cannot hold")]
     UnwritableSetting { name: String },
+    #[error("a server cannot use {path:?}: the path has a line break in it; name another directory")]
+    LineBreak { path: PathBuf },
     #[error(
         "{server} cannot have what is asked for:{}\nremove it for this server, or compare others",
         lines(refusals)

@@ -57,6 +57,11 @@ impl OptionFile<'_> {
         settings: &BTreeMap<String, String>,
     ) -> Result<String, Error> {
         let mut text = "# Made by Prony for one server; removed with it.\n[mysqld]\n".to_owned();
+        let broken =
+            [self.directory, self.data, &software.base].into_iter().find(|path| has_line_break(path));
+        if let Some(path) = broken {
+            return Err(Error::LineBreak { path: path.to_owned() });
+        }
         let mut path = |name: &str, path: &Path| {
             let _ = writeln!(text, "{name} = {}", quoted(&path.display().to_string()));
         };
@@ -159,6 +164,11 @@ pub(super) fn mistyped(known: &[String], name: &str) -> Option<String> {
     }
     let distance = |other: &String| strsim::damerau_levenshtein(other, &plain);
     known.into_iter().min_by_key(distance).filter(|nearest| distance(nearest) <= SLIPS_MAX)
+}
+
+/// Whether a path has what would end its line in an option file.
+fn has_line_break(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().iter().any(|byte| [b'\n', b'\r'].contains(byte))
 }
 
 /// A value as an option file takes it: plain where nothing in it has a meaning there.

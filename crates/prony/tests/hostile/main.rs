@@ -8,6 +8,7 @@ mod fetches;
 mod kept;
 mod locks;
 mod passwords;
+mod paths;
 mod program;
 mod secrets;
 mod server;
