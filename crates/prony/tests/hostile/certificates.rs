@@ -103,7 +103,6 @@ impl Case {
     fn is_refused(&self, home: &Home, mode: &str, words: &[&str]) {
         for command in [LOAD, PREPARE] {
             let said = self.run(home, mode, command).said();
-            println!("{said}");
             assert!(!said.contains(INSIDE), "{mode}: {said}");
             for word in words {
                 assert!(said.contains(word), "{mode}: no {word} in {said}");
@@ -132,7 +131,6 @@ fn each_wrong_certificate_is_refused_with_what_is_wrong_and_what_to_do() {
     for (wrong, ca, identity) in cases {
         let case = case(home.path(), wrong, None);
         for (mode, words) in [("verify_ca", ca), ("verify_identity", identity)] {
-            println!("{wrong:?}");
             match words {
                 [] => case.lets_in(&home, mode),
                 words => case.is_refused(&home, mode, words),
