@@ -50,7 +50,7 @@ fn where_every_trial_failed_the_report_says_that_nothing_was_measured_and_why() 
 fn the_footnote_says_where_intervals_come_from() {
     let record = synthetic::record();
     let text = rendered(&record, Format::Terminal, Language::English);
-    assert!(text.contains("95 % interval over the trials of a point"), "{text}");
+    assert!(text.contains("95 % interval over the trials of a combination"), "{text}");
     let mut one = record.clone();
     one.trials.retain(|trial| trial.trial.block == 0);
     // long enough for batches

@@ -367,3 +367,82 @@ fn uses_are_found_in_every_form() {
     let expected = ["plan", "run", "store", "telemetry"].map(str::to_owned);
     assert_eq!(uses(text), BTreeSet::from(expected));
 }
+
+/// Words that the glossary forbids for what these entries mean: its last column.
+fn forbidden_words(entries: &[&str]) -> Vec<String> {
+    let glossary = fs::read_to_string(crates().join("../docs/glossary.md")).expect("the glossary");
+    let mut words = Vec::new();
+    for entry in entries {
+        let row = glossary.lines().find(|line| line.starts_with(&format!("| {entry} |"))).expect(entry);
+        let last = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
+        words.extend(last.split(',').map(|word| word.trim().to_owned()));
+    }
+    words
+}
+
+/// Whether a text has this word, in the singular or plural; a Chinese one anywhere. What stands in braces is
+/// the name of a place; a point select is a kind of query; names of options and workloads are what they are.
+fn says(text: &str, word: &str) -> bool {
+    let mut depth = 0;
+    let mut is_shown = |letter: char| {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        depth == 0
+    };
+    let shown: String = text.chars().filter(|&letter| is_shown(letter)).collect();
+    let shown = shown.to_lowercase().replace("point select", "");
+    if !word.is_ascii() {
+        return shown.contains(word);
+    }
+    let is_part = |letter: char| letter.is_ascii_alphabetic() || letter == '-' || letter == '_';
+    shown.split(|letter| !is_part(letter)).any(|one| one == word || one.strip_suffix('s') == Some(word))
+}
+
+/// `prony help`, and that of every command below.
+fn helps(path: &[String]) -> Vec<(String, String)> {
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_prony")).args(path).arg("--help").output();
+    let text = String::from_utf8(run.expect("prony").stdout).expect("text");
+    let commands = text.split("Commands:\n").nth(1).unwrap_or_default();
+    let below: Vec<Vec<String>> = commands
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .map(|name| [path, &[name.to_owned()]].concat())
+        .collect();
+    let below = below.iter().flat_map(|path| helps(path)).collect::<Vec<_>>();
+    [(format!("prony {} --help", path.join(" ")), text)].into_iter().chain(below).collect()
+}
+
+#[test]
+fn users_meet_two_words_for_what_is_executed() {
+    let forbidden = forbidden_words(&["trial", "combination", "factor, level"]);
+    assert!(forbidden.len() > 8 && forbidden.contains(&"treatment".to_owned()), "{forbidden:?}");
+    let mut texts = helps(&[]);
+    assert!(texts.len() > 15, "every command is asked: {}", texts.len());
+    for language in ["en", "zh"] {
+        let file = format!("prony/src/report/words/{language}.toml");
+        let table: toml::Table =
+            toml::from_str(&fs::read_to_string(crates().join(&file)).expect("words")).expect("TOML");
+        for (section, keys) in &table {
+            let keys = keys.as_table().expect("a section").iter();
+            texts.extend(keys.map(|(key, text)| {
+                (format!("{file} {section}.{key}"), text.as_str().unwrap_or_default().to_owned())
+            }));
+        }
+    }
+    assert!(texts.len() > 700, "the tables are read: {}", texts.len());
+    let mut wrong = Vec::new();
+    for (place, text) in &texts {
+        let said = forbidden.iter().filter(|word| says(text, word));
+        wrong.extend(said.map(|word| format!("{place} says {word}: see docs/glossary.md")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn forbidden_words_are_found_as_words() {
+    assert!(says("At any rung.", "rung") && says("Points, two", "point"));
+    assert!(!says("wrung; {rungs} levels", "rung") && !says("pointless", "point"));
+    assert!(!says("--random-points: point selects of oltp_point_select", "point"));
+    assert!(says("每个测点上", "测点"));
+}

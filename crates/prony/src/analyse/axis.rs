@@ -3,7 +3,7 @@
 //! factor that is no number.
 
 use super::Point;
-use crate::plan::{Factor, Plan};
+use crate::plan::{Factor, Plan, ServerNames};
 use serde::{Deserialize, Serialize};
 
 /// What the points of a study are drawn along.
@@ -15,6 +15,9 @@ pub struct Axis {
     pub factors: Vec<String>,
     /// The factors whose levels are held against the first ones; empty: servers are.
     pub compared: Vec<String>,
+    /// What servers are called.
+    #[serde(default)]
+    pub servers: ServerNames,
 }
 
 /// Kinds of axis.
@@ -36,7 +39,7 @@ impl Axis {
     /// no number but the workload and what tells servers apart.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let mut axis = Self::along(plan);
+        let mut axis = Self { servers: ServerNames::of(plan), ..Self::along(plan) };
         if plan.servers.len() == 1 {
             let free = plan.factors.iter().filter(|factor| !factor.numeric && is_free(plan, factor));
             let mut free = free.filter(|factor| !axis.has(&factor.name) && factor.levels.len() > 1);
@@ -55,8 +58,7 @@ impl Axis {
     fn along(plan: &Plan) -> Self {
         let free: Vec<&Factor> = plan.factors.iter().filter(|factor| is_free(plan, factor)).collect();
         let numeric = || free.iter().copied().filter(|factor| factor.numeric && factor.levels.len() > 1);
-        let one =
-            |kind, factor: &Factor| Self { kind, factors: vec![factor.name.clone()], compared: Vec::new() };
+        let one = |kind, factor: &Factor| Self::without_sides(kind, vec![factor.name.clone()]);
         let is_rate = |factor: &&Factor| factor.name == "rate" || factor.name.ends_with(".rate");
         if let Some(rate) = numeric().find(is_rate) {
             return one(AxisKind::Rate, rate);
@@ -70,7 +72,11 @@ impl Axis {
         let names = free.iter().filter(|factor| !is_workload(factor) && factor.levels.len() > 1);
         let factors: Vec<String> = names.map(|factor| factor.name.clone()).collect();
         let kind = if factors.is_empty() { AxisKind::Connections } else { AxisKind::Names };
-        Self { kind, factors, compared: Vec::new() }
+        Self::without_sides(kind, factors)
+    }
+
+    fn without_sides(kind: AxisKind, factors: Vec<String>) -> Self {
+        Self { kind, factors, compared: Vec::new(), servers: ServerNames::default() }
     }
 
     /// Whether a factor is on the axis.
@@ -83,7 +89,7 @@ impl Axis {
     #[must_use]
     pub fn side(&self, point: &Point) -> String {
         if self.compared.is_empty() {
-            return point.server.clone();
+            return self.servers.shown(&point.server).to_owned();
         }
         let levels = self.compared.iter().filter_map(|factor| point.levels.get(factor).map(String::as_str));
         levels.collect::<Vec<_>>().join(", ")

@@ -281,7 +281,7 @@ fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]
     let schedule = first.point.schedule.as_ref()?;
     Some(Finding::Overloaded {
         levels,
-        server: first.point.server.clone(),
+        server: axis.servers.shown(&first.point.server).to_owned(),
         at: axis.value(&first.point),
         offered: schedule.offered as f64 / first.point.active_s,
         throughput: first.point.throughput,
@@ -311,7 +311,7 @@ fn peak(
     }
     Some(Finding::Peak {
         levels,
-        server: top.point.server.clone(),
+        server: axis.servers.shown(&top.point.server).to_owned(),
         at: axis.value(&top.point),
         throughput: top.point.throughput,
         last: axis.value(&last.point),

@@ -5,7 +5,7 @@
 //! difference that matters ([`crate::plan::Plan::relevant`], the larger of the two) is the allowance for it.
 
 use super::{Measurement, Metric, Point, Verdict, measurement::METRICS};
-use crate::store::RunRecord;
+use crate::{plan::without_levels, store::RunRecord};
 use stats::{Difference, Estimate, Rule};
 use std::collections::BTreeMap;
 
@@ -134,6 +134,6 @@ fn compare_metric(
 fn name(point: &Point) -> String {
     let levels = point.levels.iter().filter(|(factor, _)| *factor != "server");
     let levels: Vec<String> = levels.map(|(factor, level)| format!("{factor} {level}")).collect();
-    let parts = [point.server.clone(), levels.join(", ")];
+    let parts = [without_levels(&point.server, &point.levels).to_owned(), levels.join(", ")];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }

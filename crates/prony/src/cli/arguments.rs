@@ -340,7 +340,7 @@ pub(super) struct CleanupOptions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony report\n  prony report 12 --format html --write pool.html\n  \
-                        prony report --format csv > points.csv")]
+                        prony report --format csv > results.csv")]
 pub(super) struct ReportOptions {
     /// A number (`prony list runs`), `last`, a label or the name of a study [default: the latest run]
     #[arg(value_name = "RUN")]

@@ -23,8 +23,8 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let compared = report::render_runs(&base, &run, options.format, &look);
     if compared.compared == 0 {
         return Err(Failure::cannot_begin(format!(
-            "runs {} and {} have no treatment in common that both measured: `prony report RUN` shows the \
-             points of each",
+            "runs {} and {} have no combination in common that both measured; `prony report RUN` shows \
+             the combinations of each",
             options.base, options.run
         )));
     }

@@ -5,7 +5,7 @@ use super::report::aside;
 use crate::{
     escape::plain,
     network::{LinkRecord, Means, Surroundings},
-    plan::{Plan, Trial},
+    plan::{Plan, ServerNames, Trial},
     report::number,
     run::{Because, Event, Note, Origin, TrialOutcome, brief},
 };
@@ -87,6 +87,8 @@ fn loading(rows: u64, rows_total: u64, rows_loaded: u64, elapsed: Duration) -> S
 pub(super) struct RunProgress {
     bar: ProgressBar,
     plan: Option<Plan>,
+    /// What its servers are called.
+    names: ServerNames,
     /// Trials that the plan did not hold.
     added: Vec<Trial>,
     /// Numbers of those that failed.
@@ -109,6 +111,7 @@ impl RunProgress {
         Self {
             bar,
             plan: None,
+            names: ServerNames::default(),
             added: Vec::new(),
             failed: BTreeSet::new(),
             trials_done: 0,
@@ -121,7 +124,7 @@ impl RunProgress {
 
     pub(super) fn show(&mut self, event: &Event) {
         match event {
-            Event::RunStarted { plan, .. } => self.plan = Some((**plan).clone()),
+            Event::RunStarted { plan, .. } => self.planned(plan),
             Event::ServerStarting { server, step } => {
                 self.data_begun = Instant::now();
                 self.bar.set_message(plain(&format!("{}: {step}", self.server(*server))));
@@ -144,12 +147,8 @@ impl RunProgress {
                 self.bar.set_message(plain(&format!("{}: {words}", self.server(progress.server))));
             }
             Event::Unfair { conditions } => {
-                let names: Vec<_> = self
-                    .plan
-                    .iter()
-                    .flat_map(|plan| &plan.servers)
-                    .map(|server| server.name.as_str())
-                    .collect();
+                let names = self.server_names();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 self.line("not the same on all servers, and not varied by the study:");
                 conditions.iter().for_each(|one| self.line(&format!("  {}", one.sentence(&names))));
             }
@@ -159,7 +158,7 @@ impl RunProgress {
                 self.bar.inc_length(1);
                 if let (Some(plan), Because::Invalid) = (&self.plan, because) {
                     let repeated = trial.again_of.unwrap_or(trial.number) + 1;
-                    let levels = label(plan, trial.treatment);
+                    let levels = label(plan, &self.names, trial.treatment);
                     let levels = if levels.is_empty() { levels } else { format!(" ({levels})") };
                     let outcome = if self.failed.contains(&(repeated - 1)) { "failed" } else { "is invalid" };
                     self.line(&format!("trial {repeated}{levels} {outcome} and is repeated"));
@@ -190,6 +189,15 @@ impl RunProgress {
                 self.bar.set_message(plain(&format!("{}: stopped", self.server(*server))))
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
+        }
+    }
+
+    fn planned(&mut self, plan: &Plan) {
+        self.names = ServerNames::of(plan);
+        self.plan = Some(plan.clone());
+        let (by, names) = (&self.names.factors, self.server_names());
+        if !by.is_empty() {
+            self.line(&format!("servers by {}: {}", by.join(", "), names.join(" / ")));
         }
     }
 
@@ -278,14 +286,20 @@ impl RunProgress {
     }
 
     fn server(&self, index: usize) -> String {
-        self.plan.as_ref().map_or_else(String::new, |plan| plan.servers[index].name.clone())
+        self.server_names().swap_remove(index)
+    }
+
+    /// What servers are called, in the plan's order.
+    fn server_names(&self) -> Vec<String> {
+        let servers = self.plan.iter().flat_map(|plan| &plan.servers);
+        servers.map(|server| self.names.shown(&server.name).to_owned()).collect()
     }
 
     /// The trial's levels in the order of the factors.
     fn label(&self, trial: u32) -> String {
         let Some(plan) = &self.plan else { return String::new() };
         let known = plan.trials.iter().chain(&self.added).find(|each| each.number == trial);
-        known.map_or_else(String::new, |trial| label(plan, trial.treatment))
+        known.map_or_else(String::new, |trial| label(plan, &self.names, trial.treatment))
     }
 
     fn time_left(&self) -> String {
@@ -308,11 +322,12 @@ impl RunProgress {
 }
 
 /// The levels of a treatment in the order of the factors.
-fn label(plan: &Plan, treatment: usize) -> String {
+fn label(plan: &Plan, names: &ServerNames, treatment: usize) -> String {
     let levels = &plan.treatments[treatment].levels;
     let words = plan.factors.iter().filter_map(|factor| {
         let level = levels.get(&factor.name)?;
-        Some(if factor.numeric { format!("{} {level}", factor.name) } else { level.clone() })
+        let alone = !factor.numeric || names.factors.contains(&factor.name);
+        Some(if !alone { format!("{} {level}", factor.name) } else { level.clone() })
     });
     words.collect::<Vec<_>>().join(", ")
 }

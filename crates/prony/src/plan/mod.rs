@@ -5,6 +5,7 @@
 mod claims;
 mod estimate;
 mod load;
+mod names;
 mod order;
 pub mod seed;
 mod state;
@@ -19,6 +20,7 @@ pub use crate::study::{
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use claims::is_measured;
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
+pub use names::{ServerNames, without_levels};
 pub use text::{common_settings, render, servers_elsewhere, time_words};
 pub use writes::{Name, Writes};
 

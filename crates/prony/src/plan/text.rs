@@ -1,8 +1,8 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
 use super::{
-    DataPlan, Plan, Repetition, Replication, ServerPlan, ServerSource, Topology, Treatment, Trial, WaitPoint,
-    claims,
+    DataPlan, Plan, Repetition, Replication, ServerNames, ServerPlan, ServerSource, Topology, Treatment,
+    Trial, WaitPoint, claims,
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
@@ -38,10 +38,14 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
         }
         writeln!(text)?;
     }
-    writeln!(text, "Servers")?;
+    let names = ServerNames::of(plan);
+    match &names.factors {
+        by if by.is_empty() => writeln!(text, "Servers")?,
+        by => writeln!(text, "Servers by {}", by.join(", "))?,
+    }
     let common = common_settings(plan.servers.iter().map(|server| &server.settings));
     for server in &plan.servers {
-        write_server(text, plan, server, &common)?;
+        write_server(text, plan, server, names.shown(&server.name), &common)?;
     }
     if !common.is_empty() {
         writeln!(text, "  all of them:")?;
@@ -168,18 +172,19 @@ fn write_server(
     text: &mut String,
     plan: &Plan,
     server: &ServerPlan,
+    name: &str,
     common: &BTreeMap<&String, &String>,
 ) -> std::fmt::Result {
     match &server.source {
         ServerSource::Product { product, version } => {
             let version = version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-            writeln!(text, "  {}: {product}{version}", server.name)?;
+            writeln!(text, "  {name}: {product}{version}")?;
         }
-        ServerSource::Path(path) => writeln!(text, "  {}: unpacked in {}", server.name, path.display())?,
+        ServerSource::Path(path) => writeln!(text, "  {name}: unpacked in {}", path.display())?,
         ServerSource::Image(image) => {
-            writeln!(text, "  {}: in a container of the image {image}", server.name)?;
+            writeln!(text, "  {name}: in a container of the image {image}")?;
         }
-        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(plan, server, url))?,
+        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(plan, server, name, url))?,
     }
     if let Some(words) = topology_words(server.topology) {
         writeln!(text, "      {words}")?;
@@ -232,14 +237,15 @@ fn topology_words(topology: Topology) -> Option<String> {
 /// What will be done to each server that Prony does not start, in words.
 #[must_use]
 pub fn servers_elsewhere(plan: &Plan) -> Vec<String> {
+    let names = ServerNames::of(plan);
     let of_server = |server: &ServerPlan| match &server.source {
-        ServerSource::Url(url) => Some(elsewhere(plan, server, url)),
+        ServerSource::Url(url) => Some(elsewhere(plan, server, names.shown(&server.name), url)),
         _ => None,
     };
     plan.servers.iter().filter_map(of_server).collect()
 }
 
-fn elsewhere(plan: &Plan, server: &ServerPlan, url: &str) -> String {
+fn elsewhere(plan: &Plan, server: &ServerPlan, name: &str, url: &str) -> String {
     let of_server = || plan.treatments.iter().filter(|one| plan.servers[one.server] == *server);
     let tables = if of_server().any(|one| plan.data_sets[one.data].tables > 0) {
         "gets the tables of the data set in the database that is named; they stay until `prony cleanup`"
@@ -266,7 +272,7 @@ fn elsewhere(plan: &Plan, server: &ServerPlan, url: &str) -> String {
     } else {
         "no variable of it is changed".to_owned()
     };
-    format!("{}: running at {url}; {tables}. {touched}; {configured}", server.name)
+    format!("{name}: running at {url}; {tables}. {touched}; {configured}")
 }
 
 /// Settings that every one of several servers has with the same value; `servers` has those of each.

@@ -39,14 +39,15 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
     told.extend(conditions::finding(&conditions, words));
     let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
     let (resources, waits_that_grew) = resources::build(record, &findings.axis, words);
-    let groups = groups(record, findings);
+    let groups = groups(record, findings, words);
     Document {
         format: FORMAT,
         prony_version: record.prony_version.clone(),
         language: words.code().to_owned(),
         run: run(record),
         machine: machine(record),
-        servers: servers(record, words),
+        servers: servers(record, &findings.axis, words),
+        servers_by: findings.axis.servers.heads(),
         conditions,
         settings_that_differ: differences(record),
         claims: claims(&findings.claims, words),
@@ -60,7 +61,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         effects: findings.effects.iter().map(effect).collect(),
         rates: rates::rates(record, findings),
         trials: trials(record, words),
-        courses: course::courses(record),
+        courses: course::courses(record, &findings.axis),
         points,
         resources,
         waits_that_grew,
@@ -124,7 +125,7 @@ fn machine(record: &RunRecord) -> Machine {
     }
 }
 
-fn servers(record: &RunRecord, words: Words) -> Vec<Server> {
+fn servers(record: &RunRecord, axis: &analyse::Axis, words: Words) -> Vec<Server> {
     let server = |(number, planned): (usize, &crate::plan::ServerPlan)| {
         let known = record.servers.get(&number).cloned().unwrap_or_default();
         Server {
@@ -132,6 +133,7 @@ fn servers(record: &RunRecord, words: Words) -> Vec<Server> {
             limits: around::limits(&known, words),
             reached: around::reached(record, number, words),
             networks: around::networks(&known, words),
+            shown: axis.servers.shown(&planned.name).to_owned(),
             name: planned.name.clone(),
             product: known.description.product,
             version: known.description.version,
@@ -198,7 +200,7 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         found.push(Finding { kind: "nothing".to_owned(), about: String::new(), text });
     }
     found.extend(in_doubt(findings, words));
-    found.extend(deaths(record, words));
+    found.extend(deaths(record, &findings.axis, words));
     let planned = run.trials_planned.to_string();
     let (unmeasured, all) = record.unmeasured();
     if unmeasured > 0 && !is_nothing {
@@ -216,10 +218,14 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
 }
 
 /// Servers that died between trials, where no trial tells it.
-fn deaths(record: &RunRecord, words: Words) -> impl Iterator<Item = Finding> {
+fn deaths<'a>(
+    record: &'a RunRecord,
+    axis: &'a analyse::Axis,
+    words: Words,
+) -> impl Iterator<Item = Finding> + 'a {
     record.notes.iter().filter_map(move |note| {
         let Note::Died { server, reason } = note else { return None };
-        let server = &*record.plan.servers[*server].name;
+        let server = axis.servers.shown(&record.plan.servers[*server].name);
         let text = words.fill("sentence", "died", &[("server", server), ("reason", reason)]);
         Some(Finding { kind: "died".to_owned(), about: server.to_owned(), text })
     })

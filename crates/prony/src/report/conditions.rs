@@ -70,7 +70,7 @@ pub(super) fn table(document: &Document, words: Words) -> Option<Table> {
     let mut heads = vec![words.get("head", "condition").to_owned()];
     let several = document.servers.len() > 1;
     heads.extend(several.then(|| words.get("head", "compared").to_owned()));
-    heads.extend(document.servers.iter().map(|server| server.name.clone()));
+    heads.extend(document.servers.iter().map(|server| server.shown.clone()));
     let row = |one: &Condition| {
         let mut row = vec![Cell::name(&one.title)];
         row.extend(several.then(|| Cell {

@@ -4,6 +4,7 @@
 
 use super::{number::round_to, resources::label_of};
 use crate::{
+    analyse::Axis,
     plan::Treatment,
     run::TrialOutcome,
     store::{RunRecord, TrialRecord},
@@ -85,7 +86,7 @@ pub struct Course {
 }
 
 /// One for each treatment that was sampled, in the plan's order.
-pub(super) fn courses(record: &RunRecord) -> Vec<Course> {
+pub(super) fn courses(record: &RunRecord, axis: &Axis) -> Vec<Course> {
     let chosen: Vec<(&Treatment, usize)> = record
         .plan
         .treatments
@@ -94,7 +95,8 @@ pub(super) fn courses(record: &RunRecord) -> Vec<Course> {
         .filter_map(|(number, treatment)| Some((treatment, middle(record, number)?)))
         .collect();
     let steps = (STEPS_MAX / chosen.len().max(1)).clamp(STEPS.0, STEPS.1);
-    chosen.into_iter().filter_map(|(treatment, trial)| course(record, treatment, trial, steps)).collect()
+    let of = |(treatment, trial)| course(record, axis, treatment, trial, steps);
+    chosen.into_iter().filter_map(of).collect()
 }
 
 /// The trial of a treatment whose throughput is in the middle.
@@ -119,7 +121,13 @@ fn completed(trial: &TrialRecord) -> Option<&Outcome> {
     }
 }
 
-fn course(record: &RunRecord, treatment: &Treatment, place: usize, steps: usize) -> Option<Course> {
+fn course(
+    record: &RunRecord,
+    axis: &Axis,
+    treatment: &Treatment,
+    place: usize,
+    steps: usize,
+) -> Option<Course> {
     let trial = &record.trials[place];
     let outcome = completed(trial)?;
     let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
@@ -147,7 +155,7 @@ fn course(record: &RunRecord, treatment: &Treatment, place: usize, steps: usize)
         member.lag_by_second_ms.chunks(member.lag_by_second_ms.len().div_ceil(steps)).map(longest).collect()
     });
     Some(Course {
-        about: label_of(record, treatment),
+        about: label_of(record, axis, treatment),
         trial: place,
         interval_s: (from.as_secs_f64(), (from + outcome.interval).as_secs_f64()),
         at_s: groups.iter().map(end_of).collect(),

@@ -157,7 +157,7 @@ fn scaling(document: &Document, group: &Group, words: Words) -> Option<Table> {
     let of_group = document.scalings.iter().filter(|scaling| scaling.group == place);
     let rows: Vec<Vec<Cell>> = of_group.map(row).collect();
     let heads = ["usl_single", "usl_contention", "usl_peak", "usl_enough", "usl_residual", "usl_left_out"];
-    let mut titles = vec![series_head(group, words)];
+    let mut titles = vec![series_head(document, group, words)];
     titles.extend(heads.map(|head| words.get("head", head).to_owned()));
     (!rows.is_empty()).then(|| Table { title: words.get("text", "scaling").to_owned(), heads: titles, rows })
 }
@@ -195,7 +195,7 @@ fn table(kind: &Kind, document: &Document, group: &Group, words: Words) -> Optio
         }
     }
     let mut heads = vec![document.axis.title.clone()];
-    heads.extend(has_series(group).then(|| series_head(group, words)));
+    heads.extend(has_series(group).then(|| series_head(document, group, words)));
     heads.extend(kind.heads.iter().map(|head| words.get("head", head).to_owned()));
     Some(Table { title: words.get("text", kind.title).to_owned(), heads, rows })
 }

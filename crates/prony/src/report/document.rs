@@ -3,6 +3,7 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
+pub use super::group::{Group, Rung, Series};
 use super::{
     course::Course,
     resources::{Grown, Profiled, Resources},
@@ -30,6 +31,9 @@ pub struct Document {
     pub machine: Machine,
     /// The servers, in the study's order.
     pub servers: Vec<Server>,
+    /// Factors whose levels are what servers are called, where they are variants of one; `server` before them
+    /// where there are variants of several; empty: servers are called by their own names.
+    pub servers_by: Vec<String>,
     /// What each server ran with, as far as it decides what a comparison is worth.
     pub conditions: Vec<Condition>,
     /// Settings whose values differ between servers.
@@ -175,8 +179,10 @@ pub struct Machine {
 /// A server.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Server {
-    /// Name in the study.
+    /// Name in the study, with the levels that make it a variant; all other parts of a report refer to it.
     pub name: String,
+    /// What it is called: its own name, or the levels in which it differs from the others.
+    pub shown: String,
     /// `mariadb`, `mysql`.
     pub product: String,
     /// As it says itself; empty: it never answered.
@@ -284,39 +290,6 @@ pub struct Axis {
     pub stream: Option<String>,
     /// What to write beside it.
     pub title: String,
-}
-
-/// Points that are drawn together.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Group {
-    /// What its points have in common, in words: the stream, the workload.
-    pub title: String,
-    /// The stream.
-    pub stream: String,
-    /// Places on the axis, ascending or in the order of the study.
-    pub rungs: Vec<Rung>,
-    /// What tells the series apart: `server`, or a factor where there is only one server.
-    pub series_by: String,
-    /// One for each server or level.
-    pub series: Vec<Series>,
-}
-
-/// A place on the axis.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Rung {
-    /// As it is written.
-    pub label: String,
-    /// As a number; null: it is none.
-    pub value: Option<f64>,
-}
-
-/// Points that one line joins.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Series {
-    /// The server, or the level of the factor.
-    pub name: String,
-    /// Index in `points` for each of the group's rungs; null: no valid trial.
-    pub points: Vec<Option<usize>>,
 }
 
 /// A number with its uncertainty.

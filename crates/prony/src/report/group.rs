@@ -1,19 +1,53 @@
 //! Which points stand in one table and one chart, and which of them one line joins.
 
 use super::{
-    document::{Group, Rung, Series},
     number,
-    words::subject,
+    words::{Words, subject},
 };
 use crate::{
     analyse::{Axis, AxisKind, Findings, Point, STREAM},
     store::RunRecord,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Points that are drawn together.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Group {
+    /// What its points have in common, in words: the stream, the workload.
+    pub title: String,
+    /// The stream.
+    pub stream: String,
+    /// Places on the axis, ascending or in the order of the study.
+    pub rungs: Vec<Rung>,
+    /// What tells the series apart: `server`, or a factor where there is only one server.
+    pub series_by: String,
+    /// One for each server or level.
+    pub series: Vec<Series>,
+}
+
+/// A place on the axis.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Rung {
+    /// As it is written.
+    pub label: String,
+    /// As a number; null: it is none.
+    pub value: Option<f64>,
+}
+
+/// Points that one line joins.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Series {
+    /// What it is called: the server, or the level of the factor.
+    pub name: String,
+    /// Index in `points` for each of the group's rungs; null: no valid trial.
+    pub points: Vec<Option<usize>>,
+}
 
 /// Points in groups of one table each: the first stream's first, then as the plan has them. A series is a
 /// server, or, where there is only one, a level of the first factor that is no number.
-pub(super) fn groups(record: &RunRecord, findings: &Findings) -> Vec<Group> {
+pub(super) fn groups(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Group> {
     let (axis, points) = (&findings.axis, &findings.points);
     let follows_server = levels_that_follow_the_server(points);
     let series_by = axis.compared.first().map(String::as_str).filter(|factor| !axis.has(factor));
@@ -54,12 +88,18 @@ pub(super) fn groups(record: &RunRecord, findings: &Findings) -> Vec<Group> {
                 members.iter().copied().find(stands)
             };
             let points: Vec<Option<usize>> = rungs.iter().map(at).collect();
-            points.iter().any(Option::is_some).then(|| Series { name: name.clone(), points })
+            let name = if series_by.is_none() { axis.servers.shown(name) } else { name };
+            points.iter().any(Option::is_some).then(|| Series { name: name.to_owned(), points })
         });
+        let series: Vec<Series> = series.collect();
+        let caption = series_by
+            .is_none()
+            .then(|| words.caption(&axis.servers.heads(), series.iter().map(|series| series.name.as_str())));
+        let title = [subject(&levels), caption.flatten().unwrap_or_default()];
         Group {
-            title: subject(&levels),
+            title: title.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "),
             stream: points[members[0]].stream.clone(),
-            series: series.collect(),
+            series,
             series_by: series_by.unwrap_or("server").to_owned(),
             rungs,
         }

@@ -60,7 +60,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
         .map(|group| Section {
             group: group.clone(),
             table: table(document, group, Layout::Stacked, &remarks, words),
-            series_head: series_head(group, words),
+            series_head: series_head(document, group, words),
             details: details(document, group, words),
             latencies: latencies(document, group),
             closer: closer(document, group, words),
@@ -69,6 +69,7 @@ pub(super) fn render(document: &Document, words: Words) -> Result<String, Error>
     let settings = settings(document);
     let page = environment.get_template("report")?.render(context! {
         document => document,
+        found_head => words.found_head(document),
         words => words.table(),
         sections => sections,
         remarks => remarks.texts().collect::<Vec<_>>(),
@@ -153,7 +154,11 @@ fn show(value: &mut serde_json::Value) {
 fn flames(document: &Document) -> Vec<(String, Value, Option<String>)> {
     let flame = |one: &Profiled| {
         let about = subject(&one.levels);
-        let about = if about.is_empty() { one.server.clone() } else { format!("{}, {about}", one.server) };
+        let about = if about.is_empty() {
+            document.shown(&one.server).to_owned()
+        } else {
+            format!("{}, {about}", document.shown(&one.server))
+        };
         let drawing = if one.failure.is_some() { String::new() } else { flame::svg(&one.stacks) };
         (about, Value::from_safe_string(drawing), one.failure.clone())
     };

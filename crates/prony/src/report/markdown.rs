@@ -25,7 +25,7 @@ pub(super) fn render(document: &Document, words: Words) -> String {
         let _ = writeln!(text, "\n{}\n", words.get("claim", "level"));
     }
     if !document.findings.is_empty() {
-        let _ = writeln!(text, "## {}\n", words.get("head", "found"));
+        let _ = writeln!(text, "## {}\n", markdown(&words.found_head(document)));
     }
     for finding in &document.findings {
         let about = if finding.about.is_empty() {

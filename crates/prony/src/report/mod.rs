@@ -7,6 +7,7 @@
 mod around;
 mod began;
 mod build;
+mod called;
 mod claims;
 mod conditions;
 mod conduct;

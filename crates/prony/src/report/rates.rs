@@ -1,7 +1,7 @@
 //! The highest rates that a run found: as values of the document, and as a table of every format.
 
 use super::{
-    document::{Document, FoundRate},
+    document::{Document, FoundRate, Point},
     number,
     number::round,
     table::{Cell, Table, estimate},
@@ -45,12 +45,17 @@ pub(super) fn table(document: &Document, words: Words) -> Option<Table> {
         .map(|factor| factor.name.as_str())
         .collect();
     let head = |key: &str| words.get("head", key).to_owned();
-    let mut heads = vec![head("server")];
+    let told = |point: &Point| match document.servers.len() {
+        1 => Some(point.server.clone()),
+        _ => document.beside_levels(&point.server, &point.levels).map(str::to_owned),
+    };
+    let is_told = document.points.iter().any(|point| told(point).is_some());
+    let mut heads: Vec<String> = is_told.then(|| head("server")).into_iter().collect();
     heads.extend(varied.iter().map(|factor| spoken(factor)));
     heads.extend(["objective", "highest_rate", "broken_at", "closed_loop", "loads"].map(head));
     let row = |found: &FoundRate| {
         let point = &document.points[found.point];
-        let mut cells = vec![Cell::name(&point.server)];
+        let mut cells: Vec<Cell> = told(point).map(|server| Cell::name(&server)).into_iter().collect();
         let levels = varied.iter().map(|factor| point.levels.get(*factor));
         cells.extend(levels.map(|level| level.map_or_else(Cell::empty, |level| Cell::name(level))));
         let broken =

@@ -324,7 +324,7 @@ pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String
         if labels.len() <= NAMED_MAX {
             return labels.join("; ");
         }
-        words.fill("text", "treatments_of", &[("count", &count), ("all", &all)])
+        words.fill("text", "combinations_of", &[("count", &count), ("all", &all)])
     };
     let merged = merge(told, words.get("sentence", "to"));
     merged.into_iter().map(|merged| (about(&merged.about), merged.text)).collect()
@@ -333,23 +333,25 @@ pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String
 /// Its levels, joined.
 fn label(one: &Resources, document: &Document) -> String {
     let factors = document.run.factors.iter().map(|factor| &factor.name);
-    joined(&one.server, document.servers.len() > 1, factors, &one.levels)
+    joined(document.beside_levels(&one.server, &one.levels), &one.server, factors, &one.levels)
 }
 
 /// The same of a treatment.
-pub(super) fn label_of(record: &RunRecord, treatment: &Treatment) -> String {
+pub(super) fn label_of(record: &RunRecord, axis: &Axis, treatment: &Treatment) -> String {
     let servers = &record.plan.servers;
+    let name = &servers[treatment.server].name;
+    let told = axis.servers.beside_levels(name).filter(|_| servers.len() > 1);
     let factors = record.plan.factors.iter().map(|factor| &factor.name);
-    joined(&servers[treatment.server].name, servers.len() > 1, factors, &treatment.levels)
+    joined(told, name, factors, &treatment.levels)
 }
 
 fn joined<'a>(
+    told: Option<&'a str>,
     server: &'a str,
-    several: bool,
     factors: impl Iterator<Item = &'a String>,
     levels: &'a BTreeMap<String, String>,
 ) -> String {
-    let mut parts: Vec<&str> = several.then_some(server).into_iter().collect();
+    let mut parts: Vec<&str> = told.into_iter().collect();
     let others = factors.filter(|factor| *factor != "server");
     parts.extend(others.filter_map(|factor| levels.get(factor)).map(String::as_str));
     if parts.is_empty() { server.to_owned() } else { parts.join(", ") }
@@ -369,7 +371,11 @@ fn table_of_treatments(
         .map(|factor| factor.name.as_str())
         .filter(|name| *name != "server")
         .collect();
-    let several = document.servers.len() > 1 || factors.is_empty();
+    let told = |one: &Resources| -> Option<String> {
+        let told = document.beside_levels(&one.server, &one.levels);
+        told.or(factors.is_empty().then_some(&*one.server)).map(str::to_owned)
+    };
+    let several = document.resources.iter().any(|one| told(one).is_some());
     let mut heads: Vec<String> = factors.iter().map(|factor| words.factor_head(factor)).collect();
     heads.extend(several.then(|| words.get("head", "server").to_owned()));
     let row = |one: &Resources| {
@@ -378,7 +384,7 @@ fn table_of_treatments(
             level.parse().map_or_else(|_| Cell::name(level), |value| Cell::number(number::level(value)))
         };
         let mut row: Vec<Cell> = factors.iter().map(level).collect();
-        row.extend(several.then(|| Cell::name(&one.server)));
+        row.extend(told(one).map(|server| Cell::name(&server)));
         row.extend(cells(one));
         row
     };

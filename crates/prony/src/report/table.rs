@@ -198,7 +198,9 @@ impl<'a> Columns<'a> {
         let mut heads = vec![self.document.axis.title.clone()];
         match layout {
             Layout::Stacked => {
-                heads.extend(has_series(self.group).then(|| series_head(self.group, self.words)));
+                heads.extend(
+                    has_series(self.group).then(|| series_head(self.document, self.group, self.words)),
+                );
                 heads.extend(self.values().iter().map(|&head| head.to_owned()));
                 heads.extend(self.against());
             }
@@ -321,9 +323,9 @@ pub(super) fn has_series(group: &Group) -> bool {
 }
 
 /// What the series are, as a head.
-pub(super) fn series_head(group: &Group, words: Words) -> String {
+pub(super) fn series_head(document: &Document, group: &Group, words: Words) -> String {
     if group.series_by == "server" {
-        words.get("head", "server").to_owned()
+        words.server_head(&document.servers_by)
     } else {
         words.factor_head(&group.series_by)
     }

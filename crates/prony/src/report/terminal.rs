@@ -78,7 +78,7 @@ pub(super) fn render(document: &Document, words: Words, options: &Options) -> St
         put_wrapped(&mut text, &line, "  ", width);
     }
     if !document.findings.is_empty() {
-        let _ = writeln!(text, "\n{}", bold(words.get("head", "found"), options));
+        let _ = writeln!(text, "\n{}", bold(&words.found_head(document), options));
     }
     for finding in &document.findings {
         let about = if finding.about.is_empty() { String::new() } else { format!("{}: ", finding.about) };
@@ -183,7 +183,7 @@ fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
     let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
     parts.extend(own.map(|(key, value)| format!("{key}={value}")));
     parts.extend(server.limits.iter().chain(&server.networks).cloned());
-    format!("{}: {}", server.name, parts.join(", "))
+    format!("{}: {}", server.shown, parts.join(", "))
 }
 
 /// The first drawing that is not too wide: servers side by side, else below each other, else with broken

@@ -170,7 +170,7 @@ impl Words {
         let mut places: Vec<(String, &str, Vec<String>)> = Vec::new();
         for point in points.iter().filter_map(|&point| all.points.get(point)) {
             let mut levels = point.levels.clone();
-            levels.retain(|factor, _| !axis.has(factor));
+            levels.retain(|factor, _| !axis.has(factor) && !axis.servers.factors.contains(factor));
             let about = subject(&levels);
             let at = axis.label(point).unwrap_or_else(|| number::level(axis.value(point)));
             match places.iter_mut().find(|(known, server, _)| *known == about && *server == point.server) {
@@ -185,7 +185,10 @@ impl Words {
                 _ => self.places(axis, "at", &self.listed(at), ""),
             };
             let place = if several || about.is_empty() {
-                self.fill("sentence", "point", &[("server", server), ("stretch", &stretch)])
+                {
+                    let server = axis.servers.shown(server);
+                    self.fill("sentence", "point", &[("server", server), ("stretch", &stretch)])
+                }
             } else {
                 stretch
             };

@@ -189,7 +189,7 @@ pub(super) const CLAIM: &[Key] = &[
         Kind::Section,
         None,
         r#"{ server = "a", connections = "highest" }"#,
-        "Levels of the points that it is about, as in [[exclude]]; of several points it must hold for each. \
+        "Levels of the combinations that it is about, as in [[exclude]]; of several it must hold for each. \
          Of several streams it is about the first, unless `stream` names one.",
     ),
     key(
@@ -197,7 +197,7 @@ pub(super) const CLAIM: &[Key] = &[
         Kind::Section,
         None,
         r#"{ server = "b" }"#,
-        "What each is held against: the point that differs from it in these levels alone.",
+        "What each is held against: the combination that differs from it in these levels alone.",
     ),
     key("ratio", Kind::Form(Form::Bound), None, r#"">= 2""#, "The one divided by the other."),
     key("within", Kind::Form(Form::Share), None, r#""3%""#, "The two differ by no more than this."),

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     analyse::{Between, Change, History, Place, Series},
     escape,
+    plan::without_levels,
 };
 use minijinja::context;
 use serde::Serialize;
@@ -251,7 +252,8 @@ fn point(series: &Series, common: &BTreeMap<String, String>) -> String {
     let mut levels = series.levels.clone();
     levels.retain(|factor, level| common.get(factor) != Some(level));
     let levels = subject(&levels);
-    if levels.is_empty() { series.server.clone() } else { format!("{}, {levels}", series.server) }
+    let server = without_levels(&series.server, &series.levels);
+    if levels.is_empty() { server.to_owned() } else { format!("{server}, {levels}") }
 }
 
 /// The metric with its unit.

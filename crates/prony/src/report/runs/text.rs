@@ -9,7 +9,7 @@ use super::{
     },
     ComparedPoint, ComparedRun, RunsDocument,
 };
-use crate::escape;
+use crate::{escape, plan::without_levels};
 use std::fmt::Write as _;
 
 /// Differences of settings that a terminal shows; JSON has them all.
@@ -96,11 +96,9 @@ fn tables(document: &RunsDocument, words: Words) -> Vec<Table> {
 
 fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
     let levels = subject(&one.levels);
-    let server = if one.base_server == one.server {
-        one.server.clone()
-    } else {
-        format!("{} → {}", one.base_server, one.server)
-    };
+    // the levels stand beside it
+    let [base, of] = [&one.base_server, &one.server].map(|name| without_levels(name, &one.levels));
+    let server = if base == of { of.to_owned() } else { format!("{base} → {of}") };
     let name = if levels.is_empty() { server } else { format!("{server}, {levels}") };
     let interval = one.ratio.low.zip(one.ratio.high).map_or_else(String::new, |(low, high)| {
         if number::tells_nothing(low, high) {

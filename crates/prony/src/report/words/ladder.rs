@@ -65,7 +65,7 @@ impl Words {
             Some(stretch) => {
                 self.fill("sentence", "over_stretch", &[("stretch", &self.stretch(axis, *stretch))])
             }
-            None if *count > 1 => self.get("sentence", "at_any_point").to_owned(),
+            None if *count > 1 => self.get("sentence", "at_any_level").to_owned(),
             None => String::new(),
         };
         let places = [
