@@ -292,8 +292,7 @@ fn who_only_asks_makes_no_store() {
 /// is said twice or left empty.
 #[test]
 fn plans_of_the_built_in_studies_can_be_read_aloud() {
-    let parts =
-        ["\n\nServers\n  ", "\n\nData\n  ", "\n\nLoad\n  ", "\n\nTrials in their order\n  trial  block"];
+    let parts = ["\n\nServers", "\n\nData\n  ", "\n\nLoad\n  ", "\n\nTrials in their order\n  trial  block"];
     for study in prony::study::builtin() {
         for scale in ["quick", "bench", "published"] {
             let adjustments = prony::study::Adjustments {

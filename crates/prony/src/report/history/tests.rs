@@ -102,7 +102,7 @@ fn the_page_shows_units_changes_and_doubts_and_escapes_what_people_wrote() {
         "-10.1 %</text>",
         "new &lt;kernel&gt;",
         r#"<circle class="doubtful""#,
-        "Hollow points",
+        "Hollow marks",
         ">111</text>",
     ] {
         assert!(page.contains(wanted), "{wanted}");
