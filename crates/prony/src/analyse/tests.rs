@@ -1,5 +1,6 @@
 //! Records made by hand, with a known truth.
 
+mod names;
 mod pairs;
 mod width;
 

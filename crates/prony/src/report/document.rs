@@ -3,7 +3,7 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
-pub use super::group::{Group, Rung, Series};
+pub(super) use super::group::Group;
 use super::{
     course::Course,
     resources::{Grown, Profiled, Resources},
