@@ -686,6 +686,58 @@ fn a_real_bash_offers_names_of_studies_workloads_servers_and_runs() {
     }
 }
 
+/// What sysbench prints of a run of 10 s at 8 connections.
+fn of_sysbench(transactions: u32, percentile: u32, time_ms: f64) -> String {
+    format!(
+        "sysbench 1.0.20 (using system LuaJIT)\nNumber of threads: 8\n  transactions: {transactions} (1 per \
+         sec.)\n  total time: 10.0000s\n  total number of events: {transactions}\n  avg: {:.2}\n  max: \
+         99.00\n  {percentile}th percentile: {time_ms:.2}\n",
+        time_ms / 2.0
+    )
+}
+
+#[test]
+fn imports_of_sysbench_are_compared_by_the_percentile_that_it_states() {
+    let home = home();
+    let import = |name: &str, results: &[(u32, u32, f64)]| {
+        let text: String = results.iter().map(|&(count, of, ms)| of_sysbench(count, of, ms)).collect();
+        fs::write(home.path().join(name), text).expect("written");
+        let imported = output(home.path(), &["import", "sysbench", name, "--study", name]);
+        assert!(imported.status.success(), "{}", stderr(&imported));
+    };
+    import("one", &[(10_000, 95, 10.0)]);
+    import("other", &[(10_000, 95, 40.0)]);
+    import("many", &[(10_000, 95, 10.0), (10_100, 95, 10.2), (9_900, 95, 9.9)]);
+    import("slow", &[(10_000, 95, 40.0), (10_100, 95, 41.0), (9_900, 95, 39.5)]);
+    import("p90", &[(10_000, 90, 10.0), (10_100, 90, 10.2), (9_900, 90, 9.9)]);
+    let compare = |base: &str, run: &str, format: &str| {
+        let shown = output(home.path(), &["compare", base, run, "--format", format]);
+        assert!(shown.status.success(), "{}", stderr(&shown));
+        stdout(&shown)
+    };
+    let lone = compare("1", "2", "terminal");
+    let flat = lone.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("95th percentile of response time, ms") && flat.contains("4.00 (no interval)"),
+        "{lone}"
+    );
+    assert!(flat.contains("one trial per") && flat.contains("better in 0, worse in 0"), "{lone}");
+    let json: serde_json::Value = serde_json::from_str(&compare("3", "4", "json")).expect("JSON");
+    let all = json["comparisons"].as_array().expect("comparisons");
+    let p95 = all.iter().find(|one| one["metric"] == "p95").expect("p95 is compared");
+    assert_eq!((&p95["verdict"], &p95["is_stated"]), (&"worse".into(), &true.into()), "{p95}");
+    assert!(p95["ratio"]["low"].as_f64() > Some(3.0) && p95["ratio"]["high"].as_f64() < Some(5.0), "{p95}");
+    let many = compare("3", "4", "markdown");
+    assert!(many.contains("geometric mean"), "{many}");
+    let different = compare("3", "5", "markdown");
+    assert!(different.contains("No response time was compared"), "{different}");
+    let same = compare("5", "5", "terminal");
+    assert!(same.contains("Percentile 90 of response time, ms"), "{same}");
+    // several imported trials have a place in the history of their percentile
+    let history = output(home.path(), &["history", "many", "--metric", "p95"]);
+    assert!(stdout(&history).contains("10.0"), "{}", stdout(&history));
+}
+
 #[test]
 fn the_old_names_of_options_go_on_working_with_a_note() {
     let home = home();

@@ -12,9 +12,11 @@ mod synthetic;
 #[expect(unreachable_pub, reason = "shared by several test programs")]
 mod synthetic_load;
 
+use load::sample::Tally;
 use prony::{
     analyse::{Axis, AxisKind, Comparison, Findings, Point, Verdict, analyse},
     report::{Format, Language, Options, render, schema},
+    run::TrialOutcome,
     store::RunRecord,
 };
 use std::{env, fs, sync::LazyLock};
@@ -45,6 +47,54 @@ fn streams_schedules_limits_and_connections_are_told() {
 fn streams_schedules_limits_and_connections_are_told_in_chinese() {
     let options = Options { language: Language::Chinese, width: 100, ..Options::default() };
     insta::assert_snapshot!(report_of_loads(Format::Terminal, &options));
+}
+
+/// The quickstart's made-up run, in which every workload is a mix of two.
+fn with_mixes() -> RunRecord {
+    let mut record = RUN.0.clone();
+    for trial in &mut record.trials {
+        let TrialOutcome::Measured { outcome, .. } = &mut trial.outcome else { continue };
+        let stream = &mut outcome.streams[0];
+        let whole = stream.transactions.clone();
+        let part = |name: &str, share: f64, errors| Tally {
+            name: name.to_owned(),
+            count: (whole.count as f64 * share) as u64,
+            errors,
+            ..whole.clone()
+        };
+        stream.by_transaction = vec![part("<buy>", 0.25, 1), part("look|up", 0.75, 0)];
+    }
+    record
+}
+
+#[test]
+fn each_transaction_of_a_mix_has_its_row_in_every_format() {
+    let record = with_mixes();
+    let findings = analyse(&record);
+    let make = |format, language| {
+        let options = Options { language, width: 140, ..Options::default() };
+        render(&record, &findings, format, &options).unwrap()
+    };
+    let terminal = make(Format::Terminal, Language::English);
+    assert!(terminal.contains("Each transaction of the mix, over the whole interval"), "{terminal}");
+    let row = terminal.lines().find(|line| line.contains("<buy>")).unwrap();
+    assert!(row.contains(" 25 "), "share: {row}");
+    assert!(terminal.lines().any(|line| line.contains("look|up") && line.contains(" 75 ")), "{terminal}");
+    let chinese = make(Format::Terminal, Language::Chinese);
+    assert!(chinese.contains("混合负载中的各个事务") && chinese.contains("占比，%"), "{chinese}");
+    let html = make(Format::Html, Language::English);
+    assert!(html.contains("&lt;buy&gt;</td>") && !html.contains("<buy>"));
+    let markdown = make(Format::Markdown, Language::English);
+    assert!(markdown.contains(r"look\|up"), "{markdown}");
+    let json: serde_json::Value = serde_json::from_str(&make(Format::Json, Language::English)).unwrap();
+    let mix = json["points"][0]["mix"].as_array().unwrap();
+    assert_eq!((mix.len(), &mix[1]["name"]), (2, &serde_json::json!("look|up")));
+    assert!((mix[1]["share"].as_f64().unwrap() - 0.75).abs() < 0.001);
+    assert!(mix[0]["latency_ms"]["p95"].as_f64().unwrap() > 0.0 && mix[0]["errors"].as_u64() > Some(0));
+    // where each workload has one transaction there is nothing to tell apart
+    let (record, findings) = &*RUN;
+    let plain = render(record, findings, Format::Json, &Options::default()).unwrap();
+    assert!(!plain.contains("\"mix\""));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{
     point::Measured,
 };
 use crate::store::RunRecord;
-use stats::{Call, Judged};
+use stats::{Call, Difference, Judged};
 use std::collections::BTreeMap;
 
 /// Every server against the first, metric by metric, and what whole ladders say. What is asked of one metric
@@ -32,7 +32,12 @@ pub(super) fn compare(
     let (mut compared, mut effects) = (Vec::new(), Vec::new());
     for (metric, stream) in METRICS.iter().flat_map(|metric| streams.iter().map(move |one| (*metric, *one))) {
         let rungs: Vec<Rung> = pairs.iter().filter(|pair| name(pair) == stream).map(rung).collect();
-        let (judged, told) = ladder::judge(&record.plan, axis, measurement, metric, &rungs);
+        let is_stated = rungs.iter().any(|rung| measurement.is_stated(rung.pair.0, metric));
+        let (judged, told) = if is_stated {
+            (judge_stated(measurement, metric, &rungs), Vec::new())
+        } else {
+            ladder::judge(&record.plan, axis, measurement, metric, &rungs)
+        };
         for (rung, judged) in rungs.iter().zip(judged) {
             compared
                 .extend(judged.map(|judged| comparison(record, axis, measured, rung.pair, metric, judged)));
@@ -40,6 +45,15 @@ pub(super) fn compare(
         effects.extend(told);
     }
     (compared, effects)
+}
+
+/// What another tool stated: its trials ran in no blocks, and what is rounded has no spread within them.
+fn judge_stated(measurement: &Measurement, metric: Metric, rungs: &[Rung]) -> Vec<Option<Judged>> {
+    let difference = |rung: &Rung| measurement.unpaired(rung.pair.0, (measurement, rung.pair.1), metric);
+    let differences: Vec<Option<Difference>> = rungs.iter().map(difference).collect();
+    let known: Vec<Difference> = differences.iter().flatten().copied().collect();
+    let mut judged = stats::judge(&known, measurement.rule()).into_iter();
+    differences.iter().map(|one| one.and_then(|_| judged.next())).collect()
 }
 
 fn comparison(

@@ -7,7 +7,7 @@ use super::{
     point::{self, Measured, Place},
 };
 use crate::store::RunRecord;
-use stats::{Estimate, Judged, Rule, Spread};
+use stats::{Difference, Estimate, Judged, Rule, Spread};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What servers, and runs, are compared by.
@@ -68,7 +68,8 @@ impl Measurement {
             })
             .collect();
         let place = alike.iter().position(|&other| other == point)?;
-        stats::moderate(&groups).swap_remove(place)
+        let spread = stats::moderate(&groups).swap_remove(place)?;
+        Some(self.measured[point].with_rounding(metric, spread))
     }
 
     /// Repeats (starts of the server, where it has several) after which the interval of a metric at this
@@ -85,6 +86,26 @@ impl Measurement {
     pub fn ratio(&self, one: usize, other: usize, metric: Metric) -> Option<Judged> {
         let logs: Vec<f64> = self.pair(one, other, metric)?.into_values().collect();
         stats::judge(&stats::paired(&[logs]), self.rule).pop()
+    }
+
+    /// Two points, of one run or of two, that have no blocks in common, first by second; `None` where
+    /// there is nothing to read.
+    pub(super) fn unpaired(
+        &self,
+        one: usize,
+        (other, base): (&Self, usize),
+        metric: Metric,
+    ) -> Option<Difference> {
+        let side = |measurement: &Self, point: usize| {
+            let (log, by_block) = measurement.read(point, metric)?;
+            Some((log, measurement.spread(point, metric), u32::try_from(by_block.len()).ok()?))
+        };
+        Some(Difference::unpaired(side(self, one)?, side(other, base)?))
+    }
+
+    /// Whether a response time of a point is what another tool stated of it, without its distribution.
+    pub(super) fn is_stated(&self, point: usize, metric: Metric) -> bool {
+        matches!(metric, Metric::Mean | Metric::Quantile(_)) && self.measured[point].all.is_stated
     }
 
     /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read of

@@ -1,8 +1,9 @@
 //! What can be read of some work: a rate, a mean, any percentile. Read from sums and merged histograms alone,
-//! so that work of several trials is read as that of one.
+//! so that work of several trials is read as that of one. Percentiles that another tool stated without a
+//! distribution cannot be merged: of several trials their geometric mean stands for them.
 
 use load::sample::Tally;
-use std::{str::FromStr, time::Duration};
+use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 /// What is estimated of each treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +63,7 @@ impl Metric {
         let value = match self {
             Self::Throughput => work.transactions.count as f64 / seconds,
             Self::Statements => work.statements as f64 / seconds,
+            Self::Mean | Self::Quantile(_) if work.is_stated => work.stated(self)?,
             Self::Mean => work.transactions.response().mean_ns() / 1e6,
             Self::Quantile(parts) => {
                 work.transactions.response().quantile_ns(Self::share(parts)) as f64 / 1e6
@@ -109,7 +111,19 @@ pub(super) struct Work {
     pub(super) statements: u64,
     pub(super) time: Duration,
     pub(super) trials: u32,
+    /// What another tool stated of each of its trials: its transactions, and times in ms by the names of
+    /// metrics.
+    pub(super) stated: Vec<(u64, BTreeMap<String, f64>)>,
+    /// Whether of a trial nothing but that is known of response times.
+    pub(super) is_stated: bool,
 }
+
+/// Half the distance of the steps in which sysbench counts response times, as a logarithm: it has 1024
+/// between 1 µs and 100 s, so that a true time is up to 0.9 % from what it prints.
+const STEP_HALF: f64 = 0.009;
+
+/// Half of the last digit that sysbench prints, ms.
+const DIGIT_HALF_MS: f64 = 0.005;
 
 impl Work {
     /// All together; `None`: there is none. What is alone stays as it is: a histogram that counts takes a
@@ -121,8 +135,38 @@ impl Work {
             all.statements += work.statements;
             all.time += work.time;
             all.trials += work.trials;
+            all.stated.extend(work.stated);
+            all.is_stated |= work.is_stated;
         }
         Some(all)
+    }
+
+    /// What was stated of all trials together, ms: means make one mean, percentiles their geometric mean.
+    /// `None` unless it was stated of every trial.
+    fn stated(&self, metric: Metric) -> Option<f64> {
+        let name = metric.name();
+        let of_trial =
+            |(count, times): &(u64, BTreeMap<String, f64>)| Some((*count as f64, *times.get(&name)?));
+        let all: Option<Vec<(f64, f64)>> = self.stated.iter().map(of_trial).collect();
+        let all = all.filter(|all| all.len() == self.trials as usize)?;
+        if metric == Metric::Mean {
+            let sum: f64 = all.iter().map(|(count, mean)| count * mean).sum();
+            return Some(sum / all.iter().map(|(count, _)| count).sum::<f64>());
+        }
+        Some((all.iter().map(|(_, value)| value.ln()).sum::<f64>() / all.len() as f64).exp())
+    }
+
+    /// Variance of a stated figure's logarithm since it is rounded, which no number of repeats makes smaller;
+    /// 0 of what is read from a distribution.
+    pub(super) fn rounding(&self, metric: Metric) -> f64 {
+        let step = match metric {
+            Metric::Quantile(_) => STEP_HALF,
+            Metric::Mean => 0.0,
+            _ => return 0.0,
+        };
+        let value = self.is_stated.then(|| self.stated(metric)).flatten();
+        // every place within a step is as likely as any other
+        value.map_or(0.0, |value| (step + DIGIT_HALF_MS / value).powi(2) / 3.0)
     }
 }
 

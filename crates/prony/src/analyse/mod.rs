@@ -24,6 +24,7 @@ mod history;
 mod ladder;
 mod measurement;
 mod metric;
+mod mix;
 mod point;
 mod resources;
 mod runs;
@@ -40,6 +41,7 @@ pub use history::{Between, Change, History, Place, Series, Value};
 pub use ladder::{Effect, MeanRatio, RatioChange};
 pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
+pub use mix::MixPart;
 pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
 pub use scale::{Fitted, Scaling, Unfit, Unscaled};
@@ -136,6 +138,9 @@ pub struct Point {
     /// Service time of a transaction, ms, by the same names, where it is not the response time: from merged
     /// histograms.
     pub service_ms: BTreeMap<String, f64>,
+    /// What each transaction of its workload did; empty where there is only one.
+    #[serde(default)]
+    pub mix: Vec<MixPart>,
     /// What became of the starts that were due, all trials together; `None`: the arrival has no schedule.
     pub schedule: Option<Schedule>,
     /// How long it was active in the intervals of all trials, s.

@@ -3,6 +3,7 @@
 use super::{
     LEVEL, Limited, Point, STREAM, following,
     metric::{Metric, Work},
+    mix::mix,
     steady::{self, Counted},
     validity,
 };
@@ -55,6 +56,13 @@ impl Measured {
     pub(super) fn units(&self) -> u32 {
         let units: BTreeSet<u32> = self.works.iter().map(|(place, _)| place.unit).collect();
         u32::try_from(units.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A spread between trials with what rounding adds: trials that another tool rounded to the same figure
+    /// are not the same.
+    pub(super) fn with_rounding(&self, metric: Metric, spread: Spread) -> Spread {
+        let rounding = self.all.rounding(metric) * f64::from(self.units());
+        Spread { variance: spread.variance + rounding, ..spread }
     }
 }
 
@@ -162,12 +170,13 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
         .filter(|sorted| !sorted.used.is_empty() || !sorted.left_out.is_empty())
         .collect();
     let works: Vec<Vec<(u32, Work)>> = sorted.iter().map(work_by_block).collect();
+    let metrics = metrics(record);
     let mut measured: Vec<Measured> =
-        sorted.iter().zip(works).map(|(sorted, works)| bare(record, sorted, works)).collect();
+        sorted.iter().zip(works).map(|(sorted, works)| bare(record, sorted, works, &metrics)).collect();
     let mut names: Vec<String> = measured.iter().map(|one| one.point.stream.clone()).collect();
     names.sort_unstable();
     names.dedup();
-    for (name, metric) in names.iter().flat_map(|name| Metric::ALL.map(|metric| (name, metric))) {
+    for (name, &metric) in names.iter().flat_map(|name| metrics.iter().map(move |metric| (name, metric))) {
         // what a paced background does says nothing of how the task beside it varies
         let mut alike: Vec<&mut Measured> =
             measured.iter_mut().filter(|one| one.point.stream == *name).collect();
@@ -177,27 +186,24 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
         };
         let groups: Vec<Vec<f64>> = alike.iter().map(values).collect();
         for (measured, spread) in alike.iter_mut().zip(stats::moderate(&groups)) {
+            let spread = spread.map(|spread| measured.with_rounding(metric, spread));
             measured.spreads.extend(spread.map(|spread| (metric, spread)));
         }
     }
     for (measured, sorted) in measured.iter_mut().zip(&sorted) {
         estimate(measured, sorted, &record.plan);
-        take_what_was_told(measured, sorted);
+        let stated = sorted.used.iter().filter_map(|used| used.trial.told.get("max"));
+        measured.point.latency_max_ms = stated.copied().fold(measured.point.latency_max_ms, f64::max);
     }
     measured
 }
 
-/// Another tool's figures, where there is no distribution to read them from. They have no interval, and those
-/// of two trials cannot be made one.
-fn take_what_was_told(measured: &mut Measured, sorted: &Sorted<'_>) {
-    let [used] = &sorted.used[..] else { return };
-    for (name, &value) in &used.trial.told {
-        if name == "max" {
-            measured.point.latency_max_ms = measured.point.latency_max_ms.max(value);
-        } else {
-            measured.point.latency_ms.entry(name.clone()).or_insert_with(|| Estimate::bare(value, LEVEL, 1));
-        }
-    }
+/// Everything that points have, and the percentiles that other tools stated.
+fn metrics(record: &RunRecord) -> Vec<Metric> {
+    let stated: BTreeSet<&String> = record.trials.iter().flat_map(|trial| trial.told.keys()).collect();
+    let stated = stated.into_iter().filter_map(|name| name.parse().ok());
+    let stated = stated.filter(|metric| !Metric::ALL.contains(metric));
+    Metric::ALL.into_iter().chain(stated).collect()
 }
 
 fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
@@ -238,22 +244,29 @@ fn work(used: &Used<'_>) -> Work {
     let steady = used.steady.as_ref().and_then(|seconds| Work::all(seconds.iter().map(|one| of_second(one))));
     match steady {
         Some(work) => Work { trials: 1, ..work },
-        None => Work {
-            transactions: used.stream.transactions.clone(),
-            statements: used.stream.statements.iter().map(|tally| tally.count).sum(),
-            time: used.time(),
-            trials: 1,
-        },
+        None => {
+            let transactions = used.stream.transactions.clone();
+            let told = &used.trial.told;
+            Work {
+                statements: used.stream.statements.iter().map(|tally| tally.count).sum(),
+                time: used.time(),
+                trials: 1,
+                is_stated: !told.is_empty() && transactions.response().is_empty(),
+                stated: (!told.is_empty()).then(|| (transactions.count, told.clone())).into_iter().collect(),
+                transactions,
+            }
+        }
     }
 }
 
 fn of_second(second: &Second) -> Work {
     let statements = second.statements.iter().map(|counts| counts.count).sum();
-    Work { transactions: second.transactions.clone(), statements, time: second.length, trials: 1 }
+    let transactions = second.transactions.clone();
+    Work { transactions, statements, time: second.length, trials: 1, ..Work::default() }
 }
 
 /// The point without intervals.
-fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Measured {
+fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>, metrics: &[Metric]) -> Measured {
     let place = |block: u32| Place { unit: record.plan.unit_of(block), block };
     let works = by_block(&trials).map(|(block, work)| (place(block), work)).collect::<Vec<_>>();
     let numbers = sorted.used.iter().map(|used| used.trial.trial);
@@ -261,7 +274,7 @@ fn bare(record: &RunRecord, sorted: &Sorted<'_>, trials: Vec<(u32, Work)>) -> Me
     let all = Work::all(works.iter().map(|(_, work)| work.clone())).unwrap_or_default();
     let mut logs = BTreeMap::new();
     let mut logs_by_block = BTreeMap::new();
-    for metric in Metric::ALL {
+    for &metric in metrics {
         if let Some((log, by_block)) = read(metric, &works, &all) {
             logs.insert(metric, log);
             logs_by_block.insert(metric, by_block);
@@ -342,6 +355,7 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
             .as_ref()
             .map(|_| service(&all.transactions))
             .unwrap_or_default(),
+        mix: mix(used.iter().map(|used| (used.stream, used.time()))),
         schedule: schedule(used),
         active_s: seconds,
         utilisation: None,
@@ -439,7 +453,8 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
         match metric {
             Metric::Throughput => measured.point.throughput = estimate,
             Metric::Statements => measured.point.statements_per_second = estimate,
-            Metric::Quantile(99_900) if measured.point.histogram.count() < TAIL_MIN => {}
+            Metric::Quantile(99_900)
+                if measured.point.histogram.count() < TAIL_MIN && !measured.all.is_stated => {}
             Metric::Mean | Metric::Quantile(_) => {
                 measured.point.latency_ms.insert(metric.name(), estimate);
             }

@@ -7,7 +7,7 @@
 use super::{Measurement, Metric, Point, Verdict, measurement::METRICS};
 use crate::{plan::without_levels, store::RunRecord};
 use stats::{Difference, Estimate, Rule};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One metric of one treatment's stream in both runs.
 #[derive(Debug, Clone)]
@@ -18,8 +18,10 @@ pub struct RunComparison {
     pub servers: (String, String),
     /// The stream.
     pub stream: String,
-    /// `throughput`, `p95`, `p99`.
+    /// `throughput`, `p95`, `p99`, and whichever percentile another tool stated.
     pub metric: String,
+    /// Whether a side is what another tool stated, without a distribution.
+    pub is_stated: bool,
     /// In the first run, the base.
     pub base: Estimate,
     /// In the second.
@@ -80,13 +82,21 @@ pub fn compare_runs(base: &RunRecord, second: &RunRecord) -> Runs {
             .collect()
     };
     Runs {
-        comparisons: METRICS
-            .iter()
-            .flat_map(|metric| compare_metric((&of_base, &of_second), &pairs, *metric, rule))
+        comparisons: metrics(base, second)
+            .into_iter()
+            .flat_map(|metric| compare_metric((&of_base, &of_second), &pairs, metric, rule))
             .collect(),
         only_base: alone(&of_base, &|place| pairs.iter().any(|pair| pair.0 == place)),
         only_second: alone(&of_second, &|place| pairs.iter().any(|pair| pair.1 == place)),
     }
+}
+
+/// What runs are compared by: a percentile of one's own choice, too, where another tool stated no other.
+fn metrics(base: &RunRecord, second: &RunRecord) -> BTreeSet<Metric> {
+    let trials = base.trials.iter().chain(&second.trials);
+    let stated = trials.flat_map(|trial| trial.told.keys()).filter_map(|name| name.parse().ok());
+    let stated = stated.filter(|metric| matches!(metric, Metric::Quantile(_)));
+    METRICS.into_iter().chain(stated).collect()
 }
 
 fn compare_metric(
@@ -95,14 +105,10 @@ fn compare_metric(
     metric: Metric,
     rule: Rule,
 ) -> Vec<RunComparison> {
-    let side = |measurement: &Measurement, point: usize| {
-        let (log, by_block) = measurement.read(point, metric)?;
-        Some((log, measurement.spread(point, metric), u32::try_from(by_block.len()).ok()?))
-    };
     let read: Vec<((usize, usize), Difference)> = pairs
         .iter()
         .filter_map(|&(base, second)| {
-            let difference = Difference::unpaired(side(of_second, second)?, side(of_base, base)?);
+            let difference = of_second.unpaired(second, (of_base, base), metric)?;
             Some(((base, second), difference))
         })
         .collect();
@@ -118,6 +124,7 @@ fn compare_metric(
             servers: (one.server.clone(), other.server.clone()),
             stream: one.stream.clone(),
             metric: metric.name(),
+            is_stated: of_base.is_stated(base, metric) || of_second.is_stated(second, metric),
             base: of_base.estimate(base, metric)?,
             value: of_second.estimate(second, metric)?,
             ratio: judged.ratio,

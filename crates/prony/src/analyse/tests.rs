@@ -1,7 +1,9 @@
 //! Records made by hand, with a known truth.
 
+mod mix;
 mod names;
 mod pairs;
+mod stated;
 mod width;
 
 use super::*;

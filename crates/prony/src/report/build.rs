@@ -8,8 +8,8 @@ use super::{
     course,
     document::{
         Axis, Comparison, Connects, Difference, Document, Effect, Estimate, FORMAT, Factor, Fairness,
-        Finding, FittedPoint, Group, LeftOut, Limit, Machine, MeanRatio, Outage, Point, RatioChange, Run,
-        Scaling, Schedule, Server, Unscaled,
+        Finding, FittedPoint, Group, LeftOut, Limit, Machine, MeanRatio, MixPart, Outage, Point, RatioChange,
+        Run, Scaling, Schedule, Server, Unscaled,
     },
     group::groups,
     number::round,
@@ -329,6 +329,7 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         throughput: (&point.throughput).into(),
         statements_per_second: (&point.statements_per_second).into(),
         rows_per_second: round(point.rows_per_second),
+        mix: point.mix.iter().map(mix_part).collect(),
         schedule: point.schedule.as_ref().map(|schedule| self::schedule(schedule, point.active_s)),
         utilisation: point.utilisation.map(round),
         overloaded: point.overloaded,
@@ -359,6 +360,18 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         }),
         verdict: verdict(&point.doubts).name().to_owned(),
         doubts: words.doubts(&point.doubts, false),
+    }
+}
+
+fn mix_part(part: &analyse::MixPart) -> MixPart {
+    MixPart {
+        name: part.name.clone(),
+        count: part.count,
+        share: round(part.share),
+        throughput: round(part.throughput),
+        latency_ms: part.latency_ms.iter().map(|(name, value)| (name.clone(), round(*value))).collect(),
+        latency_max_ms: round(part.latency_max_ms),
+        errors: part.errors,
     }
 }
 

@@ -1,10 +1,10 @@
-//! Tables that stand below a group's own where there is something to tell: what became of a schedule, how
-//! connections were opened, how equally they were served.
+//! Tables that stand below a group's own where there is something to tell: what each transaction of a mix
+//! did, what became of a schedule, how connections were opened, how equally they were served.
 
 use super::{
-    document::{Connects, Document, Estimate, Group, Point, Scaling},
+    document::{Connects, Document, Estimate, Group, MixPart, Point, Scaling},
     number,
-    table::{Cell, Table, has_series, members, rung_cell, series_head},
+    table::{Cell, Table, Tone, has_series, members, rung_cell, series_head},
     words::Words,
 };
 use crate::analyse::STREAM;
@@ -99,8 +99,8 @@ pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<T
     if !is_told_before(document, group) {
         kinds.push(FOLLOWING);
     }
-    let mut tables: Vec<Table> =
-        kinds.iter().filter_map(|kind| table(kind, document, group, words)).collect();
+    let mut tables: Vec<Table> = mix(document, group, words).into_iter().collect();
+    tables.extend(kinds.iter().filter_map(|kind| table(kind, document, group, words)));
     tables.extend(scaling(document, group, words));
     tables
 }
@@ -119,6 +119,45 @@ fn is_told_before(document: &Document, group: &Group) -> bool {
     };
     let own = treatments(group);
     document.groups.iter().take_while(|one| !std::ptr::eq(*one, group)).any(|one| treatments(one) == own)
+}
+
+/// Transaction by transaction, where a workload has several.
+fn mix(document: &Document, group: &Group, words: Words) -> Option<Table> {
+    let mut rows = Vec::new();
+    for place in 0..group.rungs.len() {
+        let mut is_first = true;
+        for series in &group.series {
+            let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
+            for (number, part) in point.mix.iter().enumerate() {
+                let mut row = vec![rung_cell(group, place, is_first)];
+                let name = if number == 0 { series.name.as_str() } else { "" };
+                row.extend(has_series(group).then(|| Cell::name(name)));
+                row.extend(mix_cells(part));
+                rows.push(row);
+                is_first = false;
+            }
+        }
+    }
+    let heads = ["transaction", "share", "transactions_per_second", "p50_ms", "p95_ms", "p99_ms", "errors"];
+    let mut titles = vec![document.axis.title.clone()];
+    titles.extend(has_series(group).then(|| series_head(document, group, words)));
+    titles.extend(heads.map(|head| words.get("head", head).to_owned()));
+    let title = words.get("text", "mix").to_owned();
+    (!rows.is_empty()).then_some(Table { title, heads: titles, rows })
+}
+
+fn mix_cells(part: &MixPart) -> Vec<Cell> {
+    let latency = |name: &str| milliseconds(part.latency_ms.get(name).copied());
+    let tone = if part.errors > 0 { Tone::Bad } else { Tone::Faint };
+    vec![
+        Cell::name(&part.name),
+        Cell::number(number::percent(part.share * 100.0)),
+        Cell::number(number::rate(part.throughput)),
+        latency("p50"),
+        latency("p95"),
+        latency("p99"),
+        Cell::toned(number::count(part.errors), tone),
+    ]
 }
 
 /// The law of each series of a group, where one could be fitted.

@@ -3,7 +3,11 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
+mod trial;
+
 pub(super) use super::group::Group;
+pub(super) use trial::{Seconds, Trial, TrialStream};
+
 use super::{
     course::Course,
     resources::{Grown, Profiled, Resources},
@@ -328,6 +332,9 @@ pub struct Point {
     pub statements_per_second: Estimate,
     /// Rows received and affected per second.
     pub rows_per_second: f64,
+    /// What each transaction of the workload did over the whole interval; missing: it has only one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<MixPart>,
     /// What became of the starts that were due; null: the arrival has no schedule.
     pub schedule: Option<Schedule>,
     /// What was offered as a share of what the server can do, the most that it completed at any rung; null:
@@ -375,6 +382,26 @@ pub struct Point {
     pub verdict: String,
     /// Reasons to doubt the numbers.
     pub doubts: Vec<Doubt>,
+}
+
+/// One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures
+/// leave out count here.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MixPart {
+    /// Its name in the workload.
+    pub name: String,
+    /// Ended well.
+    pub count: u64,
+    /// The same as a share of all that ended well, 0 to 1.
+    pub share: f64,
+    /// The same per second.
+    pub throughput: f64,
+    /// Response time, ms, from merged histograms: `mean`, `p50`, `p95`, `p99`; empty: none ended well.
+    pub latency_ms: BTreeMap<String, f64>,
+    /// Longest response time, ms.
+    pub latency_max_ms: f64,
+    /// Ended with an error.
+    pub errors: u64,
 }
 
 /// What became of the starts of a schedule, all trials together.
@@ -646,73 +673,6 @@ pub struct LeftOut {
     pub point: usize,
     /// Id of the doubt that excludes it.
     pub doubt: String,
-}
-
-/// One execution of a treatment.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Trial {
-    /// Place in the order, from 0.
-    pub number: u32,
-    /// Repeat it belongs to, from 0.
-    pub block: u32,
-    /// Level of each factor.
-    pub levels: BTreeMap<String, String>,
-    /// The server.
-    pub server: String,
-    /// When it began, RFC 3339, UTC.
-    pub started: String,
-    /// Why it could not be measured; null: it was.
-    pub failure: Option<String>,
-    /// `fine`, `suspicious`, `invalid`: the worst doubt.
-    pub verdict: String,
-    /// Reasons to doubt it.
-    pub doubts: Vec<Doubt>,
-    /// CPUs that the server kept busy.
-    pub server_cpu: Option<f64>,
-    /// Its streams, in the study's order.
-    pub streams: Vec<TrialStream>,
-}
-
-/// One stream of a trial.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct TrialStream {
-    /// Its name.
-    pub name: String,
-    /// Connections that work.
-    pub connections: u32,
-    /// Transactions per second.
-    pub throughput: Option<f64>,
-    /// Starts that became due in a second; null: the arrival has no schedule.
-    pub offered: Option<f64>,
-    /// How long it was active in the interval, s.
-    pub active_s: Option<f64>,
-    /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
-    pub latency_ms: BTreeMap<String, f64>,
-    /// Errors by the server's code.
-    pub errors: BTreeMap<String, u64>,
-    /// Its seconds.
-    pub seconds: Seconds,
-}
-
-/// The seconds of a stream in a trial; all lists are equally long, but for `offered`.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Seconds {
-    /// Since the load began.
-    pub second: Vec<u32>,
-    /// When each ended, s since the load began: the last of the warm-up may be shorter than others.
-    pub end_s: Vec<f64>,
-    /// How many of them, at the beginning, are warm-up.
-    pub warm_up: usize,
-    /// Transactions per second.
-    pub throughput: Vec<f64>,
-    /// Starts that became due in a second; empty: the arrival has no schedule.
-    pub offered: Vec<f64>,
-    /// 95th percentile of response time, ms; null: nothing ended.
-    pub p95_ms: Vec<Option<f64>>,
-    /// 99th percentile of response time, ms; null: nothing ended.
-    pub p99_ms: Vec<Option<f64>>,
-    /// Errors.
-    pub errors: Vec<u64>,
 }
 
 /// The schema of the document, as committed in `schemas/report.json`.

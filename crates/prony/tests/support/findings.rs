@@ -5,7 +5,7 @@ use load::{Histogram, sample::Connects};
 use prony::{
     analyse::{Axis, Comparison, Finding, Findings, Point, Verdict},
     run::{Doubt, TrialOutcome},
-    store::{RunRecord, TrialRecord},
+    store::RunRecord,
 };
 use stats::Estimate;
 use std::collections::BTreeMap;
@@ -90,8 +90,7 @@ fn estimate(value: f64, relative: f64, observations: u32) -> Estimate {
 
 fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
     let planned = &record.plan.treatments[treatment];
-    let trials: Vec<&TrialRecord> =
-        record.trials.iter().filter(|trial| trial.trial.treatment == treatment).collect();
+    let trials = record.trials.iter().filter(|trial| trial.trial.treatment == treatment);
     let mut histogram = Histogram::new();
     let (mut rates, mut left_out, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
     let mut errors = BTreeMap::new();
@@ -140,6 +139,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         latency_max_ms: histogram.max_ns() as f64 / 1e6,
         histogram,
         service_ms: BTreeMap::new(),
+        mix: Vec::new(),
         schedule: None,
         active_s: f64::from(trials) * 8.0,
         utilisation: None,

@@ -93,13 +93,17 @@ pub struct ComparedPoint {
     pub server: String,
     /// The stream.
     pub stream: String,
-    /// `throughput` (transactions per second), `p95`, `p99` (ms).
+    /// `throughput` (transactions per second), `p95`, `p99` (ms), and any other percentile that another tool
+    /// stated.
     pub metric: String,
+    /// Whether a side is what another tool stated, without a distribution: of several trials the geometric
+    /// mean, with an interval that allows for the tool's rounding.
+    pub is_stated: bool,
     /// In the base.
     pub base: Estimate,
     /// In the run.
     pub value: Estimate,
-    /// The run by the base.
+    /// The run by the base; without ends where either has one trial of each combination.
     pub ratio: Estimate,
     /// What it means for the run: `better`, `worse`, `same`, `undecided`, `overloaded` (not compared).
     pub verdict: String,
@@ -182,6 +186,7 @@ fn compared_point(one: &analyse::RunComparison) -> ComparedPoint {
         server: one.servers.1.clone(),
         stream: one.stream.clone(),
         metric: one.metric.clone(),
+        is_stated: one.is_stated,
         base: (&one.base).into(),
         value: (&one.value).into(),
         ratio: (&one.ratio).into(),

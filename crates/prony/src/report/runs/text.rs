@@ -81,7 +81,7 @@ fn tables(document: &RunsDocument, words: Words) -> Vec<Table> {
             metric = &one.metric;
             let heads = ["point", "base_head", "run_head", "ratio", "verdict"];
             tables.push(Table {
-                title: words.get("runs", &format!("title_{metric}")).to_owned(),
+                title: title(metric, words),
                 heads: heads.map(|head| words.get("runs", head).to_owned()).to_vec(),
                 rows: Vec::new(),
             });
@@ -94,13 +94,23 @@ fn tables(document: &RunsDocument, words: Words) -> Vec<Table> {
     tables
 }
 
+fn title(metric: &str, words: Words) -> String {
+    match metric.strip_prefix('p') {
+        Some(percent) if !["95", "99"].contains(&percent) => {
+            words.fill("runs", "title_percentile", &[("percent", percent)])
+        }
+        _ => words.get("runs", &format!("title_{metric}")).to_owned(),
+    }
+}
+
 fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
     let levels = subject(&one.levels);
     // the levels stand beside it
     let [base, of] = [&one.base_server, &one.server].map(|name| without_levels(name, &one.levels));
     let server = if base == of { of.to_owned() } else { format!("{base} → {of}") };
     let name = if levels.is_empty() { server } else { format!("{server}, {levels}") };
-    let interval = one.ratio.low.zip(one.ratio.high).map_or_else(String::new, |(low, high)| {
+    let without = || words.get("runs", "no_interval").to_owned();
+    let interval = one.ratio.low.zip(one.ratio.high).map_or_else(without, |(low, high)| {
         if number::tells_nothing(low, high) {
             return words.get("runs", "too_few").to_owned();
         }
@@ -158,6 +168,7 @@ fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
             notes.push(words.fill("runs", key, &[("names", &names.join("; "))]));
         }
     }
+    notes.extend(of_intervals(document, words));
     let relevant = number::percent(document.relevant * 100.0);
     let seen = document.comparisons.iter().filter(|one| one.metric == "throughput");
     let seen = seen
@@ -171,4 +182,18 @@ fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
         notes.push(words.fill("runs", "detectable", &[("detectable", &seen)]));
     }
     notes
+}
+
+/// What intervals are missing, and what those of another tool's percentiles rest on.
+fn of_intervals(document: &RunsDocument, words: Words) -> Vec<String> {
+    let compared = || document.comparisons.iter();
+    let is_known = document.base.is_known && document.run.is_known;
+    let has_percentile = compared().any(|one| one.metric != "throughput");
+    let told = [
+        ("stated", compared().any(|one| one.is_stated)),
+        ("no_percentile", !is_known && !document.comparisons.is_empty() && !has_percentile),
+        ("one_trial", compared().any(|one| one.ratio.low.is_none())),
+    ];
+    let told = told.into_iter().filter(|(_, is_told)| *is_told);
+    told.map(|(key, _)| words.get("runs", key).to_owned()).collect()
 }
