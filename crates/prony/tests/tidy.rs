@@ -120,7 +120,9 @@ fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(directory).expect("a source directory").map(|entry| entry.expect("an entry")) {
         let path = entry.path();
         if path.is_dir() {
-            collect(&path, files);
+            if !path.ends_with("tests") {
+                collect(&path, files);
+            }
         } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") {
             let text = fs::read_to_string(&path).expect("source text");
             let ends = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub(super) mod tests {"];
