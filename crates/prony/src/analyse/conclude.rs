@@ -92,10 +92,12 @@ pub(super) fn findings(
     findings
 }
 
-/// Levels that stay the same along the axis. What is no number stands for itself.
+/// Levels that stay the same along the axis, without those that servers are called by. What is no number
+/// stands for itself.
 pub(super) fn without(levels: &BTreeMap<String, String>, axis: &Axis) -> BTreeMap<String, String> {
     let mut levels = levels.clone();
-    levels.retain(|name, _| axis.kind == AxisKind::Names || !axis.has(name));
+    let is_on_axis = |name: &str| axis.kind != AxisKind::Names && axis.has(name);
+    levels.retain(|name, _| !is_on_axis(name) && !axis.servers.factors.contains(name));
     levels
 }
 

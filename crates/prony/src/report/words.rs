@@ -295,7 +295,8 @@ impl Words {
 
     /// A factor as the head of a column.
     pub(super) fn factor_head(self, name: &str) -> String {
-        titled(&self.factor(name))
+        let factor = self.factor(name);
+        if factor.contains('_') { factor } else { titled(&factor) }
     }
 
     fn stretch(self, axis: &Axis, (first, last): (f64, f64)) -> String {
@@ -376,9 +377,9 @@ impl Sentence {
     }
 }
 
-/// A factor's name as one says it: `background connections`.
+/// A factor's name as one says it: `background connections`. A key or a variable keeps its own spelling.
 pub(super) fn spoken(factor: &str) -> String {
-    factor.replace(['.', '_'], " ")
+    factor.replace('.', " ")
 }
 
 /// Figures of a doubt as text, by name: shares in per cent.
