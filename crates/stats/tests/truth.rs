@@ -234,14 +234,20 @@ fn check_rates(runs: u64, chance: f64) {
 }
 
 /// Where a true difference is.
-const SHAPES: [(&str, fn(usize, f64) -> f64); 4] = [
-    ("at all rungs", |_, ratio| ratio),
-    ("from the fifth rung on", |rung, ratio| if rung < 4 { 1.0 } else { ratio }),
-    ("at the last rung", |rung, ratio| if rung < RUNGS - 1 { 1.0 } else { ratio }),
-    (
-        "one way below the fifth rung, the other way above",
-        |rung, ratio| if rung < 4 { 1.0 / ratio } else { ratio },
-    ),
+struct Shape {
+    name: &'static str,
+    /// The true ratio at a rung, of the ratio that is asked for.
+    at: fn(usize, f64) -> f64,
+}
+
+const SHAPES: [Shape; 4] = [
+    Shape { name: "at all rungs", at: |_, ratio| ratio },
+    Shape { name: "from the fifth rung on", at: |rung, ratio| if rung < 4 { 1.0 } else { ratio } },
+    Shape { name: "at the last rung", at: |rung, ratio| if rung < RUNGS - 1 { 1.0 } else { ratio } },
+    Shape {
+        name: "one way below the fifth rung, the other way above",
+        at: |rung, ratio| if rung < 4 { 1.0 / ratio } else { ratio },
+    },
 ];
 
 /// Share of runs that call a difference in the right direction anywhere, and of rungs with a difference that
@@ -272,7 +278,7 @@ fn found(shape: fn(usize, f64) -> f64, ratio: f64, repeats: usize, runs: u64) ->
 
 fn check_ladders(runs: u64) {
     for repeats in [2, 3, 5] {
-        for (name, shape) in SHAPES {
+        for Shape { name, at: shape } in SHAPES {
             for ratio in [1.05, 1.1, 1.2] {
                 let [[holm, of_holm], [ladder, of_ladder]] = found(shape, ratio, repeats, runs);
                 println!(
