@@ -76,8 +76,8 @@ fn a_load_draws_its_seed_prints_it_and_repeats_one_only_when_told_to() {
 fn run(state: &Path, server: &Server, study: &str) -> (u64, Vec<Origin>) {
     let plain = url(server, "");
     let text = format!(
-        "title = \"Twice\"\n[server.a]\nurl = \"{plain}\"\n[server.b]\nurl = \"{plain}\"\n{study}\n\
-         [vary]\nserver = [\"a\", \"b\"]\n"
+        "title = \"Twice\"\n[server.a]\nurl = \"{plain}\"\n{WRITES}[server.b]\nurl = \"{plain}\"\n\
+         {WRITES}{study}\n[vary]\nserver = [\"a\", \"b\"]\n"
     );
     let study = study::parse("twice", "twice.toml", &text, &Adjustments::default()).unwrap();
     let mut plan = Plan::from_study(&study);
@@ -106,6 +106,8 @@ fn run(state: &Path, server: &Server, study: &str) -> (u64, Vec<Origin>) {
     (unchanged, origins)
 }
 
+/// Also into the tables that the tests make themselves.
+const WRITES: &str = "write_to_my_tables = true\n";
 const MEASURE: &str = "[measure]\nwarm_up = \"0s\"\ninterval = \"500ms\"\nrepeats = 2\nrepeat_invalid = 0\n\
                        settle = \"0s\"\n";
 

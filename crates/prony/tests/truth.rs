@@ -135,7 +135,7 @@ fn two_runs_of_the_same_are_compared_with_what_differs_between_them() {
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("Throughput, transactions per second") && text.contains("rows"), "{text}");
     let markdown = prony(home, &["compare", "1", "2", "--format", "markdown", "--language", "zh"]);
-    assert!(String::from_utf8_lossy(&markdown.stdout).contains("| 测点 |"));
+    assert!(String::from_utf8_lossy(&markdown.stdout).contains("| 组合 |"));
     let itself = json(&prony(home, &["compare", "2", "2", "--check", "--format", "json"]));
     assert!(itself["comparisons"].as_array().expect("a list").iter().all(|one| one["ratio"]["value"] == 1.0));
     assert_eq!(itself["differences"].as_array().map(Vec::len), Some(0));
