@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod escape;
 pub mod export;
 pub mod fairness;
+pub mod family;
 pub mod foreign;
 pub mod network;
 pub mod plan;

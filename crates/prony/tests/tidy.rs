@@ -11,6 +11,7 @@ use std::{
 const MODULES: &[(&str, &[&str])] = &[
     ("escape", &[]),
     ("quantity", &[]),
+    ("family", &[]),
     ("arrival", &["quantity"]),
     ("search", &["quantity"]),
     ("calibrate", &["arrival", "workload", "provision", "telemetry", "run"]),
@@ -23,7 +24,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("telemetry", &[]),
     ("doctor", &["telemetry"]),
     ("fairness", &["plan", "provision", "dataset", "quantity"]),
-    ("run", &["network", "plan", "provision", "dataset", "fairness", "telemetry", "search"]),
+    ("run", &["family", "network", "plan", "provision", "dataset", "fairness", "telemetry", "search"]),
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry"]),
     ("foreign", &["plan", "run", "store", "study"]),
     ("export", &["run", "store"]),
@@ -48,6 +49,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "escape",
             "quantity",
+            "family",
             "arrival",
             "search",
             "calibrate",

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     dataset,
+    family::{self, Keeps, Pages},
     plan::{Fresh, Reuse, ServerPlan, ServerSource, Topology, Treatment, Trial, Warm, seed},
     provision::{self, Provisioner, Server, Snapshot},
 };
@@ -22,7 +23,6 @@ use load::{
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -393,7 +393,7 @@ impl Run<'_, '_> {
         let target = self.up(server).group.primary().target().clone();
         self.with_connection(server, &target, |connection, tell| {
             tell("reading the pages that were in memory before");
-            pages(connection, "load")
+            family::spoken().pages(connection, Pages::Read, PAGES_LIMIT)
         })
     }
 
@@ -406,7 +406,7 @@ impl Run<'_, '_> {
         if wanted {
             let noted = self.with_connection(server, &target, |connection, tell| {
                 tell("noting the pages that are in memory");
-                pages(connection, "dump")
+                family::spoken().pages(connection, Pages::Note, PAGES_LIMIT)
             })?;
             self.state(server).noted = noted;
         }
@@ -415,14 +415,16 @@ impl Run<'_, '_> {
 
     /// Whether a data set outlives a restart, so that keeping its files is of use.
     pub(super) fn lives_in_memory(&self, data: usize) -> bool {
-        let engine = self.plan.data_sets[data].engine.as_deref().unwrap_or_default();
-        engine.eq_ignore_ascii_case("MEMORY") || engine.eq_ignore_ascii_case("HEAP")
+        self.keeps_rows(data) == Keeps::Nothing
     }
 
-    /// Whether a data set is whole after a crash: the default engine is InnoDB.
+    /// Whether a data set is whole after a crash.
     pub(super) fn is_crash_safe(&self, data: usize) -> bool {
-        let engine = self.plan.data_sets[data].engine.as_deref().unwrap_or_default();
-        engine.is_empty() || engine.eq_ignore_ascii_case("InnoDB")
+        self.keeps_rows(data) == Keeps::Crash
+    }
+
+    fn keeps_rows(&self, data: usize) -> Keeps {
+        family::spoken().keeps_rows(self.plan.data_sets[data].engine.as_deref())
     }
 
     /// Whether a data set may come from an earlier run, and go to later ones.
@@ -512,27 +514,6 @@ impl Run<'_, '_> {
             }))
         })?;
         done.map_err(|source| Error::Control { name: self.plan.servers[server].name.clone(), source })
-    }
-}
-
-/// Lets a server note (`dump`) or read (`load`) the pages of its buffer pool, and waits for it. False: it
-/// cannot (5.5).
-fn pages(connection: &mut Connection, what: &str) -> Result<bool, client::Error> {
-    const POLL: Duration = Duration::from_millis(50);
-    match connection.query(&format!("SET GLOBAL innodb_buffer_pool_{what}_now = ON")) {
-        Err(client::Error::Server { .. }) => return Ok(false),
-        answer => drop(answer?),
-    }
-    let begun = Instant::now();
-    loop {
-        let status =
-            connection.query(&format!("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_{what}_status'"))?;
-        let text =
-            status.rows().first().and_then(|row| row.get(1)?.as_deref()).unwrap_or_default().to_lowercase();
-        if text.contains("completed") || begun.elapsed() > PAGES_LIMIT {
-            return Ok(text.contains("completed"));
-        }
-        thread::sleep(POLL);
     }
 }
 
