@@ -1,5 +1,5 @@
 //! The command; everything is in the library.
-use prony::provision::{container::watch, trampoline};
+use prony::provision::{containers::watch, trampoline};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

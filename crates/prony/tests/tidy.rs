@@ -90,13 +90,13 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     // difference of two `Instant`s.
     (
         "Timestamp::now",
-        &["prony/src/store/mod.rs", "prony/src/provision/standing.rs", "prony/src/cli/keep.rs"],
+        &["prony/src/store/mod.rs", "prony/src/provision/instance/standing.rs", "prony/src/cli/keep.rs"],
     ),
     (
         "SystemTime::now",
         &[
-            "prony/src/provision/kept.rs",
-            "prony/src/provision/container/mod.rs",
+            "prony/src/provision/data/cache.rs",
+            "prony/src/provision/containers/mod.rs",
             "prony/src/run/lag/heartbeat.rs",
         ],
     ),

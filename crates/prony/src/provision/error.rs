@@ -67,13 +67,13 @@ pub enum Error {
         "{server} cannot have what is asked for:{}\nremove it for this server, or compare others",
         lines(refusals)
     )]
-    Refused { server: String, refusals: Vec<super::Refusal> },
+    Refused { server: String, refusals: Vec<crate::provision::Refusal> },
     #[error(
         "{server} runs, but not with the settings that were asked for:{}\nask for what it can have, or \
          remove the setting; its log may say why:\n{log}",
         lines(differences)
     )]
-    NotTaken { server: String, differences: Vec<super::NotTaken>, log: String },
+    NotTaken { server: String, differences: Vec<crate::provision::NotTaken>, log: String },
     #[error(
         "not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are \
          free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk",
@@ -210,7 +210,7 @@ pub enum Error {
         lines(left),
         if said.is_empty() { String::new() } else { format!("\nthe server says: {said}") }
     )]
-    NotPutBack { server: String, left: Vec<super::Moved>, said: String },
+    NotPutBack { server: String, left: Vec<crate::provision::Moved>, said: String },
     #[error(
         "{server}: SET GLOBAL {variable}: {source}; a variable that cannot be changed while the server runs \
          has no place in the settings of a server that Prony did not start"
@@ -227,7 +227,10 @@ fn lines(list: &[impl std::fmt::Display]) -> String {
 
 impl Error {
     /// For `map_err` on file operations: what was being done, and on which path.
-    pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(in crate::provision) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }
     }

@@ -5,75 +5,59 @@
 //! sees to it that it never outlives Prony, and [`sweep`] removes what a killed Prony could not. Nothing is
 //! installed, and no server that was there before is touched.
 
-mod account;
-mod administration;
 mod attach;
-pub mod catalogue;
-mod certificate;
-mod confines;
-pub mod container;
-mod death;
-mod debts;
-mod describe;
+pub mod containers;
+mod data;
+mod disk;
 mod error;
-pub mod fetch;
-mod files;
-mod globals;
-mod hierarchy;
-mod identity;
-mod in_use;
-mod initialise;
-mod installed;
+mod group;
 mod instance;
-mod kept;
 mod launch;
-mod libraries;
-mod lock;
-mod log;
-mod option_file;
-mod owner;
-mod places;
-mod preflight;
+mod limits;
+mod login;
 mod process;
 mod provisioner;
-mod read_back;
-mod remains;
 mod settings;
-mod snapshot;
 mod software;
-mod space;
-mod standing;
-mod state;
-pub mod target;
-mod topology;
-pub mod trampoline;
-mod translate;
 mod work;
 
-pub use attach::{Running, log_in, no_process};
-pub use confines::{Confinement, Usage};
-pub use debts::{Applied, Paid, Settlement};
-pub use describe::{describe, is_setting, pairs, status};
+pub use attach::{
+    Running,
+    in_use::changer,
+    log_in, no_process,
+    owner::{NoProcess, process_of},
+    restore::{Applied, Paid, Settlement},
+};
+pub use data::{
+    cache::{KeptData, kept_data, remove_kept},
+    snapshot::{PutBack, Snapshot},
+};
+pub use disk::{
+    places::Places,
+    space::{SERVER_BYTES, available, check as check_space, check_snapshots},
+};
 pub use error::Error;
-pub use globals::{Globals, Left, Moved, globals, moved, put_back};
-pub use in_use::changer;
-pub use installed::installed;
-pub use instance::{Instance, Wish};
-pub use kept::{KeptData, kept_data, remove_kept};
+pub use group::{Between, Cluster, Fault, Group, Health, Part, SemiSync, Watch, directly};
+pub use instance::{
+    Instance, Wish,
+    orphans::sweep,
+    standing::{Standing, StandingWish},
+};
 pub use launch::SCHEMA;
-pub use libraries::Libraries;
-pub use owner::{NoProcess, process_of};
-pub use places::Places;
-pub use preflight::{Error as PreflightError, Remark, Wants, preflight};
+pub use limits::{Confinement, Usage};
+pub use login::{
+    describe::{describe, is_setting, pairs, status},
+    preflight::{Error as PreflightError, Remark, Wants, preflight},
+    target,
+};
+pub use process::trampoline;
 pub use provisioner::{Provisioner, Server};
-pub use read_back::{NotTaken, alike, not_taken};
-pub use remains::sweep;
-pub use snapshot::{PutBack, Snapshot};
-pub use software::Software;
-pub use space::{SERVER_BYTES, available, check as check_space, check_snapshots};
-pub use standing::{Standing, StandingWish};
-pub use topology::{Between, Cluster, Fault, Group, Health, Part, SemiSync, Watch, directly};
-pub use translate::{Build, Expected, Form, Refusal, Translated, Word, translate, words};
+pub use settings::{
+    globals::{Globals, Left, Moved, globals, moved, put_back},
+    read_back::{NotTaken, alike, not_taken},
+    translate::{Build, Expected, Form, Refusal, Translated, Word, translate, words},
+};
+pub use software::{Software, catalogue, fetch, installed::installed, libraries::Libraries};
 pub use work::Work;
 
 use serde::{Deserialize, Serialize};

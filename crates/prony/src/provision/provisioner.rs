@@ -1,12 +1,22 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
-use super::{
-    Apart, Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
-    StandingWish, Usage, Wish, Work,
-    catalogue::{self, Entry},
-    certificate, debts, describe, fetch, installed, kept, remains, settings, state, target, translate,
+use crate::{
+    plan::{DataPlan, ServerPlan, ServerSource},
+    provision::{
+        Apart, Error, Instance, Paid, Part, Places, Running, ServerDescription, Snapshot, Software, Standing,
+        StandingWish, Usage, Wish, Work,
+        attach::restore,
+        data::cache,
+        instance::{orphans, state},
+        launch::certificate,
+        login::{describe, target},
+        settings::{self, translate},
+        software::{
+            catalogue::{self, Entry},
+            fetch, installed,
+        },
+    },
 };
-use crate::plan::{DataPlan, ServerPlan, ServerSource};
 use load::{
     Stop,
     client::{self, Connection},
@@ -83,13 +93,13 @@ impl Provisioner {
         &self.launcher
     }
 
-    /// Removes what killed runs left; see [`super::sweep`]. Call it before the first server is brought up.
+    /// Removes what killed runs left; see [`crate::provision::sweep`]. Call it before the first server is up.
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn sweep(&self) -> Result<Vec<PathBuf>, Error> {
-        kept::sweep(&self.places)?;
-        remains::sweep(&self.places.instances())
+        cache::sweep(&self.places)?;
+        orphans::sweep(&self.places.instances())
     }
 
     /// Puts back the settings of servers elsewhere that killed runs had changed. Call it before the first
@@ -98,7 +108,7 @@ impl Provisioner {
     /// # Errors
     /// [`Error::File`], [`Error::Record`].
     pub fn pay_debts(&self) -> Result<Vec<Paid>, Error> {
-        debts::pay_all(&self.places)
+        restore::pay_all(&self.places)
     }
 
     /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` is told each step in
@@ -159,7 +169,7 @@ impl Provisioner {
     }
 
     /// The same for one of several servers that work together; `part` is what that needs.
-    pub(super) fn bring_up_node(
+    pub(in crate::provision) fn bring_up_node(
         &self,
         plan: &ServerPlan,
         part: &Part,
@@ -205,7 +215,7 @@ impl Provisioner {
     }
 
     /// The program that a server of this source, which does not run elsewhere, is started from.
-    pub(super) fn software_of(
+    pub(in crate::provision) fn software_of(
         &self,
         source: &ServerSource,
         progress: &mut dyn FnMut(&str),
@@ -226,7 +236,7 @@ impl Provisioner {
     }
 
     /// What ends work that takes long.
-    pub(super) fn stop(&self) -> &Stop {
+    pub(in crate::provision) fn stop(&self) -> &Stop {
         &self.stop
     }
 

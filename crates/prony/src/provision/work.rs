@@ -1,6 +1,6 @@
 //! What goes along with work that may take minutes: whom to tell of its steps, and who may end it.
 
-use super::Error;
+use crate::provision::Error;
 use load::Stop;
 
 /// Carried through everything that fetches, initialises or starts.
@@ -17,13 +17,13 @@ impl<'a> Work<'a> {
     }
 
     /// Tells a step.
-    pub(super) fn say(&mut self, step: &str) {
+    pub(in crate::provision) fn say(&mut self, step: &str) {
         (self.tell)(step);
     }
 
     /// # Errors
     /// [`Error::Interrupted`] once the user wants an end.
-    pub(super) fn heed(&self) -> Result<(), Error> {
+    pub(in crate::provision) fn heed(&self) -> Result<(), Error> {
         if self.stop.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
     }
 }

@@ -1,0 +1,324 @@
+//! Settings that a study sets on a server which Prony did not start, and what Prony therefore owes to it: the
+//! values that were there.
+//!
+//! Before a variable is changed, its name, the value before and the value after are written to a file in the
+//! state directory and synced; what moved along with it is added. The file is named after the server itself
+//! ([`Identity`]), however it is addressed. Whoever finds such a file that no living process holds locked
+//! puts the values back: the same run at its end, the next run after a crash, or `prony server restore`. A
+//! variable that has another value by then was changed by somebody else and stays; a server that was started
+//! anew has lost what was set while it ran.
+
+use super::{identity::Identity, in_use::InUse};
+use crate::provision::{
+    Error, Places,
+    disk::lock::Lock,
+    log_in,
+    login::{describe, target},
+    not_taken,
+    settings::{
+        globals::{self, Globals, Left, Moved, literal},
+        read_back,
+        translate::{self, Build, same, translate},
+    },
+};
+use load::{
+    client::{self, Connection},
+    spec::{Address, Target, TlsMode},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+/// Version of the file's form. The first one had neither [`Debt::target`] nor [`Debt::identity`].
+const FORMAT: u32 = 2;
+
+/// What is owed to one server, as its file has it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Debt {
+    format: u32,
+    /// Its address without a password, for people.
+    server: String,
+    /// How to log in, but for the password.
+    #[serde(default)]
+    target: Option<Target>,
+    #[serde(default)]
+    identity: Option<Identity>,
+    changes: Vec<Moved>,
+}
+
+/// Settings that are in force on a server that runs elsewhere; put back when dropped.
+#[derive(Debug)]
+pub struct Applied {
+    target: Target,
+    /// Keeps other runs out.
+    pub(in crate::provision) place: InUse,
+    lock: Lock,
+    debt: Debt,
+    /// All variables as they are now.
+    globals: Globals,
+    paid: bool,
+}
+
+/// A debt that was looked at.
+#[derive(Debug)]
+pub struct Paid {
+    /// The server's address without a password.
+    pub server: String,
+    /// What became of it; or why nothing could be put back.
+    pub result: Result<Settlement, Error>,
+}
+
+/// What became of a debt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    /// These were put back, as `max_connections = 151`; all others have other values by now.
+    PutBack(Vec<String>),
+    /// The server was started anew: nothing is left of what was set while it ran.
+    Restarted,
+}
+
+impl Applied {
+    /// Sets `settings` with SET GLOBAL, having written down what was there.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::NotTaken`], [`Error::SetGlobal`]; then everything is as it was before.
+    /// [`Error::InUse`] where another run is at work there.
+    pub(in crate::provision) fn apply(
+        target: &Target,
+        settings: &BTreeMap<String, String>,
+        places: &Places,
+    ) -> Result<Self, Error> {
+        let server = target::shown(target);
+        let place = InUse::alone(target)?;
+        let mut connection = log_in(target)?;
+        let lost = |error| lost(target, error);
+        let identity = Identity::of(&mut connection, target).map_err(lost)?;
+        let lock = lock_of(&identity, &server, places)?;
+        pay(&mut connection, &read(&lock)?, &identity)?;
+        let description = describe::describe(&mut connection, "").map_err(lost)?;
+        let build = Build { product: &description.product, version: &description.version };
+        let refused = |refusals| Error::Refused { server: server.clone(), refusals };
+        let told = translate(build, settings).map_err(refused)?;
+        let stored = storable(&mut connection, target).map_err(lost)?;
+        let debt = Debt {
+            format: FORMAT,
+            server: server.clone(),
+            target: Some(stored),
+            identity: Some(identity),
+            changes: Vec::new(),
+        };
+        let globals = description.variables;
+        let mut applied = Self { target: target.clone(), place, lock, debt, globals, paid: false };
+        for (option, value) in told.options.iter().filter(|(option, _)| !translate::is_plugin(option)) {
+            applied.set(&mut connection, option, value)?;
+        }
+        let differences = not_taken(&told.expected, &applied.globals);
+        if differences.is_empty() {
+            return Ok(applied);
+        }
+        Err(Error::NotTaken { server, differences, log: String::new() })
+    }
+
+    fn set(&mut self, connection: &mut Connection, option: &str, value: &str) -> Result<(), Error> {
+        let option = crate::provision::settings::plain_name(option);
+        let Some(variable) = same(&option).into_iter().find(|name| self.globals.contains_key(name)) else {
+            let reason = "it has no variable of that name, so it cannot be set while it runs".to_owned();
+            let refusal = crate::provision::Refusal { asked: format!("{option} = {value}"), reason };
+            return Err(Error::Refused { server: self.debt.server.clone(), refusals: vec![refusal] });
+        };
+        let before = self.globals[&variable].clone();
+        if read_back::alike(value, &before) {
+            return Ok(());
+        }
+        let asked = Moved { variable: variable.clone(), before, after: value.to_owned() };
+        self.debt.changes.push(asked.clone());
+        write(&self.lock, &self.debt)?;
+        set_global(connection, &self.debt.server, &variable, value)?;
+        self.see_what_moved(connection, asked)
+    }
+
+    /// Writes down what the server made of `asked`, and what else has moved with it.
+    fn see_what_moved(&mut self, connection: &mut Connection, asked: Moved) -> Result<(), Error> {
+        let now = globals::globals(connection).map_err(|error| lost(&self.target, error))?;
+        let others = globals::moved(&self.globals, &now);
+        let after = now.get(&asked.variable).cloned().unwrap_or_else(|| asked.after.clone());
+        self.debt.changes.pop();
+        self.debt.changes.extend(others.into_iter().filter(|other| other.variable != asked.variable));
+        self.debt.changes.push(Moved { after, ..asked });
+        self.globals = now;
+        write(&self.lock, &self.debt)
+    }
+
+    /// Puts everything back.
+    ///
+    /// # Errors
+    /// [`Error::Login`], [`Error::NotPutBack`]: then the debt stays written down.
+    pub(in crate::provision) fn restore(&mut self) -> Result<(), Error> {
+        if self.paid {
+            return Ok(());
+        }
+        if !self.debt.changes.is_empty() {
+            let mut connection = log_in(&self.target)?;
+            let now =
+                Identity::of(&mut connection, &self.target).map_err(|error| lost(&self.target, error))?;
+            pay(&mut connection, &self.debt, &now)?;
+        }
+        self.paid = true;
+        remove(&self.lock)
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        // Nobody is there to hear of it; the debt stays written down, and the next run tries again.
+        let _ = self.restore();
+    }
+}
+
+/// The file of a server, locked.
+fn lock_of(identity: &Identity, server: &str, places: &Places) -> Result<Lock, Error> {
+    let directory = places.owed();
+    fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
+    let mut hasher = DefaultHasher::new();
+    identity.key.hash(&mut hasher);
+    let path = directory.join(format!("{:016x}.json", hasher.finish()));
+    let lock = Lock::open(&path)?;
+    if !lock.try_take()? || !lock.is_in_place().map_err(Error::file("read", &path))? {
+        let (by, doing) = ("another run on this machine".to_owned(), "with settings of its own in force");
+        return Err(Error::InUse { server: server.to_owned(), by, doing });
+    }
+    Ok(lock)
+}
+
+/// A target as it is written down: paths that hold from any directory, and TLS where it was used.
+fn storable(connection: &mut Connection, target: &Target) -> Result<Target, client::Error> {
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let mut stored = target.clone();
+    if stored.tls.mode == TlsMode::Preferred {
+        let cipher = describe::pairs(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")?;
+        if cipher.values().any(|cipher| !cipher.is_empty()) {
+            stored.tls.mode = TlsMode::Required;
+        }
+    }
+    let tls = &mut stored.tls;
+    for path in [&mut tls.ca, &mut tls.certificate, &mut tls.key] {
+        *path = path.take().map(absolute);
+    }
+    if let Address::Unix(path) = stored.address {
+        stored.address = Address::Unix(absolute(path));
+    }
+    Ok(stored)
+}
+
+/// Pays what killed runs owe. Debts of living processes are left alone.
+///
+/// # Errors
+/// [`Error::File`]; what goes wrong with one server is told in its [`Paid`].
+pub(in crate::provision) fn pay_all(places: &Places) -> Result<Vec<Paid>, Error> {
+    let directory = places.owed();
+    let entries = match directory.read_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::file("read", &directory))?,
+    };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| pay_one(path).transpose()).collect()
+}
+
+fn pay_one(path: &Path) -> Result<Option<Paid>, Error> {
+    let lock = Lock::open(path)?;
+    if !lock.try_take()? || !lock.is_in_place().map_err(Error::file("read", path))? {
+        return Ok(None);
+    }
+    let debt = read(&lock)?;
+    if debt.changes.is_empty() {
+        remove(&lock)?;
+        return Ok(None);
+    }
+    let result = pay_alone(&debt).and_then(|told| remove(&lock).map(|()| told));
+    Ok(Some(Paid { server: debt.server, result }))
+}
+
+/// Pays while nobody else is at work there: trials of others would be about two servers.
+fn pay_alone(debt: &Debt) -> Result<Settlement, Error> {
+    let target = match &debt.target {
+        Some(target) => target::with_password(target.clone())?,
+        None => target::resolve(Some(&debt.server), None)?,
+    };
+    let _place = InUse::alone(&target)?;
+    let mut connection = log_in(&target)?;
+    let now = Identity::of(&mut connection, &target).map_err(|error| lost(&target, error))?;
+    pay(&mut connection, debt, &now)
+}
+
+/// Puts back what is still as Prony set it, the last change first.
+fn pay(connection: &mut Connection, debt: &Debt, server: &Identity) -> Result<Settlement, Error> {
+    if let Some(then) = &debt.identity {
+        if then.key != server.key {
+            return Err(Error::OtherServer { server: debt.server.clone() });
+        }
+        if then.is_restarted(server) {
+            return Ok(Settlement::Restarted);
+        }
+    }
+    let failed = |source| Error::Statement { server: debt.server.clone(), source: Box::new(source) };
+    let mut wanted = globals::globals(connection).map_err(failed)?;
+    let mut told = Vec::new();
+    for Moved { variable, before, after } in debt.changes.iter().rev() {
+        if wanted.get(variable).is_some_and(|now| read_back::alike(after, now)) {
+            wanted.insert(variable.clone(), before.clone());
+            told.push(format!("{variable} = {before}"));
+        }
+    }
+    let names: Vec<&str> = debt.changes.iter().map(|change| change.variable.as_str()).collect();
+    let Left { moved, said } = globals::put_back(connection, &wanted, &names).map_err(failed)?;
+    if moved.is_empty() {
+        return Ok(Settlement::PutBack(told));
+    }
+    Err(Error::NotPutBack { server: debt.server.clone(), left: moved, said })
+}
+
+fn set_global(connection: &mut Connection, server: &str, variable: &str, value: &str) -> Result<(), Error> {
+    let failed = |source| Error::SetGlobal {
+        server: server.to_owned(),
+        variable: variable.to_owned(),
+        source: Box::new(source),
+    };
+    connection.query(&format!("SET GLOBAL {variable} = {}", literal(value))).map(drop).map_err(failed)
+}
+
+fn lost(target: &Target, source: client::Error) -> Error {
+    Error::Login { server: target::shown(target), remedy: String::new(), source: Box::new(source) }
+}
+
+fn read(lock: &Lock) -> Result<Debt, Error> {
+    let mut text = String::new();
+    lock.file().read_to_string(&mut text).map_err(Error::file("read", lock.path()))?;
+    if text.is_empty() {
+        // Made by a process that changed nothing.
+        return Ok(Debt::default());
+    }
+    let wrong = |reason: String| Error::Record { file: lock.path().to_owned(), reason };
+    let debt: Debt = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if (1..=FORMAT).contains(&debt.format) { Ok(debt) } else { Err(wrong(format!("format {}", debt.format))) }
+}
+
+/// On the disk before the server is told.
+fn write(lock: &Lock, debt: &Debt) -> Result<(), Error> {
+    let text = serde_json::to_string(debt).expect("plain values become JSON");
+    let mut file = lock.file();
+    file.rewind()
+        .and_then(|()| file.set_len(0))
+        .and_then(|()| file.write_all(text.as_bytes()))
+        .and_then(|()| file.sync_all())
+        .map_err(Error::file("write", lock.path()))
+}
+
+fn remove(lock: &Lock) -> Result<(), Error> {
+    fs::remove_file(lock.path()).map_err(Error::file("remove", lock.path()))
+}

@@ -1,0 +1,91 @@
+//! A lock between processes that ends with its holder, however that ends (`flock`).
+
+use crate::provision::{Error, work::Work};
+use rustix::fs::{FlockOperation, flock};
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+/// A file that one process at a time may hold locked.
+#[derive(Debug)]
+pub(in crate::provision) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Opens or makes the file, readable by its owner alone; does not lock it.
+    pub(in crate::provision) fn open(path: &Path) -> Result<Self, Error> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true).mode(0o600);
+        let file = options.open(path).map_err(Error::file("open", path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Takes the lock if nobody holds it.
+    pub(in crate::provision) fn try_take(&self) -> Result<bool, Error> {
+        self.attempt(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Holds the lock along with others that share it, in place of alone.
+    pub(in crate::provision) fn downgrade(&self) -> Result<(), Error> {
+        self.attempt(FlockOperation::LockShared).map(drop)
+    }
+
+    /// Holds the lock along with others that share it, waiting while `holder` has it alone.
+    pub(in crate::provision) fn share(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+        self.wait(FlockOperation::NonBlockingLockShared, work, holder)
+    }
+
+    fn attempt(&self, operation: FlockOperation) -> Result<bool, Error> {
+        match flock(&self.file, operation) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(Error::file("lock", &self.path)(error.into())),
+        }
+    }
+
+    /// Takes the lock, waiting for it as long as the user does; `holder` is who may have it.
+    pub(in crate::provision) fn take(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+        self.wait(FlockOperation::NonBlockingLockExclusive, work, holder)
+    }
+
+    fn wait(&self, operation: FlockOperation, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+        const POLL: Duration = Duration::from_millis(50);
+        if self.attempt(operation)? {
+            return Ok(());
+        }
+        work.say(&format!("waiting for {holder}"));
+        while !self.attempt(operation)? {
+            work.heed()?;
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Whether the file still has its name: somebody may have removed it between our opening and our locking
+    /// it.
+    pub(in crate::provision) fn is_in_place(&self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match self.path.symlink_metadata() {
+            Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The open file, to be read and written by who holds the lock.
+    pub(in crate::provision) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Its path.
+    pub(in crate::provision) fn path(&self) -> &Path {
+        &self.path
+    }
+}

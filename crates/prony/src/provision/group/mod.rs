@@ -1,0 +1,225 @@
+//! Servers that work together as one of the plan's: a primary with its replicas, the nodes of a cluster.
+//!
+//! [`Group`] is what a run holds for each server of its plan, also where that is one server. All nodes are
+//! started alike, each on a data directory, port and account of its own, from the same empty template; then
+//! they are connected. How a node finds another one is the caller's to say ([`Between`]), so that a network
+//! with a latency can stand in between.
+
+mod galera;
+mod health;
+mod replication;
+mod words;
+
+pub use health::{Cluster, Fault, Health, SemiSync, Watch};
+
+use crate::{
+    plan::{ServerPlan, Topology},
+    provision::{Apart, Error, Provisioner, Server, Work, instance::STOP_LIMIT},
+};
+use load::{
+    Stop,
+    client::Connection,
+    spec::{Address, Secret, Target},
+};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// How long a control connection to a node may take to open.
+const LOGIN_LIMIT: Duration = Duration::from_secs(20);
+/// How long nodes may take to be connected and equal at the start, where they have next to nothing to copy.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
+/// How often nodes are asked whether they have caught up.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Says at which address node `to` is reached by node `from`, given where it really listens; nodes are
+/// numbered as in [`Group::servers`]. Whoever stands in between is there when this returns.
+pub type Between<'a> = dyn FnMut(usize, usize, &Address) -> io::Result<Address> + 'a;
+
+/// Nodes reach each other directly.
+///
+/// # Errors
+/// Never.
+pub fn directly(_from: usize, _to: usize, address: &Address) -> io::Result<Address> {
+    Ok(address.clone())
+}
+
+/// What a server must be given for its part among others; nothing for one that is alone.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Settings over those of the study.
+    pub settings: BTreeMap<String, String>,
+    /// Password of the account that comes with another server's files; `None`: it gets an account of its
+    /// own.
+    pub password: Option<Secret>,
+    /// A directory in which it finds programs before all others.
+    pub programs: Option<PathBuf>,
+    /// Its number among them, the primary's being 0.
+    pub number: usize,
+    /// A network namespace of its own.
+    pub apart: Option<Apart>,
+}
+
+/// Servers that answer and work together as one of the plan's; one at least.
+#[derive(Debug)]
+pub struct Group {
+    topology: Topology,
+    primary: Server,
+    members: Vec<Server>,
+}
+
+impl Group {
+    /// The only server, or the one that is written to: data is loaded here.
+    #[must_use]
+    pub fn primary(&self) -> &Server {
+        &self.primary
+    }
+
+    /// The same, to be stopped and started.
+    pub fn primary_mut(&mut self) -> &mut Server {
+        &mut self.primary
+    }
+
+    /// The others: replicas, or further nodes of a cluster.
+    #[must_use]
+    pub fn members(&self) -> &[Server] {
+        &self.members
+    }
+
+    /// All, the primary first.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        [&self.primary].into_iter().chain(&self.members)
+    }
+
+    /// Whether all of them still run, as far as that can be known.
+    ///
+    /// # Errors
+    /// Those of [`Server::check`] of the first one that does not.
+    pub fn check(&mut self) -> Result<(), Error> {
+        [&mut self.primary].into_iter().chain(&mut self.members).try_for_each(Server::check)
+    }
+
+    /// How they work together.
+    #[must_use]
+    pub fn topology(&self) -> Topology {
+        self.topology
+    }
+
+    /// Waits until every member has what the primary has committed by now.
+    ///
+    /// # Errors
+    /// [`Error::NotCaughtUp`] after `limit`, [`Error::ReplicationStopped`], [`Error::Interrupted`] where
+    /// `stop` is pulled.
+    pub fn wait_until_equal(&self, limit: Duration, stop: &Stop) -> Result<(), Error> {
+        let began = Instant::now();
+        match self.topology {
+            Topology::Single => Ok(()),
+            Topology::Replicas { replication, .. } => {
+                replication::wait_until_equal(self, replication, began + limit, stop)
+            }
+            Topology::Galera { nodes } => galera::wait_until_equal(self, nodes, began + limit, stop),
+        }
+    }
+
+    /// Asks the servers how they work together, without holding them.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        Watch::of(self)
+    }
+
+    /// Stops all, members first, so that none misses its primary. Dropping does the same but cannot tell an
+    /// error.
+    ///
+    /// # Errors
+    /// [`Error::File`] if something of one cannot be removed; the others are stopped in any case.
+    pub fn stop(self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for server in self.members.into_iter().rev().chain([self.primary]) {
+            result = result.and(server.stop());
+        }
+        result
+    }
+}
+
+impl From<Server> for Group {
+    fn from(primary: Server) -> Self {
+        Self { topology: Topology::Single, primary, members: Vec::new() }
+    }
+}
+
+impl Provisioner {
+    /// Brings up all servers that work together as the one of `plan`, each with room for `data_bytes` of
+    /// data, and connects them; `progress` as in [`Provisioner::bring_up`].
+    ///
+    /// # Errors
+    /// Each says what to do next; nothing is left behind but the cache.
+    pub fn bring_up_group(
+        &self,
+        plan: &ServerPlan,
+        data_bytes: u64,
+        between: &mut Between<'_>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Group, Error> {
+        match plan.topology {
+            Topology::Single => self.bring_up(plan, data_bytes, progress).map(Group::from),
+            Topology::Replicas { count, replication } => {
+                replication::bring_up(self, plan, (count, replication), data_bytes, between, progress)
+            }
+            Topology::Galera { nodes } => galera::bring_up(self, plan, nodes, data_bytes, between, progress),
+        }
+    }
+}
+
+impl Provisioner {
+    /// Restarts all servers on their data, at the same addresses, and waits until they are equal again.
+    /// Returns whether it did: one that runs elsewhere is left alone.
+    ///
+    /// # Errors
+    /// Those of [`Provisioner::restart`] and [`Group::wait_until_equal`].
+    pub fn restart_group(&self, group: &mut Group, progress: &mut dyn FnMut(&str)) -> Result<bool, Error> {
+        if group.members.is_empty() {
+            return self.restart(&mut group.primary, progress);
+        }
+        progress("restarting all servers");
+        for server in group.members.iter_mut().rev().chain([&mut group.primary]) {
+            if let Server::Own(instance) = server {
+                instance.end_process(STOP_LIMIT);
+            }
+        }
+        // the first one of a cluster was the last to end, and knows all
+        for server in [&mut group.primary].into_iter().chain(&mut group.members) {
+            if let Server::Own(instance) = server {
+                instance.start_again(&Work::new(progress, self.stop()))?;
+            }
+        }
+        group.wait_until_equal(JOIN_LIMIT, self.stop())?;
+        Ok(true)
+    }
+}
+
+/// A control connection to a node.
+fn connect(target: &Target) -> Result<Connection, Error> {
+    crate::provision::log_in(target)
+}
+
+/// Asks `is_equal` until it says so. What it returns while it does not is in the error, should it never.
+fn wait_until(
+    deadline: Instant,
+    stop: &Stop,
+    is_equal: &mut dyn FnMut() -> Result<Option<String>, Error>,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    loop {
+        let Some(state) = is_equal()? else { return Ok(()) };
+        if stop.is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::NotCaughtUp { state, after: began.elapsed() });
+        }
+        std::thread::sleep(POLL);
+    }
+}

@@ -1,0 +1,419 @@
+//! One server that Prony has started for itself: own data directory, own port and socket, own account. It
+//! ends with its owner.
+
+pub(in crate::provision) mod orphans;
+pub(in crate::provision) mod standing;
+pub(in crate::provision) mod state;
+
+use crate::{
+    plan::Limits,
+    provision::{
+        Apart, Error, Part, Places, Snapshot, Translated,
+        data::{cache::Found, templates},
+        disk::space,
+        launch::{self, Launch, Launched, log, process::Process},
+        limits::{Confinement, Confines, Usage},
+        process::{death, trampoline::Bond},
+        software::Software,
+        work::Work,
+    },
+};
+use load::spec::{Address, Target};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A clean shutdown writes all dirty pages; after this it is killed.
+pub(in crate::provision) const STOP_LIMIT: Duration = Duration::from_secs(60);
+/// How often a server that stops is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How clients of containers end when the server was killed.
+const CODE_KILLED: i32 = 137;
+
+/// How long a server that is started again waits for its port to be free.
+const PORT_LIMIT: Duration = Duration::from_secs(20);
+/// Between two attempts.
+const PORT_PAUSE: Duration = Duration::from_millis(500);
+
+/// A running server; stopped, and its data removed, when dropped.
+#[derive(Debug)]
+pub struct Instance {
+    software: Software,
+    settings: Translated,
+    launcher: PathBuf,
+    programs: Option<PathBuf>,
+    apart: Option<Apart>,
+    confines: Confines,
+    confinement: Option<Confinement>,
+    directory: orphans::InstanceDirectory,
+    process: Process,
+    target: Target,
+    port: u16,
+    keep_pages: bool,
+    socket: PathBuf,
+    log: PathBuf,
+    stopped: bool,
+    /// When it answered.
+    began: Instant,
+    /// Processes that the kernel had killed by then for want of memory.
+    kills_before: Option<u64>,
+}
+
+/// What a new instance is to be.
+#[derive(Debug, Clone)]
+pub struct Wish<'a> {
+    /// The program.
+    pub software: &'a Software,
+    /// Settings: words, which are translated, and names of the server's own.
+    pub settings: &'a BTreeMap<String, String>,
+    /// What it may use of the machine.
+    pub limits: &'a Limits,
+    /// Bytes that will be loaded into it; checked against the free space of the disk.
+    pub data_bytes: u64,
+    /// What it needs to work together with others.
+    pub part: &'a Part,
+}
+
+impl Instance {
+    /// Makes a data directory in the places' [`Places::instances`], starts the server on it and waits until
+    /// it answers. `launcher` is the `prony` program; see [`crate::provision::trampoline`].
+    ///
+    /// # Errors
+    /// A setting that cannot be ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space
+    /// ([`Error::NoSpace`]), or a server that does not come up, with its own last words. Nothing is left
+    /// behind.
+    pub fn start(
+        wish: &Wish<'_>,
+        places: &Places,
+        launcher: &Path,
+        work: &mut Work<'_>,
+    ) -> Result<Self, Error> {
+        let password = match &wish.part.password {
+            Some(password) => Ok(password.reveal().to_owned()),
+            None => launch::password(),
+        };
+        Self::start_with(wish, (password?, None), places, launcher, work)
+    }
+
+    /// The same on the data of `kept`, which is copied.
+    pub(in crate::provision) fn start_on(
+        wish: &Wish<'_>,
+        kept: &mut Found,
+        places: &Places,
+        launcher: &Path,
+        work: &mut Work<'_>,
+    ) -> Result<Self, Error> {
+        Self::start_with(wish, (kept.password.clone(), Some(&mut kept.snapshot)), places, launcher, work)
+    }
+
+    fn start_with(
+        wish: &Wish<'_>,
+        (password, snapshot): (String, Option<&mut Snapshot>),
+        places: &Places,
+        launcher: &Path,
+        work: &mut Work<'_>,
+    ) -> Result<Self, Error> {
+        let told = launch::translated(wish.software, wish.settings)?;
+        let mut directory = orphans::InstanceDirectory::create(&places.instances())?;
+        let started = confine(wish, &mut directory).and_then(|mut confines| {
+            let account = (password.as_str(), snapshot);
+            let mut launched =
+                Self::start_in((wish, &told), &directory, &confines, account, places, launcher, work)?;
+            if wish.software.image.is_some() {
+                confines.adopt(launched.process.pid(), directory.path());
+            }
+            match confines.confirm(launched.process.pid()) {
+                Ok(confinement) => Ok((launched, confines, confinement)),
+                Err(error) => {
+                    // it has not run with what was asked for, and holds nothing yet
+                    launched.process.kill();
+                    Err(error)
+                }
+            }
+        });
+        match started {
+            Ok((launched, confines, confinement)) => Ok(Self {
+                confines,
+                confinement,
+                software: wish.software.clone(),
+                settings: told,
+                launcher: launcher.to_owned(),
+                programs: wish.part.programs.clone(),
+                apart: wish.part.apart.clone(),
+                process: launched.process,
+                target: launch::target(wish.part.apart.as_ref(), launched.port, &password),
+                port: launched.port,
+                keep_pages: false,
+                socket: launched.socket,
+                log: launched.log,
+                directory,
+                stopped: false,
+                began: Instant::now(),
+                kills_before: death::memory_kills(),
+            }),
+            Err(error) => {
+                // The first error is the one to show.
+                let _ = directory.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn start_in(
+        (wish, told): (&Wish<'_>, &Translated),
+        directory: &orphans::InstanceDirectory,
+        confines: &Confines,
+        (password, snapshot): (&str, Option<&mut Snapshot>),
+        places: &Places,
+        launcher: &Path,
+        work: &mut Work<'_>,
+    ) -> Result<Launched, Error> {
+        space::check(directory.path(), wish.data_bytes)?;
+        let data = directory.path().join("data");
+        let has_account = snapshot.is_some() || wish.part.password.is_some();
+        match snapshot {
+            Some(snapshot) => drop(snapshot.put_back(&data, work)?),
+            None => templates::fill(wish.software, &told.options, &data, places, launcher, work)?,
+        }
+        work.say(&format!("starting {} {}", wish.software.product, wish.software.version));
+        let launch = Launch {
+            software: wish.software,
+            settings: told,
+            directory: directory.path(),
+            port: None,
+            password,
+            has_account,
+            programs: wish.part.programs.as_deref(),
+            apart: wish.part.apart.as_ref(),
+            confines,
+            bond: Bond::Owner,
+            launcher,
+        };
+        launch.start(&|process, _, socket| directory.record(process, socket), work)
+    }
+
+    /// How to log in, over TCP.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// How to log in, over the Unix socket.
+    #[must_use]
+    pub fn target_by_socket(&self) -> Target {
+        Target { address: Address::Unix(self.socket.clone()), ..self.target.clone() }
+    }
+
+    /// Process number of the server.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn software(&self) -> &Software {
+        &self.software
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data_directory(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// The limits that hold for it, as the kernel says; `None`: there are none.
+    #[must_use]
+    pub fn confinement(&self) -> Option<&Confinement> {
+        self.confinement.as_ref()
+    }
+
+    /// What it used of them so far; `None`: there are none, or the processors alone.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.confines.usage()
+    }
+
+    /// Whether it is still running.
+    ///
+    /// # Errors
+    /// [`Error::Died`] with its last words if it is not.
+    pub fn check(&mut self) -> Result<(), Error> {
+        match self.process.try_wait() {
+            Ok(Some(status)) => Err(self.memory_death(status).map_or_else(
+                || Error::Ended {
+                    server: self.software.to_string(),
+                    after: self.began.elapsed(),
+                    status: death::how(status, self.process.pid(), self.kills_before),
+                    log: log::last_lines(&self.log),
+                },
+                |limit_bytes| Error::OutOfMemory { server: self.software.to_string(), limit_bytes },
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The limit of memory, where that was what ended the server.
+    fn memory_death(&self, status: ExitStatus) -> Option<u64> {
+        // the group of a container is gone with it
+        let was_killed = self.software.image.is_some() && status.code() == Some(CODE_KILLED);
+        let limit = self.confines.memory_limit().filter(|_| was_killed);
+        limit.or_else(|| self.confines.memory_death())
+    }
+
+    /// Shuts it down in order, by a signal to this one process, or kills it if that takes too long, and
+    /// removes its data.
+    ///
+    /// # Errors
+    /// [`Error::File`] if something of its data cannot be removed.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.stop_and_remove()
+    }
+
+    /// Stops it in order and starts it again on the same data, port and socket; blocks until it answers. Its
+    /// process number is another one afterwards.
+    ///
+    /// # Errors
+    /// A server that does not come up again, with its own last words. It is down then.
+    pub fn restart(&mut self, work: &mut Work<'_>) -> Result<(), Error> {
+        work.say("restarting it");
+        self.end_process(STOP_LIMIT);
+        self.start_again(work)
+    }
+
+    /// Starts it on the data that are there now, at its port.
+    pub(in crate::provision) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
+        let began = Instant::now();
+        self.confines.forget_kills();
+        let says_itself = |name: &String| name.replace('-', "_").contains("innodb_buffer_pool_load");
+        if !self.keep_pages && !self.settings.options.keys().any(says_itself) {
+            self.forget_buffer_pool()?;
+        }
+        // Of the old process; with its number in use again, a server would take it for its neighbour's.
+        for left in [self.socket.clone(), lock_of(&self.socket)] {
+            let _ = std::fs::remove_file(left);
+        }
+        loop {
+            let launch = Launch {
+                software: &self.software,
+                settings: &self.settings,
+                directory: self.directory.path(),
+                port: Some(self.port),
+                password: self.target.password.reveal(),
+                has_account: true,
+                confines: &self.confines,
+                bond: Bond::Owner,
+                launcher: &self.launcher,
+                programs: self.programs.as_deref(),
+                apart: self.apart.as_ref(),
+            };
+            match launch.start(&|process, _, socket| self.directory.record(process, socket), work) {
+                // Somebody's outgoing connection may have the port for a moment.
+                Err(Error::Died { log, .. }) if log::port_was_taken(&log) && began.elapsed() < PORT_LIMIT => {
+                    thread::sleep(PORT_PAUSE);
+                }
+                started => {
+                    self.process = started?.process;
+                    (self.began, self.kills_before) = (Instant::now(), death::memory_kills());
+                    if self.software.image.is_some() {
+                        self.confines.adopt(self.process.pid(), self.directory.path());
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Shuts it down in order.
+    pub(in crate::provision) fn shut_down(&mut self, limit: Duration, work: &Work<'_>) -> Result<(), Error> {
+        work.heed()?;
+        if self.end_process(limit) {
+            return Ok(());
+        }
+        let (server, log) = (self.software.to_string(), log::last_lines(&self.log));
+        Err(Error::NotStopped { server, after: limit, log })
+    }
+
+    /// Ends it at once.
+    pub(in crate::provision) fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Whether it starts with the pages in its buffer pool that it noted last, if it notes any; otherwise
+    /// with none.
+    pub(in crate::provision) fn keep_pages(&mut self, keep: bool) {
+        self.keep_pages = keep;
+    }
+
+    /// Its settings as its option file has them.
+    pub(in crate::provision) fn settings(&self) -> &BTreeMap<String, String> {
+        &self.settings.options
+    }
+
+    /// A path beside its data directory that is not taken yet, removed with it.
+    pub(in crate::provision) fn new_directory(&self, name: &str) -> PathBuf {
+        let numbered = (1_u32..).map(|number| self.directory.path().join(format!("{name}-{number}")));
+        numbered.into_iter().find(|path| !path.exists()).expect("there are more numbers than directories")
+    }
+
+    fn stop_and_remove(&mut self) -> Result<(), Error> {
+        if self.stopped {
+            return Ok(());
+        }
+        self.stopped = true;
+        self.end_process(STOP_LIMIT);
+        if !self.socket.starts_with(self.directory.path()) {
+            // The server has removed it if it had the time.
+            let _ = std::fs::remove_file(&self.socket);
+        }
+        self.confines = Confines::default();
+        self.directory.remove()
+    }
+
+    /// Asks it to shut down, and kills it if it has not within `limit`. Whether it has ended in order.
+    pub(in crate::provision) fn end_process(&mut self, limit: Duration) -> bool {
+        let asked = self.process.terminate();
+        let began = Instant::now();
+        while asked && began.elapsed() < limit {
+            match self.process.try_wait() {
+                Ok(None) => thread::sleep(POLL),
+                ended => return ended.is_ok_and(|status| status.is_some_and(|status| status.success())),
+            }
+        }
+        self.kill();
+        false
+    }
+}
+
+/// Makes the control groups that a server's limits need, and has them written down before. One in a container
+/// gets them from those who make that.
+fn confine(wish: &Wish<'_>, directory: &mut orphans::InstanceDirectory) -> Result<Confines, Error> {
+    let limits = wish.limits;
+    if wish.software.image.is_some() {
+        return Ok(Confines::of_others(limits));
+    }
+    let name = directory.path().file_name().unwrap_or_default().to_string_lossy();
+    let mut confines = Confines::plan(limits, &format!("prony-{name}"))?;
+    directory.record_groups(confines.directories())?;
+    confines.make(directory.path())?;
+    Ok(confines)
+}
+
+/// The file in which MySQL writes down whose a socket is.
+fn lock_of(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Nobody is there to hear of it; the next run's sweep tries again.
+        let _ = self.stop_and_remove();
+    }
+}

@@ -1,0 +1,103 @@
+//! The state of a server of Prony's own between two trials: a snapshot of it, putting that back, starting it
+//! on data that an earlier run has loaded.
+
+use crate::{
+    plan::DataPlan,
+    provision::{
+        Error, Instance, Places, PutBack, Snapshot,
+        data::{
+            cache::{self, Found, Key},
+            snapshot::{self, BUFFER_POOL},
+        },
+        work::Work,
+    },
+};
+use load::client::Connection;
+use std::{fs, path::PathBuf, time::Duration};
+
+/// A shutdown that merges and purges everything may take minutes.
+const STOP_LIMIT: Duration = Duration::from_secs(1200);
+/// How long a server may take to log Prony in before it is shut down.
+const LOGIN_LIMIT: Duration = Duration::from_secs(20);
+
+impl Instance {
+    /// Shuts it down so that nothing remains to be done (no dirty page, no old version of a row, no change
+    /// that waits for its page), copies its data directory, and starts it again at its port. With `keep`,
+    /// the copy is in the user's cache, for later runs with the same data set, if it can be; else, where
+    /// one is `needed`, it is in the instance's directory.
+    ///
+    /// # Errors
+    /// [`Error::Elsewhere`] where the data directory does not hold all data; [`Error::NotStopped`];
+    /// [`Error::File`]. The server is down then, but for the first.
+    pub fn snapshot(
+        &mut self,
+        keep: Option<(&Places, &DataPlan)>,
+        needed: bool,
+        work: &mut Work<'_>,
+    ) -> Result<Option<Snapshot>, Error> {
+        if let Some(setting) = snapshot::keeps_elsewhere(self.settings().iter()) {
+            return Err(Error::Elsewhere { path: PathBuf::from(&self.settings()[setting]) });
+        }
+        work.say("shutting it down for a snapshot");
+        // A server without InnoDB has nothing to do here, and refuses.
+        let _ = Connection::open(self.target(), LOGIN_LIMIT)
+            .and_then(|mut connection| connection.query("SET GLOBAL innodb_fast_shutdown = 0"));
+        self.shut_down(STOP_LIMIT, work)?;
+        let data = self.data_directory();
+        let kept = match keep {
+            Some((places, plan)) => {
+                let key = Key::of(self.software(), self.settings(), plan)?;
+                cache::keep(places, &key, &data, self.target().password.reveal(), work)
+            }
+            None => Ok(None),
+        };
+        let taken = match kept {
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            // A cache that cannot be written to is no reason not to measure.
+            Err(_) | Ok(None) if needed => {
+                Some(Snapshot::take(&data, &self.new_directory("snapshot"), work)?)
+            }
+            Err(_) => None,
+            Ok(kept) => kept,
+        };
+        work.say("starting it again");
+        self.start_again(work)?;
+        Ok(taken)
+    }
+
+    /// Makes its data what they were when `snapshot` was taken, and starts it again at its port. Its process
+    /// is killed before: what it would still write is replaced anyway.
+    ///
+    /// # Errors
+    /// [`Error::File`], or a server that does not come up. It is down then.
+    pub fn put_back(&mut self, snapshot: &mut Snapshot, work: &mut Work<'_>) -> Result<PutBack, Error> {
+        self.kill();
+        let put_back = snapshot.put_back(&self.data_directory(), work)?;
+        work.say("starting it again");
+        self.start_again(work)?;
+        Ok(put_back)
+    }
+
+    /// Removes the list of pages that a start reads into the buffer pool.
+    pub(in crate::provision) fn forget_buffer_pool(&self) -> Result<(), Error> {
+        let file = self.data_directory().join(BUFFER_POOL);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::file("remove", file)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The data directory that an earlier run has kept for such a server, and the password in it.
+pub(in crate::provision) fn kept_for(
+    wish: &crate::provision::Wish<'_>,
+    data: &DataPlan,
+    places: &Places,
+    work: &mut Work<'_>,
+) -> Result<Option<Found>, Error> {
+    let told = crate::provision::launch::translated(wish.software, wish.settings)?;
+    let key = Key::of(wish.software, &told.options, data)?;
+    cache::find(places, &key, work)
+}

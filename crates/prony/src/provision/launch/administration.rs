@@ -1,0 +1,26 @@
+//! A way into a server of Prony's own that its load cannot fill: the port that it keeps for administrators.
+//! Telemetry comes in there.
+
+use crate::provision::{settings::plain_name, software::Software};
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+/// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL
+/// from the version on that has one. A study that sets it itself has its way.
+pub(in crate::provision) fn has_port(software: &Software, settings: &BTreeMap<String, String>) -> bool {
+    let value =
+        |name: &str| settings.iter().find(|(known, _)| plain_name(known) == name).map(|(_, value)| value);
+    if software.is_mariadb() {
+        let is_pool = value("thread_handling").is_some_and(|value| value.contains("pool"));
+        return is_pool && value("extra_port").is_none();
+    }
+    software.numbers() >= (8, 0, 14) && value("admin_address").is_none() && value("admin_port").is_none()
+}
+
+/// The lines of its option file for `port` at `host`.
+pub(in crate::provision) fn lines(software: &Software, host: Ipv4Addr, port: u16) -> String {
+    if software.is_mariadb() {
+        format!("extra_port = {port}\nextra_max_connections = 4\n")
+    } else {
+        format!("admin_address = {host}\nadmin_port = {port}\n")
+    }
+}

@@ -1,0 +1,348 @@
+//! Starts a server's program on a data directory that is ready, and waits until it answers.
+
+mod account;
+pub(in crate::provision) mod administration;
+pub(in crate::provision) mod certificate;
+pub(in crate::provision) mod log;
+pub(in crate::provision) mod process;
+
+use crate::provision::{
+    Apart, Error, Refusal, Translated,
+    disk::files::write_private,
+    limits::Confines,
+    login::describe,
+    not_taken,
+    process::trampoline::{self, Bond},
+    settings::{
+        self, OptionFile,
+        translate::{self, translate},
+    },
+    software::Software,
+    work::Work,
+};
+use load::spec::{Address, Secret, Target, Tls, Trust};
+use process::Process;
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read},
+    net::{Ipv4Addr, TcpListener},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A server on an empty data directory answers within seconds; a large buffer pool may take longer to be
+/// allocated.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// How often a server that starts is looked at.
+const POLL: Duration = Duration::from_millis(20);
+/// Two servers may choose the same free port at the same moment; each then tries another.
+const PORT_ATTEMPTS: u32 = 3;
+
+/// The account that Prony makes in its own servers.
+pub(in crate::provision) const ACCOUNT: &str = "prony";
+/// The schema that Prony makes in its own servers.
+pub const SCHEMA: &str = "prony";
+
+/// A server that is about to be started.
+pub(in crate::provision) struct Launch<'a> {
+    /// The program.
+    pub(in crate::provision) software: &'a Software,
+    /// Settings as the server's option file takes them, and what it must run with.
+    pub(in crate::provision) settings: &'a Translated,
+    /// Its directory, in which `data` is its data directory.
+    pub(in crate::provision) directory: &'a Path,
+    /// Its port on 127.0.0.1; `None`: any that is free.
+    pub(in crate::provision) port: Option<u16>,
+    /// Password of [`ACCOUNT`].
+    pub(in crate::provision) password: &'a str,
+    /// Whether the account is there already, with that password.
+    pub(in crate::provision) has_account: bool,
+    /// A directory in which the server finds programs before all others.
+    pub(in crate::provision) programs: Option<&'a Path>,
+    /// A network namespace of its own.
+    pub(in crate::provision) apart: Option<&'a Apart>,
+    /// What it may use of the machine.
+    pub(in crate::provision) confines: &'a Confines,
+    /// Whether it ends with this process.
+    pub(in crate::provision) bond: Bond,
+    /// The `prony` program; see [`trampoline`].
+    pub(in crate::provision) launcher: &'a Path,
+}
+
+/// A server that answers.
+pub(in crate::provision) struct Launched {
+    /// Its process.
+    pub(in crate::provision) process: Process,
+    /// Its port on 127.0.0.1.
+    pub(in crate::provision) port: u16,
+    /// Its Unix socket.
+    pub(in crate::provision) socket: PathBuf,
+    /// Its error log.
+    pub(in crate::provision) log: PathBuf,
+}
+
+impl Launch<'_> {
+    /// Starts it. `record` is told process, port and socket at once, before the server answers, so that it is
+    /// never forgotten; and again when more is known.
+    pub(in crate::provision) fn start(
+        &self,
+        record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
+        work: &Work<'_>,
+    ) -> Result<Launched, Error> {
+        let mut attempt = 1;
+        loop {
+            let port = self.port.map_or_else(free_port, Ok)?;
+            match self.start_on(port, record, work) {
+                Err(Error::Died { log, .. })
+                    if self.port.is_none() && attempt < PORT_ATTEMPTS && log::port_was_taken(&log) =>
+                {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn account_statements(&self) -> String {
+        let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
+        if self.settings.options.contains_key("wsrep_on") {
+            // each node of a cluster has its own; otherwise they would come twice
+            return format!("SET SESSION wsrep_on=OFF;\n{statements}");
+        }
+        statements
+    }
+
+    fn start_on(
+        &self,
+        port: u16,
+        record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
+        work: &Work<'_>,
+    ) -> Result<Launched, Error> {
+        let path = self.directory;
+        let (data, log, init) = (path.join("data"), path.join("error.log"), path.join("init.sql"));
+        let socket = socket_path(path);
+        let has_port = administration::has_port(self.software, &self.settings.options);
+        let options = OptionFile {
+            directory: path,
+            data: &data,
+            log: &log,
+            socket: &socket,
+            port: Some(port),
+            administration: has_port.then(free_port).transpose()?,
+            apart: self.apart,
+            init_file: (!self.has_account).then_some(init.as_path()),
+        };
+        let file = path.join("my.cnf");
+        write_private(&file, &options.text(self.software, &self.settings.options)?)?;
+        write_private(&init, &self.account_statements())?;
+        write_private(&log, "")?;
+        let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
+        let is_contained = self.software.image.is_some();
+        if self.apart.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
+            let reason = "docker's daemon starts it, outside of the network namespace; say network = \
+                          \"relay\" in the study";
+            return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
+        }
+        let flags = if is_contained { self.confines.flags(path)? } else { Vec::new() };
+        let mut start = self.software.start((self.launcher, self.bond), &file, &flags);
+        if let Some(programs) = self.programs {
+            let usual = std::env::var_os("PATH").unwrap_or_default();
+            let all = [programs.to_owned()].into_iter().chain(std::env::split_paths(&usual));
+            // a directory with a colon in its name cannot be in it, and then the server says what it misses
+            start.command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
+        }
+        if !is_contained {
+            trampoline::confine(&mut start.command, &self.confines.directories(), self.confines.pin());
+        }
+        if let Some(apart) = self.apart {
+            trampoline::enter(&mut start.command, &apart.namespace);
+        }
+        start.command.current_dir(path).stdout(output()?).stderr(output()?);
+        let mut process = start
+            .spawn(self.bond)
+            .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
+        let ready = record(&process, port, &socket)
+            .and_then(|()| wait_ready(self.software, &mut process, &socket, &log, work))
+            .and_then(|()| {
+                process.find();
+                if is_contained { record(&process, port, &socket) } else { Ok(()) }
+            })
+            .and_then(|()| self.read_back(port, &log));
+        let cleaned = std::fs::remove_file(&init).map_err(Error::file("remove", &init));
+        if let Err(error) = ready.and(cleaned) {
+            process.kill();
+            return Err(self.confines.memory_death().map_or(error, |limit_bytes| Error::OutOfMemory {
+                server: self.software.to_string(),
+                limit_bytes,
+            }));
+        }
+        Ok(Launched { process, port, socket, log })
+    }
+}
+
+impl Launch<'_> {
+    /// That the server runs with what it was told: many take what they cannot have, and run with something
+    /// else.
+    fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
+        let target = target(self.apart, port, self.password);
+        let mut connection = crate::provision::log_in(&target)?;
+        let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
+            let (server, remedy) = (self.software.to_string(), String::new());
+            Error::Login { server, remedy, source: Box::new(source) }
+        })?;
+        let differences = not_taken(&self.settings.expected, &variables);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let (server, log) = (self.software.to_string(), log::last_lines(log));
+        Err(Error::NotTaken { server, differences, log })
+    }
+}
+
+/// What `software` is to be told for a study's settings.
+pub(in crate::provision) fn translated(
+    software: &Software,
+    settings: &BTreeMap<String, String>,
+) -> Result<Translated, Error> {
+    let refused = |refusals| Error::Refused { server: software.to_string(), refusals };
+    let told = translate(software.build(), settings).map_err(refused)?;
+    let named = told.options.iter().filter(|(option, _)| translate::is_plugin(option));
+    let missing: Vec<_> = named
+        .flat_map(|(option, files)| files.split(';').map(move |file| (option, file)))
+        .filter(|(_, file)| software.has_plugin(file) == Some(false))
+        .map(|(option, file)| Refusal {
+            asked: format!("{option} = {file}"),
+            reason: "its package does not have this plug-in".to_owned(),
+        })
+        .collect();
+    if missing.is_empty() { Ok(told) } else { Err(refused(missing)) }
+}
+
+/// How to log in over TCP to a server of Prony's own.
+pub(in crate::provision) fn target(apart: Option<&Apart>, port: u16, password: &str) -> Target {
+    Target {
+        address: Address::Tcp { host: settings::host(apart).to_string(), port },
+        user: ACCOUNT.to_owned(),
+        password: Secret::new(password.to_owned()),
+        database: Some(SCHEMA.to_owned()),
+        tls: Tls::default(),
+        // its account was made over its own file, and it listens on this machine or in a namespace of its own
+        trust: Trust { get_server_public_key: true, ..Trust::default() },
+        compress: false,
+    }
+}
+
+/// Waits for the greeting of the protocol: the server sends it once it has read the file with the account. It
+/// is asked at its socket, which nobody else has: at its port another server may have been faster, and then
+/// this one ends. Servers open the port first, so that who answers at the socket has its port.
+fn wait_ready(
+    software: &Software,
+    process: &mut Process,
+    socket: &Path,
+    log: &Path,
+    work: &Work<'_>,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    while began.elapsed() < START_LIMIT {
+        work.heed()?;
+        if let Ok(Some(status)) = process.try_wait() {
+            return Err(died(software, status.to_string(), log));
+        }
+        if greets(socket).unwrap_or(false) {
+            return Ok(());
+        }
+        thread::sleep(POLL);
+    }
+    Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
+}
+
+/// Whether somebody at `socket` begins as a server of this protocol does: four bytes of header, then the
+/// version, 10.
+fn greets(socket: &Path) -> io::Result<bool> {
+    const LIMIT: Duration = Duration::from_secs(2);
+    const PROTOCOL_VERSION: u8 = 10;
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    let mut beginning = [0; 5];
+    stream.read_exact(&mut beginning)?;
+    Ok(beginning[4] == PROTOCOL_VERSION)
+}
+
+pub(in crate::provision) fn died(software: &Software, status: String, log: &Path) -> Error {
+    let (server, text) = (software.to_string(), log::last_lines(log));
+    match log::unknown_setting(log) {
+        Some(setting) => {
+            let nearest = settings::nearest(&software.settings(), &setting);
+            let suggestion =
+                nearest.map_or_else(String::new, |name| format!("; did you mean {name}?")).into_boxed_str();
+            Error::UnknownSetting { server, setting, suggestion, log: text }
+        }
+        None => Error::Died { server, status, log: text },
+    }
+}
+
+pub(in crate::provision) fn free_port() -> Result<u16, Error> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|source| Error::NoPort { source })?;
+    Ok(listener.local_addr().map_err(|source| Error::NoPort { source })?.port())
+}
+
+/// In the instance's directory, unless that path is longer than the kernel takes.
+fn socket_path(directory: &Path) -> PathBuf {
+    const PATH_BYTES_MAX: usize = 107;
+    let usual = directory.join("sock");
+    if usual.as_os_str().len() <= PATH_BYTES_MAX {
+        return usual;
+    }
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    std::env::temp_dir().join(format!("prony-{name}.sock"))
+}
+
+/// A random one, with all kinds of characters that a server's policy may ask for. A replica of MySQL takes no
+/// more than 32.
+pub(in crate::provision) fn password() -> Result<String, Error> {
+    let source = Path::new("/dev/urandom");
+    let mut bytes = [0_u8; 14];
+    File::open(source)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(Error::file("read", source))?;
+    Ok(bytes.iter().fold("Pr-1".to_owned(), |text, byte| format!("{text}{byte:02x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::process::Start, *};
+    use load::{Stop, null::NullServer};
+    use std::process::Command;
+
+    #[test]
+    fn who_greets_at_the_port_is_not_taken_for_the_server_that_could_not_have_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("error.log");
+        // another server has the port; ours notices that after a while, and ends
+        let other = NullServer::start(0).unwrap();
+        let mut command = Command::new("sh");
+        let ends =
+            "sleep 0.5; echo '[ERROR] Can'\"'\"'t start server: Address already in use' >> \"$0\"; exit 1";
+        command.args(["-c", ends]).arg(&log);
+        let mut process = Start { command, container: None }.spawn(Bond::Owner).unwrap();
+        let software = Software {
+            product: "mariadb".to_owned(),
+            version: "10.11".to_owned(),
+            program: "/none".into(),
+            base: "/".into(),
+            libraries: Default::default(),
+            origin: "made up".to_owned(),
+            image: None,
+        };
+        let (stop, mut tell) = (Stop::default(), |_: &str| ());
+        let work = Work::new(&mut tell, &stop);
+        let socket = directory.path().join("sock");
+        let ready = wait_ready(&software, &mut process, &socket, &log, &work);
+        let Err(Error::Died { log, .. }) = ready else { panic!("{ready:?}") };
+        assert!(log::port_was_taken(&log), "so another port is tried: {log}");
+        assert_eq!(other.connections(), 0, "nobody asked the other server");
+    }
+}

@@ -1,0 +1,74 @@
+//! Galera's library, which a cluster of MariaDB loads: a package of Debian beside those of the servers.
+
+use super::{Job, apt};
+use crate::provision::{
+    Error, Places, Work,
+    disk::{files::remove_if_there, lock::Lock},
+    software::{
+        Software,
+        catalogue::{self, AptSource},
+    },
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where the packages have the library.
+const LIBRARY: &str = "usr/lib/galera/libgalera_smm.so";
+
+/// The library of series `3` or `4` that `software` can load, fetched into the cache unless it is there.
+///
+/// # Errors
+/// [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::Interrupted`].
+pub(in crate::provision) fn galera(
+    series: &str,
+    software: &Software,
+    places: &Places,
+    launcher: &Path,
+    work: &mut Work<'_>,
+) -> Result<PathBuf, Error> {
+    let (suites, package, download_mb) = catalogue::galera_package(series);
+    let mut library = PathBuf::new();
+    for suite in suites {
+        library = of_suite((suite, package, download_mb), places, launcher, work)?;
+        // what lacks a library altogether lacks it in every suite, and the server says so
+        if !software.libraries.lacks(&library).is_ok_and(|lacks| lacks.newer) {
+            break;
+        }
+    }
+    Ok(library)
+}
+
+fn of_suite(
+    (suite, package, download_mb): (&str, &str, u32),
+    places: &Places,
+    launcher: &Path,
+    work: &mut Work<'_>,
+) -> Result<PathBuf, Error> {
+    let name = format!("{package}-{suite}");
+    let servers = places.servers();
+    fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
+    let place = servers.join(&name);
+    let lock = Lock::open(&servers.join(format!(".{name}.lock")))?;
+    lock.take(work, &format!("another Prony that fetches {name}"))?;
+    if place.join(LIBRARY).is_file() {
+        return Ok(place.join(LIBRARY));
+    }
+    work.say(&format!("fetching {name} ({download_mb} MB)"));
+    let unfinished = servers.join(format!(".{name}.unfinished"));
+    remove_if_there(&unfinished)?;
+    fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
+    let cache = &places.cache;
+    let mut job =
+        Job { server: &name, download_mb, directory: &unfinished, cache, launcher, fetched: 0, work };
+    let source = AptSource { suite: suite.to_owned(), packages: vec![package.to_owned()] };
+    let fetched = apt::fetch(&mut job, &source);
+    if fetched.is_err() {
+        remove_if_there(&unfinished)?;
+    }
+    fetched?;
+    remove_if_there(&place)?;
+    fs::rename(&unfinished, &place).map_err(Error::file("move into place", &place))?;
+    Ok(place.join(LIBRARY))
+}
