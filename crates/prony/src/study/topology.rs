@@ -8,7 +8,8 @@ use super::{
     read::{Values, check},
     tree::{Entry, Node, Table, Value, stream_name},
 };
-use load::spec::{Destination, Piece, Step, Stream, Workload};
+use crate::workload::{self, Effect};
+use load::spec::{Destination, Stream};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -154,8 +155,8 @@ pub(super) fn check_streams(
     }
     let reaches_replicas =
         |stream: &&(Stream, DataSet)| matches!(stream.0.to, Destination::Members | Destination::All);
-    for (stream, _) in streams.iter().filter(reaches_replicas).filter(|(stream, _)| writes(&stream.workload))
-    {
+    let writes = |stream: &Stream| workload::effect(&stream.workload) != Effect::Reads;
+    for (stream, _) in streams.iter().filter(reaches_replicas).filter(|(stream, _)| writes(stream)) {
         let title = format!("stream `{}` goes to replicas and writes", stream.name);
         mistakes.at(
             place_of(stream),
@@ -164,25 +165,6 @@ pub(super) fn check_streams(
              reads, belongs here",
         );
     }
-}
-
-/// Whether a workload changes data.
-fn writes(workload: &Workload) -> bool {
-    const WORDS: [&str; 9] =
-        ["INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP", "TRUNCATE", "LOAD"];
-    let begins_so = |piece: &Piece| match piece {
-        Piece::Sql(text) => {
-            let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
-            WORDS.contains(&word.to_ascii_uppercase().as_str())
-        }
-        _ => false,
-    };
-    let step_writes = |step: &Step| match step {
-        Step::Statement(statement) => statement.pieces.first().is_some_and(begins_so),
-        Step::BulkRow { .. } => true,
-        Step::Draw { .. } => false,
-    };
-    workload.transactions.iter().any(|transaction| transaction.steps.iter().any(step_writes))
 }
 
 fn read((name, source): (&str, &ServerSource), values: &Values<'_>, mistakes: &mut Collector) -> Topology {

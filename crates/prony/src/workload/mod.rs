@@ -2,7 +2,6 @@
 //! choices, and those that a user writes in a study. Both are [`load::spec::Workload`]s, which the engine
 //! interprets; nothing here talks to a server or knows when and by whom a workload is run.
 
-mod effect;
 mod options;
 mod sql;
 mod sysbench;
@@ -11,10 +10,9 @@ mod tokens;
 mod writes;
 mod written;
 
-pub use effect::effect;
 pub use options::{OptionInfo, OptionKind, Options, Random};
 pub use tables::{foreign_written, needs_data};
-pub use writes::written_by;
+pub use writes::{effect, written_by};
 pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
 
 use crate::plan::DataPlan;

@@ -1,8 +1,8 @@
 //! Which tables a workload works on: those that Prony makes, called `sbtest1`, `sbtest2` and so on, and those
 //! of the user's own, of which nothing is known but the name.
 
-use super::writes::{text, writes};
-use load::spec::{Statement, Step, Workload};
+use super::writes::{texts, writes};
+use load::spec::Workload;
 use std::collections::BTreeSet;
 
 /// How Prony's tables begin; a number follows.
@@ -11,14 +11,7 @@ const OWN: &str = "sbtest";
 /// Whether any statement names a table that Prony makes.
 #[must_use]
 pub fn needs_data(workload: &Workload) -> bool {
-    let steps = workload.transactions.iter().flat_map(|transaction| &transaction.steps);
-    let is_named = |step: &Step| match step {
-        Step::Statement(Statement { pieces, .. }) | Step::BulkRow { head: pieces, .. } => {
-            text(pieces).to_ascii_lowercase().contains(OWN)
-        }
-        Step::Draw { .. } => false,
-    };
-    steps.into_iter().any(is_named)
+    texts(workload).any(|text| text.to_ascii_lowercase().contains(OWN))
 }
 
 /// What a workload writes to that Prony did not make: names of tables, or a statement of which that cannot be

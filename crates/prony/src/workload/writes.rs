@@ -1,9 +1,13 @@
-//! Which tables the statements of a workload write into. What cannot be told from its text (a procedure that
-//! is called, a statement that is not known here) is told as such: whoever guards tables refuses it.
+//! What the statements of a workload write, and into which tables: the one judge of that. What cannot be told
+//! from its text (a procedure that is called, a statement that is not known here) is told as such: whoever
+//! guards tables refuses it, and whoever puts data back takes it for a change.
 //!
 //! It is on the safe side: of several tables that one UPDATE or DELETE joins, all count as written.
 
-use super::tokens::{NUMBER, Token, VALUE, tokens};
+use super::{
+    Effect, find,
+    tokens::{NUMBER, Token, VALUE, tokens},
+};
 use crate::plan::{Name, Writes};
 use load::spec::{Piece, Step, Stream, Workload};
 
@@ -55,20 +59,31 @@ pub fn written_by(streams: &[Stream]) -> Writes {
 
 /// What `workload` writes into.
 pub(super) fn writes(workload: &Workload) -> Writes {
-    let mut writes = Writes::default();
-    for step in workload.transactions.iter().flat_map(|transaction| &transaction.steps) {
-        let pieces = match step {
-            Step::Draw { .. } => continue,
-            Step::Statement(statement) => &statement.pieces,
-            Step::BulkRow { head, .. } => head,
-        };
-        writes = writes.and(of_text(&text(pieces), workload.tables));
+    texts(workload).map(|text| of_text(&text, workload.tables).1).fold(Writes::default(), Writes::and)
+}
+
+/// What a workload does to the data; where statements do different things, what changes them most. What
+/// cannot be told (`CALL`, say) counts as a change.
+#[must_use]
+pub fn effect(workload: &Workload) -> Effect {
+    match find(&workload.name) {
+        Ok(builtin) => builtin.effect,
+        Err(_) => texts(workload).map(|text| of_text(&text, 1).0).max().unwrap_or(Effect::Reads),
     }
-    writes
+}
+
+/// The text of each statement.
+pub(super) fn texts(workload: &Workload) -> impl Iterator<Item = String> {
+    let steps = workload.transactions.iter().flat_map(|transaction| &transaction.steps);
+    steps.filter_map(|step| match step {
+        Step::Draw { .. } => None,
+        Step::Statement(statement) => Some(text(&statement.pieces)),
+        Step::BulkRow { head, .. } => Some(text(head)),
+    })
 }
 
 /// The text of a statement, with signs where tables' numbers and values are put in.
-pub(super) fn text(pieces: &[Piece]) -> String {
+fn text(pieces: &[Piece]) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Sql(text) => text.clone(),
         Piece::Table(_) => NUMBER.to_string(),
@@ -77,13 +92,19 @@ pub(super) fn text(pieces: &[Piece]) -> String {
     pieces.iter().map(piece).collect()
 }
 
-/// What one statement writes into: with what stands in comments that only some servers execute, and without.
-fn of_text(text: &str, tables: u32) -> Writes {
-    let mut writes = Writes::default();
+/// What one statement does and writes into: with what stands in comments that only some servers execute, and
+/// without.
+fn of_text(text: &str, tables: u32) -> (Effect, Writes) {
+    let (mut effect, mut writes) = (Effect::Reads, Writes::default());
     for executed in [true, false] {
         let told = tokens(text, executed).ok().and_then(|tokens| {
-            let mut names = targets(&tokens)?;
-            names.extend(sequences(&tokens)?);
+            let (own, mut names) = targets(&tokens)?;
+            let counted_on = sequences(&tokens)?;
+            effect = effect.max(own);
+            if !counted_on.is_empty() {
+                effect = effect.max(Effect::Changes);
+            }
+            names.extend(counted_on);
             writes.calls.extend(calls(&tokens));
             Some(names)
         });
@@ -92,12 +113,13 @@ fn of_text(text: &str, tables: u32) -> Writes {
                 writes.tables.extend(names.into_iter().flat_map(|name| numbered(name, tables)));
             }
             None => {
+                effect = effect.max(Effect::Changes);
                 let shown = text.replace(NUMBER, "{table}").replace(VALUE, "?");
                 writes.untold.insert(shown.split_whitespace().collect::<Vec<_>>().join(" "));
             }
         }
     }
-    writes
+    (effect, writes)
 }
 
 /// The name with each number of a table in it.
@@ -141,28 +163,32 @@ fn sequences(tokens: &[Token]) -> Option<Vec<Name>> {
     Some(names)
 }
 
-/// The tables that a statement may write into; `None`: it cannot be told.
-fn targets(tokens: &[Token]) -> Option<Vec<Name>> {
+/// What a statement does, and the tables that it may write into; `None`: it cannot be told.
+fn targets(tokens: &[Token]) -> Option<(Effect, Vec<Name>)> {
     let mut cursor = Cursor { tokens, at: 0 };
     if let Some(end) = tokens.iter().position(|token| *token == Token::Sign(';')) {
         // Behind it another statement would begin.
         return if end + 1 == tokens.len() { targets(&tokens[..end]) } else { None };
     }
     while cursor.sign('(') {}
-    let Some(verb) = cursor.any_word() else { return tokens.is_empty().then(Vec::new) };
+    let reads = || Some((Effect::Reads, Vec::new()));
+    let Some(verb) = cursor.any_word() else { return tokens.is_empty().then(reads).flatten() };
     let has = |word: &str| tokens.iter().any(|token| token.is(word));
     let one = |mut cursor: Cursor<'_>| cursor.modifiers().name().map(|name| vec![name]);
-    match verb.as_str() {
+    let names = match verb.as_str() {
         "SELECT" if has("OUTFILE") || has("DUMPFILE") => None,
-        "EXPLAIN" | "DESC" | "DESCRIBE" if has("ANALYZE") => cursor.behind_explain(),
-        "ANALYZE" if cursor.clone().modifiers().at == cursor.at => cursor.behind_explain(),
-        "ANALYZE" => Some(Vec::new()),
-        "BEGIN" => cursor.word(&["WORK"]).then(Vec::new).or_else(|| cursor.at_end().then(Vec::new)),
-        "START" => cursor.word(&["TRANSACTION"]).then(Vec::new),
-        "SET" if cursor.word(&["STATEMENT"]) => cursor.behind("FOR").and_then(targets),
-        "SET" => (!["GLOBAL", "PERSIST", "PERSIST_ONLY", "PASSWORD"].into_iter().any(has)).then(Vec::new),
-        "WITH" => cursor.main_verb().and_then(targets),
-        verb if READING.contains(&verb) => Some(Vec::new()),
+        "EXPLAIN" | "DESC" | "DESCRIBE" if has("ANALYZE") => return cursor.behind_explain(),
+        "ANALYZE" if cursor.clone().modifiers().at == cursor.at => return cursor.behind_explain(),
+        "ANALYZE" => return reads(),
+        "BEGIN" => return (cursor.word(&["WORK"]) || cursor.at_end()).then(reads).flatten(),
+        "START" => return cursor.word(&["TRANSACTION"]).then(reads).flatten(),
+        "SET" if cursor.word(&["STATEMENT"]) => return cursor.behind("FOR").and_then(targets),
+        "SET" => {
+            let for_others = ["GLOBAL", "PERSIST", "PERSIST_ONLY", "PASSWORD"].into_iter().any(has);
+            return if for_others { None } else { reads() };
+        }
+        "WITH" => return cursor.main_verb().and_then(targets),
+        verb if READING.contains(&verb) => return reads(),
         "INSERT" | "REPLACE" | "TRUNCATE" => one(cursor),
         "UPDATE" => cursor.modifiers().joined(&["SET"]),
         "DELETE" => cursor.modifiers().deleted(),
@@ -170,7 +196,15 @@ fn targets(tokens: &[Token]) -> Option<Vec<Name>> {
         "OPTIMIZE" | "REPAIR" => cursor.modifiers().listed(),
         "CREATE" | "ALTER" | "DROP" => cursor.defined(has("RENAME") || has("EXCHANGE") || has("UNION")),
         _ => None,
-    }
+    }?;
+    let effect = match verb.as_str() {
+        // a table that only this connection sees
+        _ if names.is_empty() => Effect::Reads,
+        "INSERT" | "REPLACE" | "LOAD" => Effect::Adds,
+        "DELETE" | "TRUNCATE" | "DROP" => Effect::Removes,
+        _ => Effect::Changes,
+    };
+    Some((effect, names))
 }
 
 /// A place in a statement.
@@ -262,7 +296,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// What is explained and executed for it.
-    fn behind_explain(&mut self) -> Option<Vec<Name>> {
+    fn behind_explain(&mut self) -> Option<(Effect, Vec<Name>)> {
         while !self.at_end() {
             if self.clone().word(&["SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE"]) {
                 return targets(&self.tokens[self.at..]);
@@ -344,7 +378,9 @@ mod tests {
 
     /// `db.name`s, or `?` where it cannot be told.
     fn of(sql: &str) -> String {
-        let writes = of_text(&sql.replace("{table}", &NUMBER.to_string()), 2);
+        let (effect, writes) = of_text(&sql.replace("{table}", &NUMBER.to_string()), 2);
+        let is_written = !writes.tables.is_empty() || !writes.untold.is_empty();
+        assert_eq!(effect != Effect::Reads, is_written, "{sql}: what it does and into what, as one says it");
         let name = |name: &Name| {
             [name.database.as_deref(), Some(name.name.as_str())]
                 .into_iter()
@@ -411,6 +447,29 @@ mod tests {
     }
 
     #[test]
+    fn statements_are_known_by_what_they_do_wherever_their_verb_stands() {
+        for (sql, effect) in [
+            ("SELECT c FROM t WHERE id = 1 FOR UPDATE", Effect::Reads),
+            ("WITH a AS (SELECT 1) SELECT * FROM a", Effect::Reads),
+            ("EXPLAIN DELETE FROM t", Effect::Reads),
+            ("SET STATEMENT max_statement_time = 1 FOR SELECT 1", Effect::Reads),
+            (" /* hint */ update t set k = 1", Effect::Changes),
+            ("SELECT NEXTVAL(s)", Effect::Changes),
+            ("CALL pay(1)", Effect::Changes),
+            ("insert into t values (1)", Effect::Adds),
+            ("EXPLAIN ANALYZE INSERT INTO t VALUES (1)", Effect::Adds),
+            ("Delete From t", Effect::Removes),
+            ("/*!50000 DELETE FROM t */", Effect::Removes),
+            ("SET STATEMENT max_statement_time = 1 FOR DELETE FROM t", Effect::Removes),
+            ("ANALYZE DELETE FROM t", Effect::Removes),
+            ("ANALYZE FORMAT=JSON DELETE FROM t", Effect::Removes),
+            ("WITH a AS (SELECT 1) DELETE FROM t", Effect::Removes),
+        ] {
+            assert_eq!(of_text(sql, 1).0, effect, "{sql}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_told_is_said_to_be_so() {
         for sql in [
             "CALL pay(1)",
@@ -435,7 +494,7 @@ mod tests {
 
     #[test]
     fn what_is_called_is_named() {
-        let writes = of_text("SELECT pay(1), d.pay (2), `p`(3) FROM t WHERE a IN (1)", 1);
+        let writes = of_text("SELECT pay(1), d.pay (2), `p`(3) FROM t WHERE a IN (1)", 1).1;
         let names: Vec<&str> = writes.calls.iter().map(|name| name.name.as_str()).collect();
         assert_eq!(names, ["IN", "p", "pay", "pay"]);
         assert!(writes.calls.contains(&Name { database: Some("d".into()), name: "pay".into() }));
