@@ -1,19 +1,38 @@
 //! `prony calibrate`: what this machine's load engine can do, and what that means.
 
 use super::{
-    arguments::CalibrateOptions,
     failure::{Failure, chain},
     interrupt,
     progress::style,
-    report::print,
+    terminal::print,
 };
 use crate::{
     calibrate::{self, Calibration, NullProcess},
     provision::trampoline,
     report::number,
 };
+use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::{fmt::Write as _, time::Duration};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony calibrate\n  prony calibrate --seconds 5 --json > \
+                        calibration.json\n\nIt loads a server that answers at once, in a process of its \
+                        own on this machine. Nothing else should run meanwhile.")]
+pub(super) struct CalibrateOptions {
+    /// How long each of the eight measurements takes, seconds
+    #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = seconds)]
+    seconds: f64,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// A length of measurement: below a tenth of a second there is nothing to see.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| format!("`{text}` is not a number from 0.1 to 3600"))
+}
 
 pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let stop = interrupt::stop_on_signals();

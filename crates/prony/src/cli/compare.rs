@@ -1,25 +1,56 @@
 //! `prony compare`: one run held against another, from the store alone.
 
 use super::{
-    arguments::CompareOptions,
-    failure::{Failure, chain},
-    keep,
-    report::{open_store, print, terminal_options, write},
+    failure::Failure,
+    flags::StoreOptions,
+    stored::{open_store, run_named},
+    terminal,
 };
-use crate::{
-    report::{self, Options},
-    store,
+use crate::report::{self, Language, RunsFormat};
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
 };
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony compare 11 12\n  prony compare 11 12 --format markdown --write \
+                        change.md\n  prony compare 11 12 --check\n\nExit codes:  0 compared · 1 with \
+                        --check: something is worse · 2 no such run, or nothing in common")]
+pub(super) struct CompareOptions {
+    /// The run that is held against: a number (`prony list runs`), `last`, a label or the name of a study
+    #[arg(value_name = "BASE")]
+    base: String,
+    /// The run that is judged
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// What to make
+    #[arg(long, default_value = "terminal", value_parser = runs_formats())]
+    format: RunsFormat,
+    /// Language: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    language: Language,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// End with exit code 1 if the run is worse in any comparison
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// The formats of a comparison.
+fn runs_formats() -> impl TypedValueParser<Value = RunsFormat> {
+    PossibleValuesParser::new(RunsFormat::ALL.map(|(name, _)| name))
+        .try_map(|name| name.parse::<RunsFormat>())
+}
 
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
-    let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
-    let base = store.run(keep::run_named(&store, Some(&options.base))?).map_err(failed)?;
-    let run = store.run(keep::run_named(&store, Some(&options.run))?).map_err(failed)?;
-    let look = match options.write {
-        Some(_) => Options { language: options.language, ..Options::default() },
-        None => terminal_options(options.language),
-    };
+    let base = store.run(run_named(&store, Some(&options.base))?)?;
+    let run = store.run(run_named(&store, Some(&options.run))?)?;
+    let look = terminal::look(options.language, options.write.as_deref());
     let compared = report::render_runs(&base, &run, options.format, &look);
     if compared.compared == 0 {
         return Err(Failure::cannot_begin(format!(
@@ -28,10 +59,7 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
             options.base, options.run
         )));
     }
-    match &options.write {
-        Some(path) => write(path, &compared.text),
-        None => print(&compared.text),
-    }?;
+    terminal::put(options.write.as_deref(), &compared.text)?;
     if options.check && compared.worse > 0 {
         let noun = if compared.worse == 1 { "comparison" } else { "comparisons" };
         return Err(Failure::failed(format!(

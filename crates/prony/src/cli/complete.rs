@@ -3,15 +3,16 @@
 //! right when there are new ones.
 
 use super::{
-    arguments::{Arguments, StoreOptions},
     failure::{Failure, chain},
-    report::{open_store, print, store_path},
+    flags::StoreOptions,
+    stored::{open_store, store_path},
+    terminal::print,
 };
 use crate::{
     provision::{Places, Standing, catalogue},
     study, workload,
 };
-use clap::{CommandFactory as _, ValueEnum};
+use clap::ValueEnum;
 use clap_complete::Shell;
 use std::collections::BTreeSet;
 
@@ -70,9 +71,9 @@ fn runs(options: &StoreOptions) -> Option<Vec<String>> {
 }
 
 /// Prints a completion script.
-pub(super) fn script(shell: Shell) -> Result<(), Failure> {
+pub(super) fn script(shell: Shell, mut command: clap::Command) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "prony", &mut script);
+    clap_complete::generate(shell, &mut command, "prony", &mut script);
     let script = String::from_utf8(script)
         .map_err(|error| Failure::failed(format!("the completion script is no text: {}", chain(&error))))?;
     print(&match shell {

@@ -2,9 +2,8 @@
 
 use super::{
     failure::{Failure, chain},
-    report::{aside, print},
-    run::colour,
-    server::{document::Examination, print_json},
+    server::document::Examination,
+    terminal::{aside, colour, print, print_json},
 };
 use crate::{
     doctor::{self, Effort, Files, Finding, Level, Observed},

@@ -1,5 +1,7 @@
 //! How a command ends when it does not end well: one message, one exit code.
 
+use std::fmt;
+
 /// It began and failed.
 pub(super) const FAILED: u8 = 1;
 /// It could not begin: arguments, a study's mistakes, a server that cannot be reached or refuses, limits.
@@ -50,12 +52,13 @@ impl Failure {
     pub fn code(&self) -> u8 {
         self.code
     }
+}
 
-    pub(super) fn print(&self) {
-        // mistakes of a study come with their own headings
-        let heading =
-            if self.message.starts_with("error") || self.code == INTERRUPTED { "" } else { "error: " };
-        super::report::aside(format_args!("{heading}{}", self.message));
+/// As it is told. Mistakes of a study come with their own headings.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_heading = self.message.starts_with("error") || self.code == INTERRUPTED;
+        write!(f, "{}{}", if has_heading { "" } else { "error: " }, self.message)
     }
 }
 

@@ -8,7 +8,11 @@ use crate::{
 };
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use load::spec::Target;
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 /// A duration as people write it: `10s`, `500ms`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +23,43 @@ impl FromStr for DurationFlag {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         quantity::duration(text).map(Self)
+    }
+}
+
+/// A day (its beginning, UTC) or a moment.
+pub(super) fn time(text: &str) -> Result<jiff::Timestamp, String> {
+    let moment = text.parse().or_else(|_| format!("{text}T00:00Z").parse());
+    moment.map_err(|_| format!("`{text}` is no time; write 2026-11-21, or 2026-11-21T18:00Z"))
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StudyOptions {
+    /// The study's file, or the name of a built-in study (`prony list studies`)
+    #[arg(value_name = "STUDY")]
+    pub(super) study: String,
+    /// Apply the study's section [scale.NAME]
+    #[arg(long, value_name = "NAME")]
+    pub(super) scale: Option<String>,
+    /// Override one key of the study, as `measure.interval=5s`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StoreOptions {
+    /// Where results are kept: an SQLite file (FILE.sqlite), or a directory that gets prony.sqlite and the
+    /// reports [default: prony.sqlite in the user's data directory]
+    #[arg(long, alias = "output", value_name = "PATH", env = "PRONY_STORE")]
+    pub(super) store: Option<PathBuf>,
+}
+
+impl StoreOptions {
+    /// The directory that is named, if it is one: what exists as such, or has no extension of a database.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        let path = self.store.as_deref()?;
+        let is_database =
+            path.extension().is_some_and(|end| ["sqlite", "sqlite3", "db"].iter().any(|each| end == *each));
+        (path.is_dir() || !(is_database || path.is_file())).then_some(path)
     }
 }
 

@@ -2,9 +2,9 @@
 //! be told, what it cannot have, and where the servers will differ without the study's asking for it.
 
 use super::{
-    arguments::StudyOptions,
     failure::{Failure, chain},
-    run::colour,
+    flags::StudyOptions,
+    terminal::colour,
 };
 use crate::{
     fairness::{self, Condition, Known},
@@ -12,7 +12,7 @@ use crate::{
     plan::{self, Fairness, Network, Plan, ServerPlan},
     provision::{self, Build, Provisioner, Translated, translate},
     quantity, run,
-    study::{Adjustments, Mistakes, Refused, settings_refused},
+    study::{self, Adjustments, Mistakes, Refused, Study, settings_refused},
     telemetry::Machine,
 };
 use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, time::Duration};
@@ -189,9 +189,20 @@ impl<'a> Foreseen<'a> {
     }
 }
 
+/// Reads a study; its mistakes are shown in its own text.
+pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failure> {
+    study::open(name, adjustments).map_err(|error| match error {
+        study::Error::Mistakes(mistakes) => {
+            let mistakes = with_refused_settings(mistakes);
+            Failure::cannot_begin(mistakes.render(colour(&std::io::stderr())))
+        }
+        error => Failure::cannot_begin(chain(&error)),
+    })
+}
+
 /// A study's mistakes, and beside them the settings that its servers would refuse, so that a file is
 /// corrected once. What cannot be found out now is told when it is needed.
-pub(super) fn with_refused_settings(mistakes: Mistakes) -> Mistakes {
+fn with_refused_settings(mistakes: Mistakes) -> Mistakes {
     let Ok(provisioner) = Provisioner::new() else { return mistakes };
     let known = mistakes.servers().iter().filter(|server| provisioner.foresee(server).is_ok());
     let known: Vec<ServerPlan> = known.cloned().collect();

@@ -1,14 +1,15 @@
 //! `prony history`: the runs of one study over time, and where something changed.
 
 use super::{
-    arguments::StoreOptions,
     failure::{Failure, chain},
-    report::{open_store, print, terminal_options, write},
+    flags::StoreOptions,
+    stored::open_store,
+    terminal,
 };
 use crate::{
     analyse::History,
-    report::{self, Language, Options},
-    store::{self, RunSummary, Store},
+    report::{self, Language},
+    store::{RunSummary, Store},
 };
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -56,19 +57,12 @@ enum HistoryFormat {
     Json,
 }
 
-fn failed(error: store::Error) -> Failure {
-    Failure::cannot_begin(chain(&error))
-}
-
 pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
     let mut history = followed(&store, options)?;
     history.find_changes();
-    history.explain(|id| store.run(id)).map_err(failed)?;
-    let look = match options.write {
-        Some(_) => Options { language: options.language, ..Options::default() },
-        None => terminal_options(options.language),
-    };
+    history.explain(|id| store.run(id))?;
+    let look = terminal::look(options.language, options.write.as_deref());
     let text = match options.format {
         HistoryFormat::Terminal => report::history::terminal(&history, &look),
         HistoryFormat::Markdown => report::history::markdown(&history, options.language),
@@ -76,15 +70,12 @@ pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
             .map_err(|error| Failure::failed(chain(&error)))?,
         HistoryFormat::Json => serde_json::to_string_pretty(&history).expect("a history is JSON") + "\n",
     };
-    match &options.write {
-        Some(path) => write(path, &text),
-        None => print(&text),
-    }
+    terminal::put(options.write.as_deref(), &text)
 }
 
 /// The last runs of the study, all at one scale: what is measured at another one is not the same.
 fn followed(store: &Store, options: &HistoryOptions) -> Result<History, Failure> {
-    let mut runs = store.list().map_err(failed)?;
+    let mut runs = store.list()?;
     let is_labelled =
         |run: &RunSummary| options.label.as_ref().is_none_or(|label| run.labels.contains(label));
     runs.retain(|run| run.name == options.study && run.trials_measured > 0 && is_labelled(run));
@@ -93,7 +84,7 @@ fn followed(store: &Store, options: &HistoryOptions) -> Result<History, Failure>
     let mut scale = options.scale.as_ref().map(|name| Some(name.clone()).filter(|name| name != "none"));
     let mut wanted = Vec::new();
     for run in runs.iter().rev() {
-        let of_run = store.plan(run.id).map_err(failed)?.scale;
+        let of_run = store.plan(run.id)?.scale;
         if *scale.get_or_insert_with(|| of_run.clone()) == of_run {
             wanted.push(run.id);
         } else {
@@ -105,7 +96,7 @@ fn followed(store: &Store, options: &HistoryOptions) -> Result<History, Failure>
     }
     wanted.truncate(options.last.max(1));
     for id in wanted.into_iter().rev() {
-        history.push(&store.run(id).map_err(failed)?, &options.metrics);
+        history.push(&store.run(id)?, &options.metrics);
     }
     Ok(history)
 }

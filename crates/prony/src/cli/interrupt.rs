@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the work to end cleanly, the second ends it at once (servers
 //! then die with Prony, and the next run removes what they leave).
 
-use super::{failure::INTERRUPTED, report::aside};
+use super::{failure::INTERRUPTED, terminal::aside};
 use load::Stop;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},

@@ -1,9 +1,10 @@
 //! `prony label`, `note`, `delete`, `export`, `import`: what people do with runs that are kept.
 
 use super::{
-    arguments::{StoreOptions, time},
     failure::{Failure, chain},
-    report::{make_store, open_store, print},
+    flags::{StoreOptions, time},
+    stored::{make_store, open_store, run_named},
+    terminal::print,
 };
 use crate::{
     export,
@@ -133,30 +134,10 @@ impl ExportFormat {
     }
 }
 
-fn failed(error: store::Error) -> Failure {
-    Failure::cannot_begin(chain(&error))
-}
-
-/// The run that is meant; the last one where none is named.
-pub(super) fn run_named(store: &Store, name: Option<&str>) -> Result<i64, Failure> {
-    match name {
-        Some(name) => store.find(name).map_err(failed),
-        None => store.latest().map_err(failed)?.ok_or_else(|| no_run(store.path())),
-    }
-}
-
-/// What is said where nothing was ever measured.
-pub(super) fn no_run(path: &Path) -> Failure {
-    Failure::cannot_begin(format!(
-        "there is no run in {} yet; `prony run quickstart` makes one",
-        path.display()
-    ))
-}
-
 pub(super) fn label(options: &LabelOptions) -> Result<(), Failure> {
     let mut store = open_store(&options.store)?;
     let id = run_named(&store, Some(&options.run))?;
-    let labels = store.label(id, &options.labels, &options.remove).map_err(failed)?;
+    let labels = store.label(id, &options.labels, &options.remove)?;
     print(&format!(
         "run {id}: {}\n",
         if labels.is_empty() { "no label".to_owned() } else { labels.join(" ") }
@@ -168,14 +149,14 @@ pub(super) fn note(options: &NoteOptions) -> Result<(), Failure> {
     let id = run_named(&store, Some(&options.run))?;
     match &options.text {
         Some(text) => {
-            store.annotate(id, text).map_err(failed)?;
+            store.annotate(id, text)?;
             print(&if text.is_empty() {
                 format!("run {id}: no note\n")
             } else {
                 format!("run {id}: {text}\n")
             })
         }
-        None => match store.summary(id).map_err(failed)?.note {
+        None => match store.summary(id)?.note {
             note if note.is_empty() => {
                 print(&format!("run {id} has no note; `prony note {id} TEXT` writes one\n"))
             }
@@ -188,9 +169,9 @@ pub(super) fn delete(options: &DeleteOptions) -> Result<(), Failure> {
     let mut store = open_store(&options.store)?;
     let ids = options.runs.iter().map(|name| run_named(&store, Some(name))).collect::<Result<Vec<_>, _>>()?;
     for id in ids {
-        let run = store.summary(id).map_err(failed)?;
+        let run = store.summary(id)?;
         if options.yes || confirmed(&run)? {
-            store.delete(id).map_err(failed)?;
+            store.delete(id)?;
             print(&format!("run {id} deleted\n"))?;
         } else {
             print(&format!("run {id} kept\n"))?;
@@ -221,15 +202,15 @@ fn confirmed(run: &RunSummary) -> Result<bool, Failure> {
 pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
     let id = run_named(&store, Some(&options.run))?;
-    let name = store.summary(id).map_err(failed)?.name;
+    let name = store.summary(id)?.name;
     let ending = options.format.ending();
     let path = options.write.clone().unwrap_or_else(|| PathBuf::from(format!("prony-{name}-{id}.{ending}")));
     match options.format {
-        ExportFormat::Prony => store.export(id, &path).map_err(failed)?,
+        ExportFormat::Prony => store.export(id, &path)?,
         ExportFormat::Parquet => {
             export::parquet(&store, id, &path).map_err(|error| match error {
                 export::Error::Exists { .. } => Failure::cannot_begin(chain(&error)),
-                export::Error::Store(error) => failed(error),
+                export::Error::Store(error) => error.into(),
                 _ => Failure::failed(chain(&error)),
             })?;
         }
@@ -272,7 +253,7 @@ fn taken(store: &mut Store, file: &Path) -> Result<Transfer, Failure> {
              another tool's output is read by `prony import sysbench {0}` and `prony import mysqlslap {0}`",
             file.display()
         )),
-        other => failed(other),
+        other => other.into(),
     })
 }
 
@@ -311,9 +292,9 @@ fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Resu
     })?;
     let mut store = make_store(&options.store)?;
     let measured = options.measured.unwrap_or_else(jiff::Timestamp::now);
-    let id = store.add(tool.name(), measured, &results.plan, &results.trials).map_err(failed)?;
+    let id = store.add(tool.name(), measured, &results.plan, &results.trials)?;
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    store.annotate(id, &format!("read from {}", names.join(", "))).map_err(failed)?;
+    store.annotate(id, &format!("read from {}", names.join(", ")))?;
     let count = number::counted(results.trials.len() as u64, "result");
     print(&format!("run {id} of {name}: {count}; `prony report {id}` shows what is in it\n"))
 }

@@ -1,24 +1,64 @@
 //! `prony list`, and manual pages.
 
 use super::{
-    arguments::{Arguments, ListOptions, Listed},
     failure::{Failure, chain},
-    report::{open_store, print, store_path, write},
+    flags::{StoreOptions, time},
+    listing::{Listing, show},
     server,
+    stored::{open_store, store_path},
+    terminal::{print, write},
 };
 use crate::{
     provision, study,
     workload::{self, Options},
 };
-use clap::CommandFactory as _;
-use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING,
-};
-use serde_json::{Value, json};
-use std::{
-    io::{self, IsTerminal as _},
-    path::Path,
-};
+use clap::{Args, ValueEnum};
+use comfy_table::{Cell, CellAlignment};
+use serde_json::json;
+use std::path::Path;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony list studies\n  prony list workloads\n  prony list runs --json")]
+pub(super) struct ListOptions {
+    /// What to list
+    #[arg(value_enum)]
+    what: Listed,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Of runs: only those of this study
+    #[arg(long, value_name = "NAME")]
+    study: Option<String>,
+    /// Of runs: only those with this label
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+    /// Of runs: only those with a server whose name, product or version begins like this
+    #[arg(long, value_name = "TEXT")]
+    server: Option<String>,
+    /// Of runs: only those that began at this time or later: 2026-11-21, or 2026-11-21T18:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<jiff::Timestamp>,
+    /// Of runs: only those that began before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Listed {
+    /// Runs in the store
+    Runs,
+    /// Built-in studies
+    Studies,
+    /// Built-in workloads and their options
+    Workloads,
+    /// Servers that can be had, and which are here
+    Servers,
+    /// Settings in words that every server gets in its own terms
+    Settings,
+}
 
 pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
     let listing = match options.what {
@@ -45,64 +85,13 @@ pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
     }
 }
 
-/// Prints a list as a table or as JSON.
-pub(super) fn show((header, rows, machine): Listing, json: bool) -> Result<(), Failure> {
-    if json {
-        return print(&format!("{}\n", serde_json::to_string_pretty(&machine).expect("a list is JSON")));
-    }
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    // what goes to another program stays in one line
-    if io::stdout().is_terminal() {
-        let width = terminal_size::terminal_size().map_or(u16::MAX, |(width, _)| width.0);
-        arrange(&mut table, width);
-    }
-    let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    print(&lines)
-}
-
-/// Breaks long cells so that a table is no wider than the terminal. Short cells and words stay whole; where
-/// that leaves no room, the terminal breaks the lines.
-fn arrange(table: &mut Table, width: u16) {
-    /// Up to this width a column is never broken.
-    const SHORT: u16 = 24;
-    /// Space before and behind a cell.
-    const PADDING: u16 = 2;
-    let longest_word = |column: &comfy_table::Column| {
-        let cells =
-            table.row_iter().chain(table.header()).filter_map(|row| row.cell_iter().nth(column.index));
-        let words = cells.flat_map(|cell| cell.content().split_whitespace().map(str::len).max()).max();
-        u16::try_from(words.unwrap_or(0)).unwrap_or(u16::MAX)
-    };
-    let least: Vec<u16> = table
-        .column_iter()
-        .zip(table.column_max_content_widths())
-        .map(|(column, whole)| if whole <= SHORT { whole } else { longest_word(column).max(SHORT) })
-        .map(|width| width.saturating_add(PADDING))
-        .collect();
-    if least.iter().fold(0_u16, |sum, width| sum.saturating_add(*width)) > width {
-        return;
-    }
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    for (column, least) in table.column_iter_mut().zip(least) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
-    }
-}
-
-/// Header, rows, and the same as JSON.
-pub(super) type Listing = (Vec<&'static str>, Vec<Vec<Cell>>, Value);
-
 fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     let header = vec!["RUN", "BEGUN", "STUDY", "TRIALS", "STATE", "LABELS", "TITLE"];
     if !store_path(&options.store)?.exists() {
         return Ok((header, Vec::new(), json!([])));
     }
     let store = open_store(&options.store)?;
-    let failed = |error| Failure::cannot_begin(chain(&error));
-    let mut runs = store.list().map_err(failed)?;
+    let mut runs = store.list()?;
     runs.retain(|run| {
         options.study.as_ref().is_none_or(|study| run.name == *study)
             && options.label.as_ref().is_none_or(|label| run.labels.contains(label))
@@ -112,12 +101,7 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     if let Some(wanted) = &options.server {
         let mut kept = Vec::new();
         for run in runs {
-            if store
-                .servers_of(run.id)
-                .map_err(failed)?
-                .iter()
-                .any(|server| server.starts_with(wanted.as_str()))
-            {
+            if store.servers_of(run.id)?.iter().any(|server| server.starts_with(wanted.as_str())) {
                 kept.push(run);
             }
         }
@@ -206,13 +190,12 @@ fn workload_options() -> String {
 }
 
 /// Prints the manual page, or writes one for each command.
-pub(super) fn manual(directory: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn manual(mut command: clap::Command, directory: Option<&Path>) -> Result<(), Failure> {
     let render = |command: clap::Command| {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page).expect("writing to memory");
         String::from_utf8_lossy(&page).into_owned()
     };
-    let mut command = Arguments::command();
     command.build();
     let Some(directory) = directory else { return print(&render(command)) };
     std::fs::create_dir_all(directory)
@@ -228,32 +211,4 @@ pub(super) fn manual(directory: Option<&Path>) -> Result<(), Failure> {
         write(&directory.join(format!("{name}.1")), &page)?;
     }
     write(&directory.join("prony.1"), &render(command))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_no_wider_than_the_terminal_where_words_can_stay_whole() {
-        let mut table = Table::new();
-        table.load_preset(NOTHING).set_header(["RUN", "BEGUN", "TITLE"]);
-        table.add_row(["12", "2026-03-01 12:00 UTC", "What becomes of a server when nobody looks at it"]);
-        let drawn = |width| {
-            let mut table = table.clone();
-            arrange(&mut table, width);
-            table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            drawn(56),
-            [
-                " RUN  BEGUN                 TITLE",
-                " 12   2026-03-01 12:00 UTC  What becomes of a server",
-                "                            when nobody looks at it",
-            ]
-        );
-        assert_eq!(drawn(100).len(), 2);
-        // no room: the terminal breaks the line
-        assert_eq!(drawn(30).len(), 2);
-    }
 }

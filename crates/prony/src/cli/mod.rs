@@ -15,6 +15,7 @@ mod history;
 mod interrupt;
 mod keep;
 mod list;
+mod listing;
 mod load;
 mod prepare;
 mod progress;
@@ -22,13 +23,15 @@ mod report;
 mod resume;
 mod run;
 mod server;
+mod stored;
+mod terminal;
 
 pub use arguments::Arguments;
 pub use failure::Failure;
 
 use ::load::null::NullServer;
 use arguments::Command;
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 
 /// The whole program: from arguments to exit code.
@@ -49,7 +52,7 @@ pub fn main() -> ExitCode {
     match dispatch(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.print();
+            terminal::aside(&failure);
             ExitCode::from(failure.code())
         }
     }
@@ -63,7 +66,7 @@ fn renamed(typed: impl Iterator<Item = String>) {
     let words: Vec<String> = typed.skip(1).take_while(|word| word != "--").collect();
     for (old, new) in RENAMED {
         if words.iter().any(|word| word.split('=').next() == Some(old)) {
-            report::aside(format_args!("note: {old} is called {new} now"));
+            terminal::aside(format_args!("note: {old} is called {new} now"));
         }
     }
 }
@@ -89,9 +92,9 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Calibrate(options) => calibrate::calibrate(&options),
         Command::NullServer { port } => null_server(port),
         Command::Relay { to, one_way_ns } => relay(to, Duration::from_nanos(one_way_ns)),
-        Command::Completions { shell } => complete::script(shell),
+        Command::Completions { shell } => complete::script(shell, Arguments::command()),
         Command::Complete { names, store } => complete::names(names, &store),
-        Command::Man { directory } => list::manual(directory.as_deref()),
+        Command::Man { directory } => list::manual(Arguments::command(), directory.as_deref()),
     }
 }
 

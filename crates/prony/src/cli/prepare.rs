@@ -1,14 +1,62 @@
 //! `prony prepare` and `prony cleanup`: the data set alone.
 
 use super::{
-    arguments::{CleanupOptions, PrepareOptions},
     failure::{Failure, chain},
+    flags::{ServerFlags, WorkloadFlags},
     interrupt,
     progress::DataProgress,
-    report::print,
+    terminal::print,
 };
 use crate::{dataset, provision, provision::target, report::number, workload};
+use clap::Args;
 use serde_json::json;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony prepare oltp_read_write --url mysql://user@127.0.0.1:3306/test \
+                        --tables 4 --rows 50000\n  prony prepare oltp_read_only --rows 10000000 --threads \
+                        8\n\nSafe to repeat: complete tables are recognised and kept. A table of that name \
+                        that Prony did not make is never touched.")]
+pub(super) struct PrepareOptions {
+    /// A built-in workload (`prony list workloads`)
+    #[arg(value_name = "WORKLOAD")]
+    workload: String,
+    #[command(flatten)]
+    server: ServerFlags,
+    /// Connections that load at the same time
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=256),
+    )]
+    threads: u32,
+    /// Seed of the contents: the same seed gives the same rows on any server
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+    /// Compute a checksum of every table afterwards
+    #[arg(long)]
+    checksum: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    workload_options: WorkloadFlags,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony cleanup --url mysql://user@127.0.0.1:3306/test\n  prony cleanup \
+                        oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4\n\nOnly tables \
+                        that Prony made are dropped; it knows them by a mark in their comment.")]
+pub(super) struct CleanupOptions {
+    /// The workload that they were made for; all workloads share the tables sbtest1, sbtest2, ...
+    #[arg(value_name = "WORKLOAD")]
+    workload: Option<String>,
+    #[command(flatten)]
+    server: ServerFlags,
+    /// Drop only sbtest1 to sbtestN [default: all that Prony made in this database]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tables: Option<u32>,
+}
 
 pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
     let target = options.server.target()?;

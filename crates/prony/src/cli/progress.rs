@@ -1,7 +1,7 @@
 //! Progress on the terminal: a bar with the time left, one line for each finished trial. Nothing is drawn
 //! where stderr is not a terminal; lines about finished trials are printed there too, for logs.
 
-use super::report::aside;
+use super::terminal::aside;
 use crate::{
     escape::plain,
     network::{LinkRecord, Means, Surroundings},

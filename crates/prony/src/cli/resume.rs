@@ -35,8 +35,7 @@ pub(super) fn earlier(
     machine: &Machine,
     anyway: bool,
 ) -> Result<Earlier, Failure> {
-    let failed = |error: store::Error| Failure::cannot_begin(chain(&error));
-    let runs = store.list().map_err(failed)?;
+    let runs = store.list()?;
     let last = runs.iter().find(|run| run.name == plan.name);
     let Some(last) = last else {
         return Err(Failure::cannot_begin(format!("there is no run of {} to go on with", plan.name)));
@@ -44,7 +43,7 @@ pub(super) fn earlier(
     if let Some(alive) = last.alive() {
         return Err(Failure::cannot_begin(chain(&alive)));
     }
-    let record = store.run(last.id).map_err(failed)?;
+    let record = store.run(last.id)?;
     let of = format!("run {} of {}", last.id, plan.name);
     let plan = store::as_kept(plan);
     let mut differences = plan_differences(&record.plan, &plan);
@@ -64,7 +63,7 @@ pub(super) fn earlier(
     if !(differences.is_empty() || anyway) {
         return Err(Failure::cannot_begin(refusal(&of, &differences)));
     }
-    store.resume(last.id, differences).map_err(failed)?;
+    store.resume(last.id, differences)?;
     Ok(Earlier { id, done, servers, anyway })
 }
 

@@ -1,14 +1,15 @@
 //! `prony run` and `prony plan`: a study from its file to its report.
 
 use super::{
-    arguments::{PlanOptions, RunOptions, StudyOptions},
     doctor,
     failure::{Failure, chain},
-    foresee::{Foreseen, with_refused_settings},
+    flags::{StoreOptions, StudyOptions},
+    foresee::{self, Foreseen},
     interrupt,
     progress::RunProgress,
-    report::{self, aside, print, terminal_options},
-    resume, server,
+    report, resume, server,
+    stored::make_store,
+    terminal::{self, aside, print, write},
 };
 use crate::{
     analyse, escape,
@@ -17,16 +18,61 @@ use crate::{
         Provisioner,
         target::{self, Entrusted},
     },
-    report::{Format, number},
+    report::{Format, Language, number},
     run,
     store::{self, Store},
-    study::{self, Adjustments, Study},
+    study::Adjustments,
     telemetry::Machine,
 };
+use clap::Args;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony run quickstart\n  prony run pool.toml --scale quick\n  prony \
+                        run pool.toml --set measure.repeats=5 --write pool.html\n  prony run pool.toml \
+                        --resume")]
+pub(super) struct RunOptions {
+    #[command(flatten)]
+    study: StudyOptions,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Go on with this study's last run, doing only the trials that are missing
+    #[arg(long)]
+    resume: bool,
+    /// Profile each server where its throughput is highest, with perf, and draw a flame graph (`--set
+    /// telemetry.profile=true`)
+    #[arg(long)]
+    profile: bool,
+    /// With --resume: go on although the study's settings, a server or the machine changed; the run keeps
+    /// what was different
+    #[arg(long, requires = "resume")]
+    anyway: bool,
+    /// Language of the report: en or zh
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    language: Language,
+    /// Where to write the HTML report [default: prony-STUDY-RUN.html here, or in the directory of --store]
+    #[arg(long, alias = "report", value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Print the findings as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Let the exit code follow the study's claims: 0 all are supported, 3 one is refuted, 4 one is open
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony plan quickstart\n  prony plan pool.toml --scale published --json")]
+pub(super) struct PlanOptions {
+    #[command(flatten)]
+    study: StudyOptions,
+    /// Print the plan as JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let plan = read(&options.study)?;
@@ -52,7 +98,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         ));
     }
     announce_passwords(&plan)?;
-    let mut store = report::make_store(&options.store)?;
+    let mut store = make_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let foreseen = Foreseen::of(&plan, &provisioner)?;
     foreseen.check_settings(&provisioner, &options.study)?;
@@ -66,7 +112,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         Some(earlier) => (earlier.id, std::mem::take(&mut earlier.done)),
         None => {
             let begun = store.begin(&plan, &machine);
-            (begun.map_err(|error| Failure::cannot_begin(chain(&error)))?, Vec::new())
+            (begun?, Vec::new())
         }
     };
     announce(&plan, id, done.len(), &store);
@@ -114,18 +160,7 @@ fn broken_off(error: &run::Error, begun: bool, id: i64) -> Failure {
 
 fn read(options: &StudyOptions) -> Result<Plan, Failure> {
     let adjustments = Adjustments { scale: options.scale.clone(), set: options.set.clone() };
-    Ok(Plan::from_study(&open(&options.study, &adjustments)?))
-}
-
-/// Reads a study; its mistakes are shown in its own text.
-pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failure> {
-    study::open(name, adjustments).map_err(|error| match error {
-        study::Error::Mistakes(mistakes) => {
-            let mistakes = with_refused_settings(mistakes);
-            Failure::cannot_begin(mistakes.render(colour(&std::io::stderr())))
-        }
-        error => Failure::cannot_begin(chain(&error)),
-    })
+    Ok(Plan::from_study(&foresee::open(&options.study, &adjustments)?))
 }
 
 /// Who will be told a password that is not the study's own, before anybody is.
@@ -177,12 +212,12 @@ fn missing(plan: &Plan, done: usize) -> usize {
 fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(), Failure> {
     let record = store.run(id).map_err(|error| Failure::failed(chain(&error)))?;
     let findings = analyse::analyse(&record);
-    let look = terminal_options(options.language);
+    let look = terminal::look(options.language, None);
     let format = if options.json { Format::Json } else { Format::Terminal };
     print(&format!("{}\n", report::rendered(&record, &findings, format, &look)?.trim_end()))?;
     let path = report_path(options, plan, id);
     let html = report::rendered(&record, &findings, Format::Html, &look)?;
-    report::write(&path, &html).map_err(|failure| {
+    write(&path, &html).map_err(|failure| {
         failure.with(&format!("; `prony report {id} --format html --write FILE` writes it elsewhere"))
     })?;
     aside(format_args!("\nreport: {}", escape::line(&absolute(&path).display().to_string())));
@@ -208,9 +243,4 @@ fn report_path(options: &RunOptions, plan: &Plan, id: i64) -> PathBuf {
 
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// Whether a stream shows colours: only a terminal does, and not where `NO_COLOR` is set.
-pub(super) fn colour(stream: &impl std::io::IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

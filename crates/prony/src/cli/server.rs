@@ -4,26 +4,107 @@ mod data;
 pub(super) mod document;
 
 use super::{
-    arguments::{ServerCommand, StartOptions},
     failure::{Failure, chain},
     interrupt,
-    list::Listing,
+    listing::{Listing, show},
     progress::StepProgress,
-    report::{aside, print},
+    terminal::{aside, print, print_json},
 };
 use crate::provision::{
     Error, Provisioner, Settlement, Software, Standing, StandingWish,
     catalogue::{self, Entry},
     fetch,
 };
+use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use document::{List, Started, Status};
-use serde::Serialize;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ServerCommand {
+    /// List the servers that can be had, and which are here (`prony list servers` is the same)
+    #[command(after_help = "Servers of your own are added in ~/.config/prony/servers.toml:\n  \
+        [[server]]\n  name = \"mysql-8.4-mine\"\n  product = \"mysql\"\n  version = \"8.4.2\"\n  \
+        from = { directory = \"/opt/mysql-8.4.2\" }\n  \
+        # or: from = { archive = { at = \"PATH OR URL\", sha256 = \"...\" } }\n  \
+        # or: from = { image = { name = \"docker.io/library/mysql:8.4\" } }, which podman or docker runs")]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Get servers into the user's cache, without root; what is there already stays
+    #[command(after_help = "Example:\n  prony server fetch mysql-5.7 mariadb-11.4")]
+    Fetch {
+        /// A name from the list, or product and version: mysql-5.7 is the newest 5.7
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+    /// Start a server that stays until `prony server stop`
+    Start(StartOptions),
+    /// Stop servers that `prony server start` started
+    Stop {
+        /// Their names (`prony server status`)
+        #[arg(value_name = "NAME", required_unless_present = "all")]
+        names: Vec<String>,
+        /// Stop all of them
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+    },
+    /// Put back the settings of servers elsewhere that a killed run had changed (the next run does so too)
+    Restore,
+    /// List the servers that `prony server start` started, and how to connect
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List loaded data that are kept for later runs, or remove some
+    #[command(after_help = "Runs keep data that take long to load (`reuse` in [measure]), up to 20 GiB, \
+                            those used last; PRONY_DATA_LIMIT=50G sets another limit, 0 keeps none.")]
+    Data {
+        /// Remove these
+        #[arg(long, value_name = "NAME", num_args = 1..)]
+        remove: Vec<String>,
+        /// Remove all that no run uses
+        #[arg(long, conflicts_with = "remove")]
+        remove_all: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  prony server start mysql-5.7\n  prony server start mariadb-11.4 \
+                        --port 3307 --set thread_handling=pool-of-threads --data ~/data/mariadb-11.4\n\nIt \
+                        listens on 127.0.0.1 alone, and only Prony's own account gets in; its password is \
+                        in the option file that is printed.")]
+pub(super) struct StartOptions {
+    /// A name from `prony server list`, or product and version: mysql-5.7 is the newest 5.7
+    #[arg(value_name = "NAME")]
+    server: String,
+    /// The name that it goes by [default: the one given]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Port on 127.0.0.1 [default: any that is free]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// A setting, a word of `prony list settings` or as its option file has it; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Keep its data in this directory, and use it again if it is there [default: data goes when the server
+    /// is stopped]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
     match command {
-        ServerCommand::List { json } => super::list::show(servers()?, *json),
+        ServerCommand::List { json } => show(servers()?, *json),
         ServerCommand::Fetch { names } => fetch_all(names),
         ServerCommand::Start(options) => start(options),
         ServerCommand::Stop { names, all } => stop(names, *all),
@@ -237,10 +318,6 @@ fn provisioner() -> Result<Provisioner, Failure> {
 /// One for work that may take long, which Ctrl-C ends cleanly.
 fn patient_provisioner() -> Result<Provisioner, Failure> {
     Ok(provisioner()?.heeding(Arc::clone(&interrupt::stop_on_signals())))
-}
-
-pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value).expect("plain values")))
 }
 
 fn failure(error: &Error) -> Failure {

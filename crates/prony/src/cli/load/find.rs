@@ -4,7 +4,7 @@ use super::{LoadOptions, live::Live, offer};
 use crate::{
     cli::{
         failure::Failure,
-        report::{aside, print},
+        terminal::{aside, print},
     },
     provision::target,
     report::number,

@@ -1,7 +1,7 @@
 //! A load while it runs: a bar with the last second and the time left on a terminal, and one line for each
 //! interval where that is asked for.
 
-use super::super::{progress::style, report::aside};
+use super::super::{progress::style, terminal::aside};
 use crate::{escape::plain, report::number};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use load::{

@@ -12,7 +12,7 @@ pub(super) use options::LoadOptions;
 use super::{
     failure::{Failure, chain},
     interrupt,
-    report::{aside, print},
+    terminal::{aside, print},
 };
 use crate::{
     dataset,

@@ -3,7 +3,7 @@
 use super::super::{
     failure::{Failure, chain},
     flags::{DurationFlag, ServerFlags, WorkloadFlags},
-    run,
+    foresee,
 };
 use crate::{
     arrival::{self, Parts},
@@ -288,7 +288,7 @@ impl LoadOptions {
                 "{flag} and --study exclude each other: the study says it"
             )));
         }
-        let study = run::open(study, &Adjustments::default())?;
+        let study = foresee::open(study, &Adjustments::default())?;
         let streams = study.treatments.iter().flat_map(|treatment| &treatment.streams);
         let mut workloads: Vec<&Workload> = streams.map(|stream| &stream.workload).collect();
         workloads.dedup_by_key(|workload| &workload.name);
@@ -307,7 +307,7 @@ impl LoadOptions {
 
     /// The data set of the study that the workload is from, where it has tables.
     pub(super) fn data_of_study(&self) -> Option<DataPlan> {
-        let study = run::open(self.study.as_ref()?, &Adjustments::default()).ok()?;
+        let study = foresee::open(self.study.as_ref()?, &Adjustments::default()).ok()?;
         let treatments = study.treatments.into_iter();
         treatments.map(|treatment| treatment.data).find(|data| data.tables > 0)
     }

@@ -1,8 +1,12 @@
 //! `prony server data`: loaded data that are kept for later runs.
 
-use super::{failure, print, print_json, provisioner};
+use super::{failure, provisioner};
 use crate::{
-    cli::{failure::Failure, list},
+    cli::{
+        failure::Failure,
+        listing,
+        terminal::{print, print_json},
+    },
     plan::DataPlan,
     provision::{KeptData, kept_data, remove_kept},
     report::number,
@@ -45,7 +49,7 @@ fn show(kept: &[KeptData]) -> Result<(), Failure> {
     });
     let rows = rows.collect();
     let header = vec!["NAME", "DATA", "SIZE", "MADE", "USED", "SETTINGS"];
-    list::show((header, rows, serde_json::Value::Null), false)?;
+    listing::show((header, rows, serde_json::Value::Null), false)?;
     print(&format!("\n{} in all\n", megabytes(kept.iter().map(|each| each.bytes).sum())))
 }
 

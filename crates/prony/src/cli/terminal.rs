@@ -1,0 +1,67 @@
+//! What commands print, and how it looks: to stdout, to stderr beside it, to a file. Nothing that others wrote
+//! acts on the terminal.
+
+use super::failure::Failure;
+use crate::{
+    escape,
+    report::{Language, Options},
+};
+use serde::Serialize;
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
+
+/// Columns where the width of the terminal is not known.
+const WIDTH: u16 = 100;
+
+/// To stdout; a reader that has seen enough (`head`) is no error.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let text = shown(text, &io::stdout());
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value).expect("plain values")))
+}
+
+/// To a file, or to stdout where none is named.
+pub(super) fn put(file: Option<&Path>, text: &str) -> Result<(), Failure> {
+    file.map_or_else(|| print(text), |path| write(path, text))
+}
+
+/// Writes a file, or says which one could not be written.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// One line to stderr, beside the result. That nobody reads on (`2>&1 | head`) does not end what is going on.
+pub(super) fn aside(text: impl std::fmt::Display) {
+    let text = shown(&text.to_string(), &io::stderr());
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// As it may go to a stream: our own colours only where it shows colours.
+fn shown(text: &str, stream: &impl io::IsTerminal) -> String {
+    if colour(stream) { escape::styled(text) } else { escape::plain(text) }
+}
+
+/// Whether a stream shows colours: only a terminal does, and not where `NO_COLOR` is set.
+pub(super) fn colour(stream: &impl std::io::IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// How text is to look: as this terminal shows it, or as a file keeps it.
+pub(super) fn look(language: Language, file: Option<&Path>) -> Options {
+    if file.is_some() {
+        return Options { language, ..Options::default() };
+    }
+    let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
+    Options { language, width, colour: colour(&io::stdout()) }
+}
