@@ -41,7 +41,7 @@ bench: tools ## Compare the load engine with other programs on the same servers,
 viewer: ## Rebuild the report's viewer (needs Node.js; its result is committed)
 	scripts/viewer.sh build
 
-schemas: ## Write the committed JSON schemas and the table of modules anew
+schemas: ## Write the committed JSON schemas, the table of modules and the page of counters anew
 	PRONY_UPDATE=1 $(CARGO) test --workspace --quiet schema
 	PRONY_UPDATE=1 $(CARGO) test --quiet --test tidy table_of_modules
 

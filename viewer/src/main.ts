@@ -108,7 +108,7 @@ class Chart {
 }
 
 /** The figure of the servers that is shown first: whether they work on much at once. */
-const COUNTED_FIRST = "status/Threads_running";
+const COUNTED_FIRST = "status/threads_running";
 
 /** One trial second by second: which one, and which figure of the servers, is chosen beside it. */
 class CourseChart {

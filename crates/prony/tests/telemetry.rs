@@ -73,7 +73,7 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
 
     let selects = || {
         let (outcome, readings) = offer(&server, "oltp_point_select", 2, 2);
-        mean_of(&readings, "status/Com_select") / rate(&outcome)
+        mean_of(&readings, "status/selects") / rate(&outcome)
     };
     agrees("selects told by the server, of those of the engine", selects, 0.06);
 
@@ -128,9 +128,9 @@ fn neither_full_connections_nor_a_stuck_pool_stop_it() {
     sleeping.into_iter().for_each(|thread| thread.join().expect("no panic"));
     let readings = beside.end();
     let told =
-        readings.iter().filter(|reading| reading.of_servers("status/Threads_connected").is_some()).count();
+        readings.iter().filter(|reading| reading.of_servers("status/connections_open").is_some()).count();
     assert!(told >= 5, "{told} of {} readings have the server's counters", readings.len());
-    let most = readings.iter().filter_map(|reading| reading.of_servers("status/Threads_connected"));
+    let most = readings.iter().filter_map(|reading| reading.of_servers("status/connections_open"));
     assert!(most.fold(0.0, f64::max) >= 8.0, "the connections are seen");
     assert!(
         readings.iter().any(|reading| reading.of_servers("state/User sleep").is_some()),

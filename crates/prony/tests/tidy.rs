@@ -21,7 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("provision", &["plan", "quantity"]),
     ("network", &["provision"]),
     ("dataset", &["plan"]),
-    ("telemetry", &[]),
+    ("telemetry", &["family"]),
     ("doctor", &["telemetry"]),
     ("fairness", &["plan", "provision", "dataset", "quantity"]),
     ("run", &["family", "network", "plan", "provision", "dataset", "fairness", "telemetry", "search"]),

@@ -43,29 +43,27 @@ const GROWN_NAMED: usize = 5;
 
 /// Counters that tell of waiting, or of work that more load should not make more of for a transaction.
 const WAITS: &[&str] = &[
-    "log_syncs",
-    "metric/lock_deadlocks",
-    "metric/lock_timeouts",
     "process/read_bytes",
     "process/switches_involuntary",
     "process/switches_voluntary",
-    "status/Created_tmp_disk_tables",
-    "status/Innodb_buffer_pool_reads",
-    "status/Innodb_buffer_pool_wait_free",
-    "status/Innodb_deadlocks",
-    "status/Innodb_log_waits",
-    "status/Innodb_row_lock_time",
-    "status/Innodb_row_lock_waits",
-    "status/Opened_tables",
-    "status/Qcache_lowmem_prunes",
-    "status/Rpl_semi_sync_master_tx_wait_time",
-    "status/Rpl_semi_sync_source_tx_wait_time",
-    "status/Sort_merge_passes",
-    "status/Table_locks_waited",
-    "status/Table_open_cache_misses",
-    "status/Threads_created",
-    "status/wsrep_flow_control_paused_ns",
-    "status/wsrep_local_bf_aborts",
+    "status/buffer_pool_misses",
+    "status/buffer_pool_waits",
+    "status/cluster_aborts",
+    "status/deadlocks",
+    "status/flow_control_ns",
+    "status/lock_timeouts",
+    "status/lock_wait_ms",
+    "status/lock_waits",
+    "status/log_syncs",
+    "status/log_waits",
+    "status/query_cache_prunes",
+    "status/semi_sync_wait_us",
+    "status/sort_merge_passes",
+    "status/table_cache_misses",
+    "status/table_locks_waited",
+    "status/tables_opened",
+    "status/temporary_tables_on_disk",
+    "status/threads_created",
 ];
 
 /// What a treatment took, all its streams and valid trials together.
@@ -150,7 +148,7 @@ pub enum Limiting {
 pub struct Grown {
     /// Indices in the plan's treatments of the first and the last rung.
     pub rungs: (usize, usize),
-    /// Path of the counter without its server: `status/Innodb_row_lock_waits`.
+    /// Path of the counter without its server: `status/lock_waits`.
     pub counter: String,
     /// Of a thousand transactions at the first rung.
     pub first: f64,
@@ -267,13 +265,12 @@ impl View<'_> {
         limits.extend(self.busy_disks());
         let connections: u32 = self.treatment.streams.iter().map(|stream| stream.connections).sum();
         let connections = f64::from(connections.max(1));
-        // the counter is in ms
-        let row_locks = self.of_servers("status/Innodb_row_lock_time").map(|ms| ms / 1e3 / connections);
+        let row_locks = self.of_servers("status/lock_wait_ms").map(|ms| ms / 1e3 / connections);
         if let Some(share) = row_locks.filter(|share| *share > ROW_LOCKS) {
             limits.push(Limiting::RowLocks { share });
         }
-        let waited = self.of_servers("status/Table_locks_waited").unwrap_or(0.0);
-        let at_once = self.of_servers("status/Table_locks_immediate").unwrap_or(0.0);
+        let waited = self.of_servers("status/table_locks_waited").unwrap_or(0.0);
+        let at_once = self.of_servers("status/table_locks_immediate").unwrap_or(0.0);
         let share = waited / (waited + at_once).max(f64::MIN_POSITIVE);
         if share > TABLE_LOCKS {
             limits.push(Limiting::TableLocks { share });

@@ -4,10 +4,13 @@
 //! MySQL and MariaDB are two members of one family: `mysql`. Another family is a folder beside that one with
 //! its own [`Family`], and a wire protocol behind [`load::client::Connection`].
 
+mod counters;
 mod mysql;
 
+pub use counters::{COUNTERS, Counter, Kind, OwnNames, counter, rename};
+
 use load::client::{Connection, Error};
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// The family of the servers that [`load::client`] can speak to. There is one; where there are more, this
 /// asks which server is meant, and the compiler finds all who have to say.
@@ -41,6 +44,50 @@ pub trait Family: Sync {
     /// Whether tables of a storage engine, the default one if none is named, have their rows after a restart,
     /// and after a crash.
     fn keeps_rows(&self, engine: Option<&str>) -> Keeps;
+
+    /// What asks one server again and again what it counts, over one connection: what has a name in every
+    /// family, or `all` that there is.
+    fn status(&self, all: bool) -> Box<dyn Status>;
+
+    /// What the servers call what they count.
+    fn own_names(&self) -> OwnNames;
+
+    /// Where a server keeps its data, and how administrators come in.
+    ///
+    /// # Errors
+    /// Where it does not say.
+    fn whereabouts(&self, connection: &mut Connection) -> Result<Whereabouts, Error>;
+}
+
+/// Asks one server what it counts.
+pub trait Status: Send {
+    /// What it has counted by now. What it does not have is absent, and a statement that it refuses is not
+    /// sent again.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    fn read(&mut self, connection: &mut Connection) -> Result<Told, Error>;
+}
+
+/// What a server has counted, by paths below its own: `status/NAME` under the names of [`COUNTERS`], or under
+/// its own where it has no other; `state/NAME`, how many connections are doing what.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    /// How long it has been running, s.
+    pub uptime: f64,
+    /// What only grows.
+    pub counts: Vec<(String, f64)>,
+    /// What goes up and down.
+    pub levels: Vec<(String, f64)>,
+}
+
+/// Where a server keeps its data, and how administrators come in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Its data directory, on its own machine.
+    pub data_directory: Option<PathBuf>,
+    /// The port that is kept free for administrators, with its address if that is another one.
+    pub reserved: Option<(Option<String>, u16)>,
 }
 
 /// What a server has still to do for loads that are over.
@@ -72,4 +119,36 @@ pub enum Keeps {
     Restart,
     /// A crash as well.
     Crash,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fmt::Write as _, fs, path::Path};
+
+    /// `docs/counters.md`
+    fn page() -> String {
+        let mut page =
+            "# What servers count\n\nThe names under which Prony shows and stores the counters of \
+                        servers, what they are, and what MySQL and MariaDB call\nthem: status variables, or \
+                        metrics of INNODB_METRICS; of several, the first that a server has. Whatever counts \
+                        is shown per second.\nWith `status = \"all\"` in `[telemetry]` all others are kept \
+                        too, under their own names.\n\n| name | what it is | MySQL and MariaDB |\n\
+                        |---|---|---|\n"
+                .to_owned();
+        for (Counter { name, what, .. }, (_, own)) in COUNTERS.iter().zip(spoken().own_names()) {
+            let own = own.iter().filter_map(|own| Some(format!("`{}`", own.split_once('/')?.1)));
+            let _ = writeln!(page, "| `{name}` | {what} | {} |", own.collect::<Vec<_>>().join(", "));
+        }
+        page
+    }
+
+    #[test]
+    fn counters_are_documented_as_schemas_are() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/counters.md");
+        if std::env::var_os("PRONY_UPDATE").is_some() {
+            fs::write(&path, page()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), page(), "`make schemas` writes the page anew");
+    }
 }

@@ -25,43 +25,45 @@ const STEPS: (usize, usize) = (20, 240);
 /// Significant digits: more than a chart can show.
 const DIGITS: i32 = 4;
 
-/// What servers count, by their own names, where it is anything but nothing: what the load asked for, what it
-/// had to wait for, what piles up.
+/// What servers count, where it is anything but nothing: what the load asked for, what it had to wait for, what
+/// piles up.
 const COUNTED: &[&str] = &[
-    "Binlog_commits",
-    "Com_commit",
-    "Com_delete",
-    "Com_insert",
-    "Com_select",
-    "Com_update",
-    "Created_tmp_disk_tables",
-    "Handler_read_rnd_next",
-    "Innodb_buffer_pool_pages_dirty",
-    "Innodb_buffer_pool_read_requests",
-    "Innodb_buffer_pool_reads",
-    "Innodb_checkpoint_age",
-    "Innodb_data_fsyncs",
-    "Innodb_history_list_length",
-    "Innodb_log_waits",
-    "Innodb_pages_written",
-    "Innodb_row_lock_current_waits",
-    "Innodb_row_lock_waits",
-    "Innodb_rows_read",
-    "Key_reads",
-    "Qcache_hits",
-    "Questions",
-    "Rpl_semi_sync_master_no_tx",
-    "Rpl_semi_sync_master_yes_tx",
-    "Rpl_semi_sync_source_no_tx",
-    "Rpl_semi_sync_source_yes_tx",
-    "Table_locks_immediate",
-    "Table_locks_waited",
-    "Threadpool_idle_threads",
-    "Threadpool_threads",
-    "Threads_created",
-    "Threads_running",
-    "wsrep_flow_control_paused_ns",
-    "wsrep_local_recv_queue",
+    "binlog_commits",
+    "buffer_pool_misses",
+    "buffer_pool_pages_dirty",
+    "buffer_pool_requests",
+    "checkpoint_age_bytes",
+    "checkpoint_age_flush_bytes",
+    "cluster_receive_queue",
+    "commits",
+    "data_syncs",
+    "deadlocks",
+    "deletes",
+    "flow_control_ns",
+    "history_length",
+    "inserts",
+    "key_cache_misses",
+    "lock_timeouts",
+    "lock_waits",
+    "lock_waits_now",
+    "log_syncs",
+    "log_waits",
+    "pages_written",
+    "pool_threads",
+    "pool_threads_idle",
+    "query_cache_hits",
+    "rows_read",
+    "rows_scanned",
+    "selects",
+    "semi_sync_acknowledged",
+    "semi_sync_unacknowledged",
+    "statements",
+    "table_locks_immediate",
+    "table_locks_waited",
+    "temporary_tables_on_disk",
+    "threads_created",
+    "threads_running",
+    "updates",
 ];
 
 /// The seconds of one trial, warm-up included.
@@ -77,8 +79,8 @@ pub struct Course {
     pub at_s: Vec<f64>,
     /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the servers'
     /// machine by kind), `server/...`, `client/...` and `relay/...` (processes), `disk/...`, `network/...`
-    /// (MB/s), `pressure/...` (share of the time), `status/NAME` and `metric/NAME` (what servers count, per
-    /// second or as it is), `state/NAME` (connections).
+    /// (MB/s), `pressure/...` (share of the time), `status/NAME` (what servers count, per second or as it
+    /// is), `state/NAME` (connections).
     pub figures: BTreeMap<String, Vec<Option<f64>>>,
     /// How far each replica or further node was behind, ms, the longest of each second; empty: there is
     /// none.
@@ -205,7 +207,6 @@ fn name_of(path: &str, is_elsewhere: bool) -> Option<(String, f64)> {
             };
             named(format!("{whose}/{}", what.replace("_bytes", "_mb")), unit)
         }
-        ["node", _, "log_syncs"] => named("status/log_syncs".to_owned(), 1.0),
         ["node", _, "status", name] if COUNTED.contains(name) => named(format!("status/{name}"), 1.0),
         ["node", _, kind @ ("metric" | "state"), name] => named(format!("{kind}/{name}"), 1.0),
         _ => None,
@@ -259,7 +260,7 @@ mod tests {
                 ("node/two/process/memory_bytes", 1e6),
                 ("relay/1/cpu_user", 0.25),
                 ("relay/2/cpu_user", 0.5),
-                ("node/one/status/Questions", 100.0),
+                ("node/one/status/statements", 100.0),
                 ("node/one/status/Uptime", 7.0),
             ],
         );
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(told["disk/busy"], 0.7);
         assert_eq!(told["server/memory_mb"], 4.0);
         assert_eq!(told["relay/cpu_user"], 0.75);
-        assert_eq!(told["status/Questions"], 100.0);
+        assert_eq!(told["status/statements"], 100.0);
         assert!(!told.keys().any(|name| name.contains("idle") || name.contains("Uptime")), "{told:?}");
     }
 

@@ -60,7 +60,7 @@ pub struct Cost {
     pub context_switches: Option<f64>,
     /// Of these, those where a thread had to give way.
     pub context_switches_involuntary: Option<f64>,
-    /// Reads from disks, as InnoDB counts them.
+    /// Reads from disks, as the servers count them.
     pub reads: Option<f64>,
     /// Written to disks, kB.
     pub written_kb: Option<f64>,
@@ -87,7 +87,7 @@ pub struct Grown {
     pub first: usize,
     /// Index in `resources` of the last rung.
     pub last: usize,
-    /// The counter, as the server calls it.
+    /// The counter: `status/lock_waits`.
     pub counter: String,
     /// Of a thousand transactions at the first rung.
     pub at_first: f64,

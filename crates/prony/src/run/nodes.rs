@@ -1,20 +1,18 @@
 //! Servers of a trial as telemetry takes them: which process, where the data, how to ask.
 
 use crate::{
+    family::{self, Whereabouts},
     plan::{ServerPlan, Topology},
-    provision::{self, Group},
+    provision::Group,
     telemetry::{Node, ways},
 };
 use load::{client::Connection, spec::Target};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::time::Duration;
 
 /// Name of the only server of a trial, and of the one that is written to.
 const SERVER: &str = "server";
 /// How long the questions may take that are asked before a trial.
 const ASK_MAX: Duration = Duration::from_secs(20);
-/// What telemetry wants to know beforehand.
-const VARIABLES: &str =
-    "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('admin_address', 'admin_port', 'datadir', 'extra_port')";
 
 /// The servers that are sampled in a trial of `server`. Asked anew for each trial: a server that was
 /// restarted has other numbers.
@@ -36,19 +34,18 @@ pub(super) fn nodes(group: &Group, plan: &ServerPlan) -> Vec<Node> {
 /// and where its data is stays unknown.
 #[must_use]
 pub fn node(name: &str, target: &Target, pid: Option<u32>) -> Node {
-    let variables = variables(target);
-    let variable = |name: &str| variables.get(name).map(String::as_str);
+    let whereabouts = whereabouts(target);
     Node {
         name: name.to_owned(),
         pid,
-        data_directory: pid.and_then(|_| variable("datadir")).map(PathBuf::from),
-        ways: ways(target, variable),
+        ways: ways(target, &whereabouts),
+        data_directory: whereabouts.data_directory.filter(|_| pid.is_some()),
         exporter: None,
     }
 }
 
-fn variables(target: &Target) -> BTreeMap<String, String> {
-    let Ok(mut connection) = Connection::open(target, ASK_MAX) else { return BTreeMap::new() };
+fn whereabouts(target: &Target) -> Whereabouts {
+    let Ok(mut connection) = Connection::open(target, ASK_MAX) else { return Whereabouts::default() };
     connection.set_timeout(Some(ASK_MAX));
-    provision::pairs(&mut connection, VARIABLES).unwrap_or_default()
+    family::spoken().whereabouts(&mut connection).unwrap_or_default()
 }

@@ -50,7 +50,7 @@ pub(super) fn unpack_readings(bytes: &[u8]) -> Result<Series, Damage> {
         Some((&COLUMNS, bytes)) => {
             let bytes = inflate(bytes)?;
             if let Some((spans, values)) = columns::read_beside(&bytes, "values")? {
-                return Ok(Series::new(spans, values));
+                return Ok(Series::stored(spans, values));
             }
             columns::read(&bytes)?
         }
@@ -154,6 +154,37 @@ impl Read for Bounded<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{collections::BTreeMap, time::Duration};
+
+    /// By column, and as the first version packed them.
+    #[test]
+    fn readings_with_names_of_one_family_are_read_under_those_of_all() {
+        let values = [
+            ("machine/cpu_user", 1.0),
+            ("node/a/log_syncs", 2.0),
+            ("node/a/metric/trx_rseg_history_len", 3.0),
+            ("node/a/status/Innodb_row_lock_waits", 4.0),
+            ("node/b/status/Innodb_row_lock_waits", 5.0),
+            ("node/b/status/Uptime", 6.0),
+        ];
+        let values = values.map(|(path, value)| (path.to_owned(), value)).into();
+        let row = Reading { at: Duration::from_secs(1), length: Duration::from_secs(1), values };
+        let expected = [
+            ("machine/cpu_user", 1.0),
+            ("node/a/status/history_length", 3.0),
+            ("node/a/status/lock_waits", 4.0),
+            ("node/a/status/log_syncs", 2.0),
+            ("node/b/status/Uptime", 6.0),
+            ("node/b/status/lock_waits", 5.0),
+        ];
+        let expected: BTreeMap<String, f64> = expected.map(|(path, value)| (path.to_owned(), value)).into();
+        for packed in [pack_rows(std::slice::from_ref(&row)), pack(&[&row])] {
+            let readings: Vec<Reading> = unpack_readings(&packed).expect("readings").into();
+            assert_eq!(readings[0].values, expected);
+            let again: Vec<Reading> = unpack_readings(&pack_rows(&readings)).expect("readings").into();
+            assert_eq!(again, readings, "new names stay");
+        }
+    }
 
     #[test]
     fn what_is_packed_too_well_is_not_unpacked() {

@@ -20,12 +20,12 @@ pub struct Cost {
     pub switches: Option<f64>,
     /// Of these: had to give way.
     pub switches_involuntary: Option<f64>,
-    /// Reads from disks, as the servers' InnoDB counts them.
+    /// Reads from disks, as the servers count them.
     pub reads: Option<f64>,
-    /// Written to disks: by the servers' processes as the kernel counts it, or else as InnoDB does, kB of
-    /// 1000 bytes.
+    /// Written to disks: by the servers' processes as the kernel counts it, or else as they do themselves, kB
+    /// of 1000 bytes.
     pub written_kb: Option<f64>,
-    /// Syncs of the log; MariaDB 10.8 and later do not count these apart from others of InnoDB.
+    /// Syncs of the log; MariaDB 10.8 and later do not count these apart from those of data files.
     pub log_syncs: Option<f64>,
 }
 
@@ -49,11 +49,11 @@ impl Cost {
             relay_cpu_us: each(readings.relay_cpu()).map(|seconds| seconds * 1e6),
             switches: voluntary.zip(involuntary).map(|(voluntary, involuntary)| voluntary + involuntary),
             switches_involuntary: involuntary,
-            reads: all("status/Innodb_data_reads"),
+            reads: all("status/data_reads"),
             written_kb: all("process/written_bytes")
-                .or_else(|| all("status/Innodb_data_written"))
+                .or_else(|| all("status/data_written_bytes"))
                 .map(|bytes| bytes / 1e3),
-            log_syncs: all("log_syncs"),
+            log_syncs: all("status/log_syncs"),
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
                 ("node/a/process/cpu_user", cpu),
                 ("node/b/process/cpu_user", cpu),
                 ("node/a/process/cpu_system", 0.1),
-                ("node/a/log_syncs", syncs),
+                ("node/a/status/log_syncs", syncs),
                 ("client/cpu_user", 0.2),
                 ("client/cpu_system", 0.3),
                 ("relay/1/cpu_user", 0.01),

@@ -1,5 +1,5 @@
 //! Samples machine, client and servers while a load runs, each second or as asked. Knows nothing else of
-//! Prony but the load engine's control connection.
+//! Prony but the load engine's control connection and what families of servers call things.
 //!
 //! Every value of a [`Reading`] has a path, whose beginning says whose it is:
 //!
@@ -12,7 +12,8 @@
 //!   `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes`
 //! * `node/NAME/group/...`: its control group: `throttled` (share of the time that it was held back),
 //!   `memory_bytes`
-//! * `node/NAME/status/...`, `metric/...`: what it counts itself, by its own names; `log_syncs`
+//! * `node/NAME/status/...`: what it counts itself, by the names of [`crate::family::COUNTERS`]; where all was
+//!   asked for, the rest by its own names, also as `metric/...`
 //! * `node/NAME/state/...`: how many of its connections are doing what
 //! * `node/NAME/machine/...`: the machine of a server elsewhere, from a node_exporter
 //!

@@ -2,7 +2,7 @@
 //! million values, whose names in each reading would take longer to read back than everything else of the
 //! run.
 
-use super::{Reading, is_of_relay, is_of_server, share_within};
+use super::{Reading, is_of_relay, is_of_server, share_within, stored};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -56,10 +56,11 @@ impl Column {
 }
 
 impl Series {
-    /// From times, and as many values of each path; NaN: a reading has none.
+    /// From what is stored: times, and as many values of each path; NaN: a reading has none.
     #[must_use]
-    pub fn new(spans: Vec<Span>, columns: BTreeMap<String, Vec<f64>>) -> Self {
-        Self { spans, columns: columns.into_iter().map(|(path, values)| (path, Column(values))).collect() }
+    pub fn stored(spans: Vec<Span>, columns: BTreeMap<String, Vec<f64>>) -> Self {
+        let columns = stored::renamed(columns).into_iter();
+        Self { spans, columns: columns.map(|(path, values)| (path, Column(values))).collect() }
     }
 
     /// Number of readings.

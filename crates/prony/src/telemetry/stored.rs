@@ -1,8 +1,28 @@
 //! Readings as older versions stored them: a record is read for ever.
 
 use super::Reading;
+use crate::family;
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
+
+/// What servers count, which older versions stored under the names of one family, under those of all.
+pub(super) fn renamed<T: Clone>(values: BTreeMap<String, T>) -> BTreeMap<String, T> {
+    let mut nodes: BTreeMap<String, BTreeMap<String, T>> = BTreeMap::new();
+    let mut all = BTreeMap::new();
+    for (path, value) in values {
+        let node = path.strip_prefix("node/").and_then(|rest| rest.split_once('/'));
+        if let Some((node, what)) = node {
+            nodes.entry(node.to_owned()).or_default().insert(what.to_owned(), value);
+        } else {
+            all.insert(path, value);
+        }
+    }
+    for (node, mut values) in nodes {
+        family::rename(family::spoken().own_names(), &mut values);
+        all.extend(values.into_iter().map(|(what, value)| (format!("node/{node}/{what}"), value)));
+    }
+    all
+}
 
 /// A stored reading: with `values`, or with the figures that the first version wrote, which did not tell user
 /// and system apart for processes: both are user here. One type for both, since trying one after the other
@@ -28,7 +48,7 @@ pub(super) struct Stored {
 impl From<Stored> for Reading {
     fn from(mut stored: Stored) -> Self {
         let (at, length) = (stored.at, stored.length);
-        let values = stored.values.take().unwrap_or_else(|| first(&stored));
+        let values = stored.values.take().map_or_else(|| first(&stored), renamed);
         Self { at, length, values }
     }
 }

@@ -93,7 +93,7 @@ pub(super) struct CostFigures {
     pub(super) client_cpu_us: Option<f64>,
     /// Context switches of the server's threads.
     pub(super) context_switches: Option<f64>,
-    /// Reads from disks, as InnoDB counts them.
+    /// Reads from disks, as the servers count them.
     pub(super) reads: Option<f64>,
     /// Written to disks, kB.
     pub(super) written_kb: Option<f64>,

@@ -53,7 +53,7 @@ fn show(kept: &[KeptData]) -> Result<(), Failure> {
     print(&format!("\n{} in all\n", megabytes(kept.iter().map(|each| each.bytes).sum())))
 }
 
-/// `2 x 1,000,000 rows, InnoDB`.
+/// `2 x 1,000,000 rows, MyISAM`.
 fn contents(data: &DataPlan) -> String {
     let rows = number::count(data.rows);
     format!("{} x {rows} rows, {}", data.tables, data.engine.as_deref().unwrap_or("default engine"))

@@ -1,8 +1,10 @@
 //! MySQL and MariaDB, with all that is built from them.
 
+mod counters;
 mod settle;
+mod status;
 
-use super::{Family, Keeps, Pages, Unfinished};
+use super::{Family, Keeps, OwnNames, Pages, Status, Unfinished, Whereabouts};
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -29,6 +31,32 @@ impl Family for MySql {
             _ => Keeps::Restart,
         }
     }
+
+    fn status(&self, all: bool) -> Box<dyn Status> {
+        Box::new(status::Asking::new(all))
+    }
+
+    fn own_names(&self) -> OwnNames {
+        counters::OWN
+    }
+
+    fn whereabouts(&self, connection: &mut Connection) -> Result<Whereabouts, Error> {
+        let names = "'admin_address', 'admin_port', 'datadir', 'extra_port'";
+        let show = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})");
+        let answer = connection.query(&show)?;
+        let pair = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.clone()?));
+        Ok(whereabouts(&answer.rows().iter().filter_map(pair).collect()))
+    }
+}
+
+/// MariaDB has `extra_port`, MySQL `admin_port` at an address of its own.
+fn whereabouts(variables: &BTreeMap<String, String>) -> Whereabouts {
+    let text = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+    let port = |name: &str| text(name)?.parse::<u16>().ok().filter(|port| *port > 0);
+    let address = |text: &String| (text != "*").then(|| text.clone());
+    let admin = || Some((address(text("admin_address")?), port("admin_port")?));
+    let reserved = port("extra_port").map(|port| (None, port)).or_else(admin);
+    Whereabouts { data_directory: text("datadir").map(Into::into), reserved }
 }
 
 /// The rows that a server answers; `None`: it refuses.
@@ -42,6 +70,20 @@ fn ask(connection: &mut Connection, sql: &str) -> Result<Option<Vec<Vec<Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_for_administrators_is_known_where_the_server_has_one() {
+        let reserved = |variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            whereabouts(&variables.collect()).reserved
+        };
+        assert_eq!(reserved(&[("extra_port", "0"), ("datadir", "/d")]), None);
+        assert_eq!(reserved(&[("extra_port", "3307")]), Some((None, 3307)));
+        assert_eq!(reserved(&[("admin_port", "33062"), ("admin_address", "")]), None);
+        assert_eq!(reserved(&[("admin_port", "33062"), ("admin_address", "*")]), Some((None, 33062)));
+        let admin = [("admin_port", "33062"), ("admin_address", "10.0.0.1")];
+        assert_eq!(reserved(&admin), Some((Some("10.0.0.1".to_owned()), 33062)));
+    }
 
     #[test]
     fn tables_keep_their_rows_as_their_engine_does() {
