@@ -19,11 +19,16 @@ use parquet::{
 };
 use prony::{
     export::{self, Error},
+    report::Words,
     run::{Event, TrialOutcome},
     store::{RunRecord, Store},
 };
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 use support::require::{Need, program, require};
+
+fn said(outcome: &TrialOutcome) -> String {
+    Words::default().outcome(outcome)
+}
 
 type Row = BTreeMap<String, Field>;
 
@@ -75,7 +80,7 @@ impl Stored {
 
     fn exported(&self) -> BTreeMap<&'static str, Vec<Row>> {
         let directory = self.directory.path().join("data");
-        let files = export::parquet(&self.store, self.record.id, &directory).unwrap();
+        let files = export::parquet(&self.store, self.record.id, &said, &directory).unwrap();
         files.into_iter().map(|name| (name, rows(&directory.join(name)))).collect()
     }
 }
@@ -99,8 +104,9 @@ fn trials_seconds_and_readings_are_those_of_the_record() {
                 assert_eq!(row[&format!("level_{factor}")], told);
             }
             match &trial.outcome {
-                TrialOutcome::Failed(reason) => {
-                    assert_eq!((&row["failure"], &row["verdict"]), (&text(reason), &Field::Null));
+                TrialOutcome::Failed(_) => {
+                    let reason = text(&said(&trial.outcome));
+                    assert_eq!((&row["failure"], &row["verdict"]), (&reason, &Field::Null));
                 }
                 TrialOutcome::Measured { outcome, doubts, .. } => {
                     assert_eq!(row["verdict"], text(prony::run::verdict(doubts).name()));
@@ -211,8 +217,8 @@ fn histograms_are_those_of_the_record() {
 fn what_is_there_is_not_overwritten() {
     let Stored { directory, store, record } = Stored::of(&of_few_trials(synthetic_load::events()));
     let target = directory.path().join("new/data");
-    export::parquet(&store, record.id, &target).unwrap();
-    let again = export::parquet(&store, record.id, &target);
+    export::parquet(&store, record.id, &said, &target).unwrap();
+    let again = export::parquet(&store, record.id, &said, &target);
     assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
     assert_eq!(fs::read_dir(directory.path().join("new")).unwrap().count(), 1, "nothing is left beside it");
 }
@@ -242,7 +248,7 @@ fn duckdb_and_pandas_read_it() {
     let Some(()) = require(Need::Python, venv) else { return };
     let Stored { directory, store, record } = Stored::of(&synthetic::events());
     let (python, data) = (directory.path().join("python"), directory.path().join("data"));
-    export::parquet(&store, record.id, &data).unwrap();
+    export::parquet(&store, record.id, &said, &data).unwrap();
     let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
     done(Command::new("python3").args(["-m", "venv"]).arg(&python));
     done(Command::new(python.join("bin/pip")).args(["install", "--quiet", "duckdb", "pandas", "pyarrow"]));

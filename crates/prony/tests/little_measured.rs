@@ -9,7 +9,7 @@ mod synthetic;
 use prony::{
     analyse::analyse,
     report::{Format, Language, Options, render},
-    run::TrialOutcome,
+    run::{TrialFailure, TrialOutcome},
     store::RunRecord,
 };
 
@@ -25,7 +25,7 @@ fn where_every_trial_failed_the_report_says_that_nothing_was_measured_and_why() 
     let reasons = ["Table 'shop.orders' doesn't exist (error 1146, state 42S02)", "the server went away"];
     for trial in &mut record.trials {
         let reason = reasons[usize::from(trial.trial.number > 10)];
-        trial.outcome = TrialOutcome::Failed(reason.to_owned());
+        trial.outcome = TrialOutcome::Failed(TrialFailure::told(reason));
         trial.seconds.clear();
     }
     for format in [Format::Terminal, Format::Markdown, Format::Html] {

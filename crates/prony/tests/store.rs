@@ -10,7 +10,7 @@ mod synthetic;
 mod synthetic_load;
 
 use prony::{
-    run::{Event, TrialOutcome},
+    run::{Event, TrialFailure, TrialOutcome},
     store::{Error, Store},
 };
 use rusqlite::Connection;
@@ -365,10 +365,9 @@ fn passwords_never_reach_the_file() {
     plan.title = "mysql://root:hunter2@db/".to_owned();
     plan.servers[0].source = prony::plan::ServerSource::Url("mysql://root:hunter2@db/".to_owned());
     let id = store.begin(&plan, &synthetic::machine()).unwrap();
-    let doubt = "cannot reach mysql://root:hunter2@db/".to_owned();
-    store
-        .record(id, &Event::TrialFinished { trial: 0, outcome: Box::new(TrialOutcome::Failed(doubt)) })
-        .unwrap();
+    let cause = "cannot reach mysql://root:hunter2@db/".to_owned();
+    let failed = TrialOutcome::Failed(TrialFailure::Load { cause });
+    store.record(id, &Event::TrialFinished { trial: 0, outcome: Box::new(failed) }).unwrap();
     let record = store.run(id).unwrap();
     assert!(!json(&record).to_string().contains("hunter2"));
     assert!(json(&record).to_string().contains("mysql://root:(hidden)@db/"));

@@ -358,9 +358,7 @@ fn doubtful(measured: &[Measured]) -> Vec<Finding> {
 /// Whether two doubts differ in their figures alone.
 fn is_alike(one: &Doubt, other: &Doubt) -> bool {
     match (&one.what, &other.what) {
-        (What::Told(one), What::Told(other)) => {
-            one.split(|c: char| c.is_ascii_digit()).eq(other.split(|c: char| c.is_ascii_digit()))
-        }
+        (What::Told(one), What::Told(other)) => one == other,
         _ => one.id() == other.id(),
     }
 }

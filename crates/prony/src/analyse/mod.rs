@@ -44,7 +44,8 @@ pub use metric::{Metric, UnknownMetric};
 pub use mix::MixPart;
 pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
-pub use scale::{Fitted, Scaling, Unfit, Unscaled};
+pub use scale::{Excluded, Fitted, Scaling, Unfit, Unscaled};
+pub use validity::{LeftOut, Uncounted};
 
 use crate::{
     run::{Doubt, Fairness, Following, counting::LEVEL},
@@ -120,8 +121,8 @@ pub struct Point {
     pub idle: u32,
     /// Trials used.
     pub trials: u32,
-    /// Trials left out, with the reason of each.
-    pub left_out: Vec<String>,
+    /// Trials left out.
+    pub left_out: Vec<LeftOut>,
     /// Transactions per second.
     pub throughput: Estimate,
     /// Statements per second.

@@ -5,11 +5,11 @@ use super::{
     metric::{Metric, Work},
     mix::mix,
     steady::{self, Counted},
-    validity,
+    validity::{LeftOut, Uncounted, reason_against},
 };
 use crate::{
     plan::Plan,
-    run::{Doubt, Fairness, Following, TrialOutcome},
+    run::{Doubt, Fairness, Following, TrialFailure, TrialOutcome},
     store::{RunRecord, Second, TrialRecord},
 };
 use load::{
@@ -72,7 +72,7 @@ struct Sorted<'a> {
     /// Index in the treatment's streams.
     stream: usize,
     used: Vec<Used<'a>>,
-    left_out: Vec<String>,
+    left_out: Vec<LeftOut>,
 }
 
 /// A trial that counts.
@@ -210,13 +210,13 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
     let mut sorted = Sorted { treatment, stream, used: Vec::new(), left_out: Vec::new() };
     let name = &record.plan.treatments[treatment].streams[stream].name;
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
-        let reason = match &trial.outcome {
-            TrialOutcome::Failed(reason) => reason.clone(),
+        let why = match &trial.outcome {
+            TrialOutcome::Failed(failure) => Uncounted::Failed(failure.clone()),
             TrialOutcome::Measured { outcome, doubts, .. } => match &outcome.end {
                 End::Completed => match outcome.streams.get(stream) {
                     Some(told) if !told.active_time(outcome.interval).is_zero() => {
-                        if let Some(reason) = validity::reason_against(record, trial) {
-                            sorted.left_out.push(format!("trial {}: {reason}", trial.trial.number + 1));
+                        if let Some(why) = reason_against(record, trial) {
+                            sorted.left_out.push(LeftOut { trial: trial.trial.number, why });
                             continue;
                         }
                         let own = |doubt: &&Doubt| doubt.stream.as_ref().is_none_or(|about| about == name);
@@ -224,13 +224,13 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
                         sorted.used.push(Used::new(trial, outcome, stream, doubts));
                         continue;
                     }
-                    _ => "it measured nothing".to_owned(),
+                    _ => Uncounted::NothingMeasured,
                 },
-                End::Interrupted => "it was interrupted".to_owned(),
-                End::Failed(reason) => reason.clone(),
+                End::Interrupted => Uncounted::Interrupted,
+                End::Failed(cause) => Uncounted::Failed(TrialFailure::Load { cause: cause.clone() }),
             },
         };
-        sorted.left_out.push(format!("trial {}: {reason}", trial.trial.number + 1));
+        sorted.left_out.push(LeftOut { trial: trial.trial.number, why });
     }
     sorted
 }

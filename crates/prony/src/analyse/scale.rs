@@ -9,6 +9,7 @@ use super::{
     point::{Measured, is_closed},
 };
 use crate::{plan::Plan, run::Level};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, Scalability};
 use std::collections::BTreeMap;
@@ -56,8 +57,8 @@ pub struct Scaling {
     pub enough: u32,
     /// Points of the ladder that the law was fitted to.
     pub points: Vec<Fitted>,
-    /// Points that were left out: index in [`super::Findings::points`], and the doubt's id.
-    pub left_out: Vec<(usize, String)>,
+    /// Points that were left out since their throughput is not the server's own.
+    pub left_out: Vec<Excluded>,
 }
 
 /// A point beside what the law expects there.
@@ -71,6 +72,16 @@ pub struct Fitted {
     pub expected: f64,
     /// Measured by expected less 1.
     pub residual: f64,
+}
+
+/// A point that the law was not fitted to.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LeftOut")]
+pub struct Excluded {
+    /// Index in `points`.
+    pub point: usize,
+    /// Id of the doubt that excludes it.
+    pub doubt: String,
 }
 
 /// A ladder that is long enough for the law and has none.
@@ -159,8 +170,8 @@ fn scaling(
     let (mut used, mut left_out, mut trials) = (Vec::new(), Vec::new(), Vec::new());
     for one in rungs {
         let place = index(one)?;
-        if let Some(reason) = excluded(one) {
-            left_out.push((place, reason));
+        if let Some(doubt) = excluded(one) {
+            left_out.push(Excluded { point: place, doubt });
             continue;
         }
         let connections = one.point.connections;

@@ -9,7 +9,7 @@ mod width;
 use super::*;
 use crate::{
     plan::{Plan, Treatment},
-    run::{Doubt, Level, TrialOutcome, What},
+    run::{Doubt, Level, TrialFailure, TrialOutcome, What},
     store::TrialRecord,
     study::{self, Adjustments},
     telemetry::{Machine, Reading},
@@ -407,7 +407,8 @@ fn processors_that_neighbours_took_are_no_busy_processors() {
 fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
     let mut record = record(plan(&[]), |treatment, _| bent(treatment));
     let point_of_first = record.trials[0].trial.treatment;
-    record.trials[0].outcome = TrialOutcome::Failed("the server went away".to_owned());
+    let failure = TrialFailure::told("the server went away");
+    record.trials[0].outcome = TrialOutcome::Failed(failure.clone());
     let treatment = record.trials[1].trial.treatment;
     if let TrialOutcome::Measured { outcome, doubts, .. } = &mut record.trials[1].outcome {
         let stream = &mut outcome.streams[0];
@@ -426,7 +427,7 @@ fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
     let point = |treatment: usize| findings.points.iter().find(|point| point.treatment == treatment).unwrap();
     let first = point(point_of_first);
     assert_eq!(first.trials, 2);
-    assert_eq!(first.left_out, ["trial 1: the server went away"]);
+    assert_eq!(first.left_out, [LeftOut { trial: 0, why: Uncounted::Failed(failure) }]);
     assert!(first.throughput.interval().is_some());
     let second = point(treatment);
     assert_eq!(second.trials, 3);
@@ -442,7 +443,7 @@ fn failed_trials_are_left_out_with_their_reason_and_errors_are_counted() {
 fn a_run_that_measured_nothing_says_nothing() {
     let mut record = record(plan(&[]), |treatment, _| bent(treatment));
     for trial in &mut record.trials {
-        trial.outcome = TrialOutcome::Failed("no".to_owned());
+        trial.outcome = TrialOutcome::Failed(TrialFailure::told("no"));
     }
     let findings = analyse(&record);
     assert_eq!(findings.points.len(), 16);

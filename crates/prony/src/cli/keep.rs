@@ -9,7 +9,8 @@ use super::{
 use crate::{
     export,
     foreign::{self, Known, Tool},
-    report::number,
+    report::{Words, number},
+    run::TrialOutcome,
     store::{self, RunSummary, Store, Transfer},
 };
 use clap::{Args, ValueEnum};
@@ -208,7 +209,8 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     match options.format {
         ExportFormat::Prony => store.export(id, &path)?,
         ExportFormat::Parquet => {
-            export::parquet(&store, id, &path).map_err(|error| match error {
+            let said = |outcome: &TrialOutcome| Words::default().outcome(outcome);
+            export::parquet(&store, id, &said, &path).map_err(|error| match error {
                 export::Error::Exists { .. } => Failure::cannot_begin(chain(&error)),
                 export::Error::Store(error) => error.into(),
                 _ => Failure::failed(chain(&error)),

@@ -6,8 +6,8 @@ use crate::{
     escape::plain,
     network::{LinkRecord, Means, Surroundings},
     plan::{Plan, ServerNames, Trial},
-    report::number,
-    run::{Because, Event, Note, Origin, TrialOutcome, brief},
+    report::{Words, number},
+    run::{Because, Event, Note, Origin, TrialOutcome},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -255,9 +255,9 @@ impl RunProgress {
         self.trials_done += 1;
         self.bar.inc(1);
         let figures = match outcome {
-            TrialOutcome::Failed(reason) => {
+            TrialOutcome::Failed(failure) => {
                 self.failed.insert(trial);
-                format!("FAILED: {reason}")
+                format!("FAILED: {}", Words::default().failure(failure))
             }
             TrialOutcome::Measured { outcome, doubts, .. } => {
                 let seconds = outcome.interval.as_secs_f64();
@@ -267,7 +267,8 @@ impl RunProgress {
                     0 => "-".to_owned(),
                     _ => format!("{:.2}", tally.response().quantile_ns(0.95) as f64 / 1e6),
                 };
-                let judged = brief(doubts).map_or_else(String::new, |why| format!("   ({why})"));
+                let judged =
+                    Words::default().brief(doubts).map_or_else(String::new, |why| format!("   ({why})"));
                 format!("{:>9} transactions/s   p95 {p95:>8} ms{judged}", number::count(rate as u64))
             }
         };

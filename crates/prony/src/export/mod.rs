@@ -7,7 +7,10 @@
 mod file;
 mod tables;
 
-use crate::store::{self, RunRecord, Store};
+use crate::{
+    run::TrialOutcome,
+    store::{self, RunRecord, Store},
+};
 use ::parquet::errors::ParquetError;
 use std::{
     fs, io,
@@ -52,11 +55,16 @@ pub enum Error {
 }
 
 /// Writes a run into a directory that is not there yet, or is empty, and returns the names of the files. All
-/// of them are there afterwards, or none.
+/// of them are there afterwards, or none. `said` puts into words why a trial failed, or what speaks against it.
 ///
 /// # Errors
 /// When there is no such run, something is in the directory, or a file cannot be written.
-pub fn parquet(store: &Store, id: i64, directory: &Path) -> Result<Vec<&'static str>, Error> {
+pub fn parquet(
+    store: &Store,
+    id: i64,
+    said: &dyn Fn(&TrialOutcome) -> String,
+    directory: &Path,
+) -> Result<Vec<&'static str>, Error> {
     let is_free = match fs::read_dir(directory) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -65,7 +73,7 @@ pub fn parquet(store: &Store, id: i64, directory: &Path) -> Result<Vec<&'static 
         return Err(Error::Exists { path: directory.to_owned() });
     }
     let unfinished = Unfinished::beside(directory)?;
-    let files = tables::write(&Run { store, record: &store.run(id)? }, &unfinished.0)?;
+    let files = tables::write(&Run { store, said, record: &store.run(id)? }, &unfinished.0)?;
     let failed = |source| Error::Write { path: directory.to_owned(), source };
     // the system puts a directory in the place of an empty one, and of no other
     fs::rename(&unfinished.0, directory).map_err(failed)?;
@@ -77,6 +85,8 @@ struct Run<'a> {
     record: &'a RunRecord,
     /// Has what the record leaves out.
     store: &'a Store,
+    /// Puts what came of a trial into words.
+    said: &'a dyn Fn(&TrialOutcome) -> String,
 }
 
 /// A directory that goes away, unless it was given its name.

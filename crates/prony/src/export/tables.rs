@@ -137,7 +137,7 @@ fn kind(levels: &[String]) -> Kind {
 }
 
 /// One row for each trial; the level of each factor is a column.
-fn trials(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
+fn trials(&Run { record, said, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     let plan = &record.plan;
     for TrialRecord { trial, started, outcome, .. } in &record.trials {
         let treatment = &plan.treatments[trial.treatment];
@@ -152,20 +152,19 @@ fn trials(&Run { record, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error>
             version.map_or(Cell::Empty, |version| Cell::Text(version)),
             Cell::Moment(*started),
         ];
-        let said;
+        let words = said(outcome);
         match outcome {
-            TrialOutcome::Failed(reason) => {
-                row.extend([Cell::Text("failed"), Cell::Text(reason)]);
+            TrialOutcome::Failed(_) => {
+                row.extend([Cell::Text("failed"), Cell::Text(&words)]);
                 row.extend([Cell::Empty; 4]);
             }
             TrialOutcome::Measured { outcome, doubts, .. } => {
-                said = doubts.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
                 let warm_up = outcome.warm_up.unwrap_or(plan.warm_up);
                 row.extend([
                     Cell::Text("measured"),
                     Cell::Empty,
                     Cell::Text(verdict(doubts).name()),
-                    Cell::Text(&said),
+                    Cell::Text(&words),
                     Cell::Number(warm_up.as_secs_f64()),
                     Cell::Number(outcome.interval.as_secs_f64()),
                 ]);
@@ -235,7 +234,7 @@ fn second<'a>(
 }
 
 /// One row for each kind of statement of each second of each stream, warm-up included.
-fn statements(&Run { record, store }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
+fn statements(&Run { record, store, .. }: &Run<'_>, table: &mut Table) -> Result<(), Error> {
     for trial in &record.trials {
         let number = trial.trial.number;
         let streams = &record.plan.treatments[trial.trial.treatment].streams;

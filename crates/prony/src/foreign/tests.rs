@@ -16,7 +16,7 @@ fn read_one(tool: Tool, name: &str) -> Results {
 fn outcome(trial: &ForeignTrial) -> &Outcome {
     match &trial.outcome {
         TrialOutcome::Measured { outcome, .. } => outcome,
-        TrialOutcome::Failed(reason) => panic!("{reason}"),
+        TrialOutcome::Failed(failure) => panic!("{failure:?}"),
     }
 }
 

@@ -8,14 +8,15 @@ use super::{
     course,
     document::{
         Axis, Comparison, Connects, Difference, Document, Effect, Estimate, FORMAT, Factor, Fairness,
-        Finding, FittedPoint, Group, LeftOut, Limit, Machine, MeanRatio, MixPart, Outage, Point, RatioChange,
-        Run, Scaling, Schedule, Server, Unscaled,
+        Finding, FittedPoint, Group, Limit, Machine, MeanRatio, MixPart, Outage, Point, RatioChange, Run,
+        Scaling, Schedule, Server, Unscaled,
     },
+    fact::{Told, together},
     group::groups,
     number::round,
     rates, resources,
     trials::trials,
-    words::{Sentence, Words, capitalised},
+    words::{self, Sentence, Words, capitalised},
 };
 use crate::{
     analyse::{self, Findings, Unfit},
@@ -179,7 +180,7 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         analyse::Finding::Doubtful { doubts, .. } => verdict(doubts) != Level::Invalid,
         _ => false,
     };
-    let told = together(findings.findings.iter().filter(|finding| !is_remark(finding)), words);
+    let told = named_together(findings.findings.iter().filter(|finding| !is_remark(finding)), words);
     let mut found: Vec<Finding> = Vec::new();
     for finding in &told {
         let Sentence { about, text } = words.finding(finding, findings);
@@ -234,21 +235,20 @@ fn deaths<'a>(
 /// Why trials failed, each reason once; of many the first ones.
 fn failures(record: &RunRecord, words: Words) -> String {
     const MOST: usize = 3;
-    let reasons = record.trials.iter().filter_map(|trial| match &trial.outcome {
-        TrialOutcome::Failed(reason) => Some(reason.trim_end_matches('.')),
+    let facts = record.trials.iter().filter_map(|trial| match &trial.outcome {
+        TrialOutcome::Failed(failure) => Some(((), words::failed(failure))),
         TrialOutcome::Measured { .. } => None,
     });
-    let mut known: Vec<&str> = Vec::new();
-    for reason in reasons {
-        if !known.contains(&reason) && known.len() < MOST {
-            known.push(reason);
-        }
-    }
-    known.into_iter().map(capitalised).collect::<Vec<_>>().join(words.get("conduct", "then"))
+    let known = together(facts).into_iter().take(MOST);
+    let texts: Vec<String> = known.map(|one| capitalised(&words.say(&one.fact))).collect();
+    texts.join(words.get("conduct", "then"))
 }
 
 /// Servers that cannot be told from the same base are named together.
-fn together<'a>(findings: impl Iterator<Item = &'a analyse::Finding>, words: Words) -> Vec<analyse::Finding> {
+fn named_together<'a>(
+    findings: impl Iterator<Item = &'a analyse::Finding>,
+    words: Words,
+) -> Vec<analyse::Finding> {
     use analyse::Finding::NoDifference;
     let (mut told, mut names) = (Vec::<analyse::Finding>::new(), Vec::<Vec<String>>::new());
     for finding in findings {
@@ -325,7 +325,7 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         connections: point.connections,
         idle: point.idle,
         trials: point.trials,
-        left_out: point.left_out.clone(),
+        left_out: point.left_out.iter().map(|one| Told::new(words::left_out(one), words)).collect(),
         throughput: (&point.throughput).into(),
         statements_per_second: (&point.statements_per_second).into(),
         rows_per_second: round(point.rows_per_second),
@@ -359,7 +359,7 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
             starved: point.starved,
         }),
         verdict: verdict(&point.doubts).name().to_owned(),
-        doubts: words.doubts(&point.doubts, false),
+        doubts: words.doubts(&point.doubts),
     }
 }
 
@@ -506,7 +506,6 @@ fn scalings(findings: &Findings, groups: &[Group]) -> Vec<Scaling> {
             expected: round(fitted.expected),
             residual: round(fitted.residual),
         };
-        let left_out = |(point, doubt): &(usize, String)| LeftOut { point: *point, doubt: doubt.clone() };
         Some(Scaling {
             group,
             series,
@@ -516,7 +515,7 @@ fn scalings(findings: &Findings, groups: &[Group]) -> Vec<Scaling> {
             peak: of.peak.as_ref().map(Estimate::from),
             enough: of.enough,
             points: of.points.iter().map(point).collect(),
-            left_out: of.left_out.iter().map(left_out).collect(),
+            left_out: of.left_out.clone(),
         })
     };
     findings.scalings.iter().filter_map(scaling).collect()

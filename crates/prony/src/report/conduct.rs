@@ -5,16 +5,17 @@
 use super::{
     began::began,
     build::second_of,
+    fact::{Fact, together},
     number,
-    words::{Words, capitalised, subject},
+    words::{self, Words, capitalised, subject},
 };
 use crate::{
-    analyse::{Findings, Unfit, Unscaled},
+    analyse::{Findings, LeftOut, Uncounted, Unfit, Unscaled},
     plan::Treatment,
     run::{Note, Stop, TrialOutcome, Why},
     store::{Resumed, RunRecord},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One sentence each; empty: there is nothing to say.
 pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> Vec<String> {
@@ -24,22 +25,25 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     let foreign = record.plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
     sentences.extend(began(&record.began, &foreign, words));
     sentences.extend(threads(record, words));
+    // a trial has as many points as streams
+    let left_out: BTreeMap<u32, &LeftOut> =
+        findings.points.iter().flat_map(|point| &point.left_out).map(|one| (one.trial, one)).collect();
     // a trial that was left out says itself that it was repeated
     let is_told = |first: u32| {
-        let begin = format!("trial {first}:");
-        let mut left_out = findings.points.iter().flat_map(|point| &point.left_out);
-        left_out.any(|reason| reason.starts_with(&begin) && reason.contains("repeated as"))
+        left_out
+            .get(&first)
+            .is_some_and(|one| matches!(one.why, Uncounted::Invalid { repeated_as: Some(_), .. }))
     };
-    let again = record.trials.iter().filter(|trial| trial.trial.again_of.is_some());
-    for trial in again.filter(|trial| !is_told(trial.trial.again_of.unwrap_or_default() + 1)) {
-        let first = trial.trial.again_of.unwrap_or_default() + 1;
-        let places = [("first", &*first.to_string()), ("again", &*(trial.trial.number + 1).to_string())];
+    for trial in &record.trials {
+        let Some(first) = trial.trial.again_of.filter(|&first| !is_told(first)) else { continue };
+        let places =
+            [("first", &*(first + 1).to_string()), ("again", &*(trial.trial.number + 1).to_string())];
         sentences.push(words.fill("conduct", "repeated", &places));
     }
-    // a trial has as many points as streams
-    let left_out: BTreeSet<&String> = findings.points.iter().flat_map(|point| &point.left_out).collect();
-    for reason in left_out {
-        sentences.push(words.fill("conduct", "left_out", &[("reason", reason)]));
+    let facts = left_out.into_values().map(|one| ((), words::left_out(one)));
+    for left_out in together(facts) {
+        let fact = Fact::around("conduct", "left_out", "reason", left_out.fact);
+        sentences.push(words.say(&fact));
     }
     for ladder in &findings.unscaled {
         let about = subject(&ladder.levels);

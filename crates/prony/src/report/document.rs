@@ -10,8 +10,10 @@ pub(super) use trial::{Seconds, Trial, TrialStream};
 
 use super::{
     course::Course,
+    fact::{Fact, Told},
     resources::{Grown, Profiled, Resources},
 };
+use crate::{analyse::Excluded, run::Level};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -325,7 +327,7 @@ pub struct Point {
     /// Trials used.
     pub trials: u32,
     /// Trials left out, with reasons.
-    pub left_out: Vec<String>,
+    pub left_out: Vec<Told>,
     /// Transactions per second; says nothing where no trial is used.
     pub throughput: Estimate,
     /// Statements per second.
@@ -519,14 +521,18 @@ pub struct Fairness {
 }
 
 /// A reason to doubt a number.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Doubt {
-    /// `suspicious`, `invalid`.
-    pub level: String,
+    /// How bad it is.
+    pub level: Level,
     /// What it is, for programs: `worker_busy`.
     pub id: String,
-    /// In words.
+    /// The stream that it is about; null: all, or what it stands at is one stream.
+    pub stream: Option<String>,
+    /// In words, with what to do.
     pub text: String,
+    /// What it rests on; names end with units.
+    pub figures: Fact,
 }
 
 /// One server against another.
@@ -630,7 +636,7 @@ pub struct Scaling {
     /// Points that it was fitted to.
     pub points: Vec<FittedPoint>,
     /// Points that were left out since their throughput is not the server's own.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Excluded>,
 }
 
 /// A ladder of connections that is long enough for the universal scalability law and has none.
@@ -664,15 +670,6 @@ pub struct FittedPoint {
     pub expected: f64,
     /// Measured by expected less 1.
     pub residual: f64,
-}
-
-/// A point that the law was not fitted to.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct LeftOut {
-    /// Index in `points`.
-    pub point: usize,
-    /// Id of the doubt that excludes it.
-    pub doubt: String,
 }
 
 /// The schema of the document, as committed in `schemas/report.json`.

@@ -15,13 +15,13 @@ mod course;
 mod csv;
 mod detail;
 mod document;
+mod fact;
 mod flame;
 mod following;
 mod group;
 pub mod history;
 mod html;
 mod markdown;
-mod merge;
 pub(crate) mod number;
 mod rates;
 mod resources;
@@ -32,7 +32,7 @@ mod trials;
 mod words;
 
 pub use build::build;
-pub use document::{Document, schema};
+pub use document::{Document, Doubt, schema};
 pub use runs::{ComparedPoint, ComparedRun, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema};
 pub use words::{Language, Sentence, Words};
 

@@ -2,7 +2,7 @@
 
 use super::{
     document::Document,
-    merge::merge,
+    fact::{Fact, Told, together},
     number::{self, round},
     table::{Cell, Table},
     words::Words,
@@ -77,7 +77,7 @@ pub struct LimitedBy {
     /// In a word.
     pub name: String,
     /// The evidence, in words.
-    pub text: String,
+    pub text: Told,
 }
 
 /// A wait of which a transaction has more at the end of a ladder than at its beginning.
@@ -177,48 +177,23 @@ fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Reso
 }
 
 fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
-    let percent = |share: &f64| number::percent(share * 100.0);
-    let (kind, name, places): (&str, Option<&str>, Vec<(&str, String)>) = match limit {
-        Limiting::Throttled { share } => ("throttled", None, vec![("percent", percent(share))]),
-        Limiting::Processors { share, servers, client, relay } => {
-            let kind = match (client, relay) {
-                (None, _) => "processors_elsewhere",
-                (Some(_), None) => "processors",
-                (Some(_), Some(_)) => "processors_relayed",
-            };
-            let places = vec![
-                ("percent", percent(share)),
-                ("servers", number::ratio(*servers)),
-                ("client", number::ratio(client.unwrap_or(0.0))),
-                ("relay", number::ratio(relay.unwrap_or(0.0))),
-            ];
-            (kind, None, places)
-        }
-        Limiting::Stolen { share, busy } => {
-            ("steal", None, vec![("percent", percent(share)), ("busy", percent(busy))])
-        }
-        Limiting::Disk { name, share, wait_ms } => {
-            let places = vec![
-                ("percent", percent(share)),
-                ("disk", name.clone()),
-                ("wait", number::milliseconds(*wait_ms)),
-            ];
-            ("disk", Some(name), places)
-        }
-        Limiting::RowLocks { share } => ("row_locks", None, vec![("percent", percent(share))]),
-        Limiting::TableLocks { share } => ("table_locks", None, vec![("percent", percent(share))]),
-        Limiting::State { state, share } => {
-            ("state", Some(state), vec![("percent", percent(share)), ("state", state.clone())])
-        }
+    let (kind, name) = match limit {
+        Limiting::Throttled { .. } => ("throttled", ""),
+        Limiting::Processors { .. } => ("processors", ""),
+        Limiting::Stolen { .. } => ("steal", ""),
+        Limiting::Disk { name, .. } => ("disk", name.as_str()),
+        Limiting::RowLocks { .. } => ("row_locks", ""),
+        Limiting::TableLocks { .. } => ("table_locks", ""),
+        Limiting::State { state, .. } => ("state", state.as_str()),
     };
-    let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
-    let kind_name = kind.trim_end_matches("_elsewhere").trim_end_matches("_relayed");
-    let word = words.get("limit", &format!("{kind_name}_name"));
-    LimitedBy {
-        kind: kind_name.to_owned(),
-        name: name.map_or_else(|| word.to_owned(), |name| format!("{word}{name}")),
-        text: words.fill("limit", kind, &places),
-    }
+    let key = match limit {
+        Limiting::Processors { client: None, .. } => "processors_elsewhere",
+        Limiting::Processors { relay: Some(_), .. } => "processors_relayed",
+        _ => kind,
+    };
+    let word = words.get("limit", &format!("{kind}_name"));
+    let fact = Fact { key: key.to_owned(), ..Fact::of("limit", limit) };
+    LimitedBy { kind: kind.to_owned(), name: format!("{word}{name}"), text: Told::new(fact, words) }
 }
 
 /// Costs that a narrow terminal does without, the least missed first.
@@ -312,22 +287,20 @@ fn grown(document: &Document, words: Words) -> Option<Table> {
 
 /// What held treatments back, with the evidence: which ones, and the sentence.
 pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String)> {
-    let sentences = |one: &Resources| {
+    let facts = |one: &Resources| {
         let label = label(one, document);
-        one.limited_by.iter().map(move |limit| (label.clone(), limit.text.clone())).collect::<Vec<_>>()
+        one.limited_by.iter().map(move |limit| (label.clone(), limit.text.fact.clone())).collect::<Vec<_>>()
     };
-    let told: Vec<(String, String)> = document.resources.iter().flat_map(sentences).collect();
-    let told = told.iter().map(|(label, text)| (label.as_str(), text.as_str()));
+    let found = together(document.resources.iter().flat_map(facts));
     let all = document.resources.len().to_string();
-    let about = |labels: &[&str]| {
+    let about = |labels: &[String]| {
         let count = labels.len().to_string();
         if labels.len() <= NAMED_MAX {
             return labels.join("; ");
         }
         words.fill("text", "combinations_of", &[("count", &count), ("all", &all)])
     };
-    let merged = merge(told, words.get("sentence", "to"));
-    merged.into_iter().map(|merged| (about(&merged.about), merged.text)).collect()
+    found.into_iter().map(|one| (about(&one.about), words.say(&one.fact))).collect()
 }
 
 /// Its levels, joined.

@@ -2,10 +2,11 @@
 
 use super::{
     document::{Comparison, Document, Doubt, Estimate, Group, Point},
-    merge::{Merged, merge},
+    fact::{Fact, Together, Told, together},
     number,
     words::Words,
 };
+use crate::run::Level;
 use serde::Serialize;
 
 /// What a cell means for the eye.
@@ -62,47 +63,53 @@ pub(super) struct Table {
 
 /// Remarks on points of all tables, numbered from 1: those that differ in their figures alone are one.
 #[derive(Debug)]
-pub(super) struct Remarks(Vec<Merged<usize>>);
+pub(super) struct Remarks(Vec<(Together<usize>, String)>);
 
 impl Remarks {
     /// Of all points, in the order in which tables show them.
     pub(super) fn of(document: &Document, words: Words) -> Self {
         let of_point = |place: usize| {
             let point = &document.points[place];
-            let left_out = point.left_out.iter();
-            let left_out = left_out.map(|reason| words.fill("text", "left_out", &[("reason", reason)]));
-            let doubts = point.doubts.iter().map(|doubt| remark(doubt, words));
-            doubts.chain(left_out).map(|text| (place, text)).collect::<Vec<_>>()
+            let left_out = |told: &Told| Fact::around("text", "left_out", "reason", told.fact.clone());
+            let doubts = point.doubts.iter().map(remark);
+            doubts
+                .chain(point.left_out.iter().map(left_out))
+                .map(move |fact| (place, fact))
+                .collect::<Vec<_>>()
         };
         let in_order = document.groups.iter().flat_map(|group| {
             let rungs = 0..group.rungs.len();
             rungs.flat_map(|rung| group.series.iter().filter_map(move |series| series.points[rung]))
         });
-        let told: Vec<(usize, String)> = in_order.flat_map(of_point).collect();
-        let told = told.iter().map(|(place, text)| (*place, text.as_str()));
-        Self(merge(told, words.get("sentence", "to")))
+        let remarks = together(in_order.flat_map(of_point)).into_iter();
+        Self(
+            remarks
+                .map(|remark| {
+                    let text = words.say(&remark.fact);
+                    (remark, text)
+                })
+                .collect(),
+        )
     }
 
     /// Their texts.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|remark| remark.text.as_str())
+        self.0.iter().map(|(_, text)| text.as_str())
     }
 
     /// What stands beside a point's figures: ` [1,3]`.
     fn marks(&self, point: usize) -> String {
-        let about = |(_, remark): &(usize, &Merged<usize>)| remark.about.contains(&point);
-        let numbers = (1..).zip(&self.0).filter(about).map(|(number, _): (usize, _)| number.to_string());
-        let numbers: Vec<String> = numbers.collect();
+        let about = (1..).zip(&self.0).filter(|(_, (remark, _))| remark.about.contains(&point));
+        let numbers: Vec<String> = about.map(|(number, _): (usize, _)| number.to_string()).collect();
         if numbers.is_empty() { String::new() } else { format!(" [{}]", numbers.join(",")) }
     }
 }
 
 /// A doubt with its level in front, where that is more than a doubt.
-fn remark(doubt: &Doubt, words: Words) -> String {
-    if doubt.level == "invalid" {
-        words.fill("level", "invalid_because", &[("reason", &doubt.text)])
-    } else {
-        doubt.text.clone()
+fn remark(doubt: &Doubt) -> Fact {
+    match doubt.level {
+        Level::Invalid => Fact::around("level", "invalid_because", "reason", doubt.figures.clone()),
+        Level::Suspicious | Level::Fine => doubt.figures.clone(),
     }
 }
 

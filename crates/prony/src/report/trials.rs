@@ -38,7 +38,7 @@ pub(super) fn trials(record: &RunRecord, words: Words) -> Vec<Trial> {
 fn trial(record: &RunRecord, trial: &TrialRecord, words: Words) -> Trial {
     let treatment = &record.plan.treatments[trial.trial.treatment];
     let (failure, doubts, outcome) = match &trial.outcome {
-        TrialOutcome::Failed(reason) => (Some(reason.clone()), &[][..], None),
+        TrialOutcome::Failed(failure) => (Some(words.failure(failure)), &[][..], None),
         TrialOutcome::Measured { outcome, doubts, .. } => (None, doubts.as_slice(), Some(&**outcome)),
     };
     Trial {
@@ -49,7 +49,7 @@ fn trial(record: &RunRecord, trial: &TrialRecord, words: Words) -> Trial {
         started: second_of(trial.started),
         failure,
         verdict: verdict(doubts).name().to_owned(),
-        doubts: words.doubts(doubts, true),
+        doubts: doubts.iter().map(|doubt| words.doubt(doubt)).collect(),
         server_cpu: server_cpu(record, trial),
         streams: streams(treatment, trial, outcome),
     }

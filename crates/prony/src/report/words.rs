@@ -1,12 +1,15 @@
 //! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence
 //! by filling one in. No other module of the report holds a sentence.
 
+mod facts;
 mod ladder;
 
-use super::{document, merge::merge, number};
+pub(super) use facts::{failed, left_out};
+
+use super::number;
 use crate::{
     analyse::{Axis, AxisKind, Finding, Findings, STREAM},
-    run::{Doubt, Level, What, verdict},
+    run::{Doubt, Level, verdict},
 };
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -54,6 +57,13 @@ pub struct Words {
     language: Language,
 }
 
+/// English: what a terminal shows beside reports.
+impl Default for Words {
+    fn default() -> Self {
+        Self::of(Language::default())
+    }
+}
+
 impl Words {
     /// The texts of `language`.
     #[must_use]
@@ -85,11 +95,8 @@ impl Words {
 
     /// A text with its places filled.
     pub(super) fn fill(self, section: &str, key: &str, places: &[(&str, &str)]) -> String {
-        let mut text = self.get(section, key).to_owned();
-        for (place, value) in places {
-            text = text.replace(&format!("{{{place}}}"), value);
-        }
-        text
+        let value = |place: &str| places.iter().find(|(name, _)| *name == place);
+        filled(self.get(section, key), |place| value(place).map(|(_, value)| (*value).to_owned()))
     }
 
     /// The sentence of a finding, and the levels that it is about, joined (`oltp_read_only`; empty: all).
@@ -204,7 +211,7 @@ impl Words {
             names.push(self.fill("sentence", "more", &[("count", &more)]));
         }
         let key = if verdict(doubts) == Level::Invalid { "invalid" } else { "doubtful" };
-        let reasons = self.doubts(doubts, false);
+        let reasons = self.doubts(doubts);
         let reasons: Vec<String> = reasons.iter().map(|doubt| capitalised(&doubt.text)).collect();
         let places =
             [("points", &*names.join(self.get("sentence", "semicolon"))), ("reason", &reasons.join(" "))];
@@ -230,42 +237,6 @@ impl Words {
             shown = format!("{shown} / {}", self.fill("sentence", "more", &[("count", &more)]));
         }
         shown
-    }
-
-    /// Doubts in words, those that differ in their numbers alone as one; with the stream that each is about
-    /// where asked.
-    pub(super) fn doubts(self, doubts: &[Doubt], with_stream: bool) -> Vec<document::Doubt> {
-        let texts: Vec<String> = doubts.iter().map(|doubt| self.doubt(doubt, with_stream)).collect();
-        let told = doubts.iter().zip(&texts).map(|(doubt, text)| ((doubt.level, doubt.id()), text.as_str()));
-        let merged = merge(told, self.get("sentence", "to"));
-        merged
-            .into_iter()
-            .map(|merged| {
-                let level = merged.about.iter().map(|(level, _)| *level).max().unwrap_or_default();
-                let id = merged.about.first().map_or("", |(_, id)| *id);
-                document::Doubt { level: level.name().to_owned(), id: id.to_owned(), text: merged.text }
-            })
-            .collect()
-    }
-
-    /// One doubt in words. The engine's own are English; other languages have a template for each.
-    fn doubt(self, doubt: &Doubt, with_stream: bool) -> String {
-        let mut key = doubt.id();
-        if let What::Outage { recovered: false, .. } = doubt.what {
-            key = "outage_open";
-        }
-        if let What::Drift { left_out_s: 0, .. } = doubt.what {
-            key = "drift_open";
-        }
-        let template = self.get("doubt", key);
-        let mut text = if template.is_empty() { doubt.what.to_string() } else { template.to_owned() };
-        for (name, value) in figures(&doubt.what) {
-            text = text.replace(&format!("{{{name}}}"), &value);
-        }
-        match &doubt.stream {
-            Some(stream) if with_stream => format!("{stream}: {text}"),
-            _ => text,
-        }
     }
 
     /// What to write beside the axis.
@@ -382,20 +353,21 @@ pub(super) fn spoken(factor: &str) -> String {
     factor.replace('.', " ")
 }
 
-/// Figures of a doubt as text, by name: shares in per cent.
-fn figures(what: &What) -> Vec<(String, String)> {
-    let value = serde_json::to_value(what).unwrap_or_default();
-    let fields = value.as_object().and_then(|one| one.values().next()?.as_object().cloned());
-    let is_share =
-        |name: &str| ["share", "gap", "error", "variation", "by_chance", "busy", "change"].contains(&name);
-    let text = |name: &str, value: &serde_json::Value| match (value.as_u64(), value.as_f64()) {
-        (Some(count), _) if !is_share(name) => number::count(count),
-        (_, Some(number)) if is_share(name) => number::percent(number * 100.0),
-        (_, Some(number)) => number::rate(number),
-        _ => value.as_str().unwrap_or_default().to_owned(),
-    };
-    let fields = fields.unwrap_or_default();
-    fields.iter().map(|(name, value)| (name.clone(), text(name, value))).collect()
+/// A template with its `{places}` filled; one that has no value stays as it is.
+fn filled(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, (place, after))) =
+        rest.split_once('{').and_then(|(before, from)| Some((before, from.split_once('}')?)))
+    {
+        text.push_str(before);
+        match value(place) {
+            Some(value) => text.push_str(&value),
+            None => text.push_str(&format!("{{{place}}}")),
+        }
+        rest = after;
+    }
+    text + rest
 }
 
 /// Levels without the server: what a table of its own is about, the stream first. A number needs its factor's
@@ -443,11 +415,17 @@ mod tests {
         let keys = |table: &'static Table| -> Vec<(&String, &String)> {
             table.iter().flat_map(|(section, texts)| texts.keys().map(move |key| (section, key))).collect()
         };
-        // doubts and what the machine is said to be are English by themselves
-        let of_both = |section: &str| !["doubt", "machine"].contains(&section);
-        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| of_both(section));
-        assert_eq!(keys(&ENGLISH), chinese.collect::<Vec<_>>());
-        for (section, key) in keys(&ENGLISH) {
+        // what the machine is said to be is English by itself; Chinese nouns have no plural
+        let is_plural = |section: &str, key: &str| {
+            key.strip_suffix("_one").is_some_and(|many| ENGLISH[section].contains_key(many))
+        };
+        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| *section != "machine");
+        let english = || {
+            let all = keys(&ENGLISH).into_iter();
+            all.filter(|(section, key)| CHINESE[*section].contains_key(*key) || !is_plural(section, key))
+        };
+        assert_eq!(english().collect::<Vec<_>>(), chinese.collect::<Vec<_>>());
+        for (section, key) in english() {
             let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
             // English says "1 trial" where Chinese gives the number.
             let is_same = places(english) == places(chinese)
@@ -474,54 +452,5 @@ mod tests {
         assert!((3..10).contains(&repeats), "{repeats}");
         let text = Words::of(Language::English).interval(&unsure);
         assert!(text.contains(&format!("about {repeats} ")), "{text}");
-    }
-
-    #[test]
-    fn every_doubt_can_be_said_in_chinese() {
-        let some = [
-            What::NothingFinished,
-            What::Errors { share: 0.1, examples: "3 x Deadlock".to_owned() },
-            What::Outage { seconds: 1.0, count: 1, recovered: true },
-            What::Outage { seconds: 1.0, count: 1, recovered: false },
-            What::RowsMissing { share: 0.1 },
-            What::NothingChanged { share: 0.1 },
-            What::Starved { connections: 3, of: 8 },
-            What::Unfair { variation: 0.5, by_chance: 0.1, min: 1, median: 2, max: 9 },
-            What::Overdue { age_s: 3.0, longest_s: 0.5 },
-            What::LittlesLaw { gap: -0.1, error: 0.01, in_flight: 7.2, connections: 8 },
-            What::Overloaded { offered_per_second: 5e3, started_per_second: 4e3, backlog: 9, skipped: 1 },
-            What::WaitedForConnection { share: 0.2, delay_p50_ms: 0.4 },
-            What::LimitMissed,
-            What::Drift { change: -0.2, left_out_s: 7, steady: None },
-            What::Drift { change: 0.2, left_out_s: 0, steady: None },
-            What::NotWarm { seconds: 60.0 },
-            What::NotSettled { seconds: 30, dirty_pages: 900, transactions: 5000 },
-            What::SettingMoved { variable: "a".to_owned(), before: "1".to_owned(), after: "2".to_owned() },
-            What::WorkerBusy { busy: 0.9 },
-            What::Queueing { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
-            What::SendDelay { share: 0.2, mean_ms: 0.1, p99_ms: 0.4 },
-            What::Clock { cost_us: 1.0, service_us: 50.0 },
-            What::Steal { processors: 0.5 },
-            What::Telemetry { processors: 0.02 },
-            What::OtherLoad { processors: 0.5 },
-            What::Network { busy: 0.9, late_mean_us: 20.0, late_p99_us: 90.0 },
-            What::FellBack { unacknowledged: 1, commits: 9, given_up: 1, at_end: false },
-            What::MemberLost { server: 1, reason: "gone".to_owned() },
-            What::NotDrained { server: 1, seconds: 600 },
-            What::NothingBreaks { rate_per_second: 900.0 },
-            What::RateUnsteady { rate_per_second: 900.0 },
-            What::RateOfClient,
-            What::RateOfConnections,
-            What::RateOfState { rate_per_second: 900.0 },
-            What::RateOfNeighbours { processors: 0.5 },
-            What::ObjectiveBroken { objective: "p99 < 20ms".to_owned(), value: "21 ms".to_owned() },
-        ];
-        let words = Words::of(Language::Chinese);
-        for what in some {
-            let told = words.doubts(&[Doubt::new(Level::Suspicious, what)], false);
-            let text = &told[0].text;
-            assert!(text.chars().filter(|c| *c > '\u{2e7f}').count() > 5, "{text}");
-            assert!(!text.contains('{'), "a place is not filled: {text}");
-        }
     }
 }

@@ -1,12 +1,15 @@
-//! A reason to doubt a trial: what was found, by which figures, how bad it is, and in words with what to do.
-//! Values only; [`super::check`] finds them.
+//! A reason to doubt a trial: what was found, by which figures, and how bad it is. Values only: a report puts
+//! them into words, with what to do; [`super::check`] and others find them.
 
 use load::sample::Tally;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// How far a trial's figures can be trusted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Nothing speaks against them.
@@ -43,7 +46,7 @@ pub struct Doubt {
 }
 
 /// What a stream did in the seconds of a trial that count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steady {
     /// Transactions that ended well.
     pub transactions: u64,
@@ -64,7 +67,7 @@ impl Steady {
 }
 
 /// What was found, with the figures that it rests on. The name of a variant in snake_case is its stable id.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// No transaction ended in the interval.
@@ -369,286 +372,6 @@ pub fn verdict(doubts: &[Doubt]) -> Level {
     doubts.iter().map(|doubt| doubt.level).max().unwrap_or_default()
 }
 
-/// In English, with what to do about it.
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(stream) = &self.stream {
-            write!(f, "stream {stream}: ")?;
-        }
-        self.what.fmt(f)
-    }
-}
-
-impl fmt::Display for What {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Told(text) => f.write_str(text),
-            Self::WorkerBusy { .. }
-            | Self::Queueing { .. }
-            | Self::SendDelay { .. }
-            | Self::Clock { .. }
-            | Self::Steal { .. }
-            | Self::OtherLoad { .. }
-            | Self::Telemetry { .. }
-            | Self::Network { .. } => self.of_client(f),
-            Self::FellBack { .. } | Self::MemberLost { .. } | Self::NotDrained { .. } => self.of_members(f),
-            Self::Overloaded { .. } | Self::WaitedForConnection { .. } | Self::LimitMissed => {
-                self.of_schedule(f)
-            }
-            Self::NothingBreaks { .. }
-            | Self::RateUnsteady { .. }
-            | Self::RateOfClient
-            | Self::RateOfConnections
-            | Self::RateOfState { .. }
-            | Self::RateOfNeighbours { .. }
-            | Self::ObjectiveBroken { .. } => self.of_search(f),
-            Self::Drift { change, left_out_s, .. } => of_drift(*change, *left_out_s, f),
-            Self::NotWarm { seconds } => write!(
-                f,
-                "it was not steady yet when the longest warm-up, {seconds:.0} s, was over; make warm_up_max \
-                 longer"
-            ),
-            Self::SettingMoved { variable, before, after } => write!(
-                f,
-                "the server did not keep its settings: {variable} was {before} and is {after}; somebody has \
-                 changed it, or another run has put it back: repeat the trial when nobody does"
-            ),
-            Self::NotSettled { seconds, dirty_pages, transactions } => write!(
-                f,
-                "the server had not settled when the trial began: after {seconds} s there were still \
-                 {dirty_pages} dirty pages and {transactions} transactions to purge, which the trial pays \
-                 for; raise settle in [measure]"
-            ),
-            _ => self.of_replies(f),
-        }
-    }
-}
-
-fn of_drift(change: f64, left_out_s: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let change = change * 100.0;
-    match left_out_s {
-        0 => write!(
-            f,
-            "not steady: from beginning to end of the interval it changed by {change:.0} %; warm up longer, \
-             or measure over what comes and goes (checkpoints, purge)"
-        ),
-        seconds => write!(
-            f,
-            "not steady at first: what followed differs by {change:.0} %; the first {seconds} s are left \
-             out; warm up longer"
-        ),
-    }
-}
-
-impl What {
-    fn of_client(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WorkerBusy { busy } => write!(
-                f,
-                "Prony itself is near its limit: its busiest thread used {:.0} % of a processor; run it on \
-                 another machine or give it more processors",
-                busy * 100.0
-            ),
-            Self::Queueing { share, mean_ms, p99_ms } => write!(
-                f,
-                "{:.0} % of the latency is Prony's own: replies waited {mean_ms:.3} ms for their turn, p99 \
-                 {p99_ms:.3} ms; give it more processors or run it on another machine",
-                share * 100.0
-            ),
-            Self::SendDelay { share, mean_ms, p99_ms } => write!(
-                f,
-                "{:.0} % of the response time is Prony's own: it sent {mean_ms:.3} ms later than it wanted, \
-                 p99 {p99_ms:.3} ms; give it a processor that is not busy, or run it on another machine",
-                share * 100.0
-            ),
-            Self::Clock { cost_us, service_us } => write!(
-                f,
-                "this machine's clock is slow: reading it takes {cost_us:.2} us where a reply takes \
-                 {service_us:.0} us; see /sys/devices/system/clocksource/clocksource0/current_clocksource \
-                 (tsc is fast)"
-            ),
-            Self::Network { busy, late_mean_us, late_p99_us } => write!(
-                f,
-                "the network's latency was longer than stated: the relay that makes it handed on \
-                 {late_mean_us:.0} us late, p99 {late_p99_us:.0} us, {}",
-                if *busy > 0.8 {
-                    format!("since its busiest thread used {:.0} % of a processor; offer less", busy * 100.0)
-                } else {
-                    format!(
-                        "though its busiest thread used {:.0} % of a processor only: it waited for one; pin \
-                         server and client, or let Prony use real-time priority (ulimit -r 1) and write to \
-                         /dev/cpu_dma_latency",
-                        busy * 100.0
-                    )
-                }
-            ),
-            Self::OtherLoad { processors } => write!(
-                f,
-                "other programs on this machine kept {processors:.2} processors busy; stop them, or repeat \
-                 when they are done"
-            ),
-            Self::Steal { processors } => write!(
-                f,
-                "neighbours on the physical machine took {processors:.2} processors away; repeat at a \
-                 quieter time"
-            ),
-            Self::Telemetry { processors } => write!(
-                f,
-                "telemetry itself took {:.1} % of a processor; sample more seldom ([telemetry] every)",
-                processors * 100.0
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    fn of_members(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FellBack { unacknowledged, commits, given_up, at_end } => write!(
-                f,
-                "replication fell back to asynchronous: {unacknowledged} of {commits} commits went on \
-                 without a replica, waiting was given up {}{}; these commits are not safe, and faster than \
-                 those that waited: raise the time-out, or offer less",
-                if *given_up == 1 { "once".to_owned() } else { format!("{given_up} times") },
-                if *at_end { " and was off when the load ended" } else { "" }
-            ),
-            Self::MemberLost { server, reason } => {
-                write!(
-                    f,
-                    "member {server} did not follow: {reason}; what was measured is not what the study asks \
-                     for"
-                )
-            }
-            Self::NotDrained { server, seconds } => write!(
-                f,
-                "member {server} did not have all of the load {seconds} s after its end: offer less, or \
-                 give it more threads to apply"
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    fn of_schedule(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Overloaded { offered_per_second, started_per_second, backlog, skipped } => write!(
-                f,
-                "overloaded: of {offered_per_second:.0} offered in a second {started_per_second:.0} could \
-                 start, {backlog} still waited at the end and {skipped} were skipped; the response times \
-                 tell how long the load lasted, not how fast the server is: offer less, or use more \
-                 connections if the server was not busy"
-            ),
-            Self::WaitedForConnection { share, delay_p50_ms } => write!(
-                f,
-                "{:.0} % of the starts waited until their connection was free (median {delay_p50_ms:.3} \
-                 ms), which is part of the response time; use more connections, or offer less, if that is \
-                 not what is to be measured",
-                share * 100.0
-            ),
-            _ => f.write_str(
-                "the interval was over before the limit was reached: the time for all of it is not known; \
-                 make the interval longer",
-            ),
-        }
-    }
-
-    fn of_search(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NothingBreaks { rate_per_second } => write!(
-                f,
-                "the highest rate is not known: {rate_per_second:.0} in a second, the highest that was \
-                 offered, keeps the objective still"
-            ),
-            Self::RateUnsteady { rate_per_second } => write!(
-                f,
-                "no rate was confirmed: near {rate_per_second:.0} in a second the same load keeps the \
-                 objective at one time and breaks it at another; make the interval longer, or look for what \
-                 disturbs the server"
-            ),
-            Self::RateOfConnections => f.write_str(
-                "what broke the objective was the wait for a free connection, while the server's own time \
-                 kept it: with more connections it may bear a higher rate",
-            ),
-            Self::RateOfState { rate_per_second } => write!(
-                f,
-                "the server has two states: after a gentle load it bore {rate_per_second:.0} in a second, \
-                 but once it has been overloaded it bears only the rate that was found"
-            ),
-            Self::RateOfNeighbours { processors } => write!(
-                f,
-                "neighbours on the physical machine took up to {processors:.2} processors away where the \
-                 objective broke, so that the server may bear a higher rate; repeat at a quieter time"
-            ),
-            Self::ObjectiveBroken { objective, value } => write!(
-                f,
-                "the rate kept {objective} in all loads of its search, and not in the trial itself \
-                 ({value}): it is at the very limit"
-            ),
-            _ => f.write_str(
-                "Prony itself was near its limit where the objective broke, so that this may not be the \
-                 server's limit; run it on another machine or give it more processors",
-            ),
-        }
-    }
-
-    fn of_replies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Errors { share, examples } => {
-                write!(f, "{:.1} % of transactions failed: {examples}", share * 100.0)
-            }
-            Self::Outage { seconds, count, recovered } => write!(
-                f,
-                "nothing succeeded for {seconds:.1} s in {count} outage{}{}",
-                if *count == 1 { "" } else { "s" },
-                if *recovered { "" } else { ", the last of which went on to the end" }
-            ),
-            Self::RowsMissing { share } => write!(
-                f,
-                "{:.1} % of the replies held no row where one belongs: is the data what the workload was \
-                 told (tables, rows)?",
-                share * 100.0
-            ),
-            Self::NothingChanged { share } => write!(
-                f,
-                "{:.1} % of the statements that should change a row changed none, which spares the server \
-                 their work: the rows held these values already, as after a load with the same seed, or are \
-                 gone; use another seed, or load the data anew",
-                share * 100.0
-            ),
-            Self::Starved { connections, of } => write!(
-                f,
-                "{connections} of {of} connections finished nothing in the interval: the server starves \
-                 them, or the interval is too short; the latency of what they waited for is in no figure"
-            ),
-            Self::Unfair { variation, by_chance, min, median, max } => write!(
-                f,
-                "connections are served unequally: {min} transactions on the slowest, {median} in the \
-                 middle, {max} on the fastest (they vary by {:.0} %, by chance it would be {:.0} %)",
-                variation * 100.0,
-                by_chance * 100.0
-            ),
-            Self::Overdue { age_s, longest_s } => write!(
-                f,
-                "a transaction had been under way for {age_s:.1} s when the interval ended, and none that \
-                 ended took more than {longest_s:.1} s: the highest percentiles are too low; make the \
-                 interval longer"
-            ),
-            Self::LittlesLaw { gap, error, in_flight, connections } => write!(
-                f,
-                "Little's law is off by {:.0} % (standard error {:.1} %): throughput x time gives \
-                 {in_flight:.1} for {connections} connections; {}",
-                gap * 100.0,
-                error * 100.0,
-                if *gap < 0.0 {
-                    "the client itself takes the rest"
-                } else {
-                    "all connections stalled as the interval began; repeat it, and if that stays so, report \
-                     it as a mistake of Prony's"
-                }
-            ),
-            _ => f.write_str("no transaction ended in the interval; make it longer"),
-        }
-    }
-}
-
 /// What a stored doubt may be: records of the first version have words only.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -679,7 +402,6 @@ mod tests {
         assert_eq!(serde_json::from_str::<Doubt>(&text).expect("the same"), doubt);
         let old: Vec<Doubt> = serde_json::from_str(r#"["the client was busy"]"#).expect("words");
         assert_eq!(old, [Doubt::told("the client was busy")]);
-        assert_eq!(old[0].to_string(), "the client was busy");
     }
 
     /// Every id there is: `id` names each variant, or it does not compile.
@@ -712,7 +434,7 @@ mod tests {
             let name = stored.as_str().map(str::to_owned);
             let name = name.or_else(|| stored.as_object()?.keys().next().cloned()).expect("a name");
             assert_eq!(name, doubt.id());
-            assert!(doubt.level > Level::Fine && doubt.to_string().len() > 10, "{doubt:?}");
+            assert!(doubt.level > Level::Fine, "{doubt:?}");
         }
     }
 

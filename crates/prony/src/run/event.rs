@@ -1,6 +1,6 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
-use super::{Began, Doubt, Following, Origin, Probed, Sought};
+use super::{Began, Doubt, Following, Origin, Probed, Sought, TrialFailure};
 use crate::{
     dataset,
     fairness::Condition,
@@ -253,8 +253,8 @@ pub enum TrialOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sought: Option<Box<Sought>>,
     },
-    /// It could not be run or broke off; the text says why.
-    Failed(String),
+    /// It could not be run or broke off.
+    Failed(#[serde(deserialize_with = "TrialFailure::from_store")] TrialFailure),
 }
 
 impl TrialOutcome {

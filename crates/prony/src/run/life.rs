@@ -2,7 +2,7 @@
 //! server cannot be made ready again and again, its trials are lost, each with the reason, and the run goes
 //! on with the others.
 
-use super::{Error, Event, Note, Run, TrialOutcome};
+use super::{Error, Event, Note, Run, TrialFailure, TrialOutcome};
 use crate::{
     dataset,
     plan::{Fresh, ServerSource, Trial},
@@ -30,22 +30,22 @@ pub(super) struct Lives {
     /// By server and data set, how often in a row it was not ready.
     failures: BTreeMap<(usize, usize), u32>,
     /// Those that are given up, and why.
-    given_up: BTreeMap<(usize, usize), String>,
+    given_up: BTreeMap<(usize, usize), TrialFailure>,
 }
 
 impl Lives {
     /// Why trials of a server on a data set are not attempted any more.
-    fn reason(&self, place: (usize, usize)) -> Option<String> {
+    fn reason(&self, place: (usize, usize)) -> Option<TrialFailure> {
         self.given_up.get(&place).cloned()
     }
 
     /// It was not ready. Whether it is given up now.
-    fn failed(&mut self, place: (usize, usize), reason: &str) -> bool {
+    fn failed(&mut self, place: (usize, usize), failure: &TrialFailure) -> bool {
         let failures = self.failures.entry(place).or_default();
         *failures += 1;
         let is_last = *failures >= ATTEMPTS_MAX;
         if is_last {
-            self.given_up.insert(place, reason.to_owned());
+            self.given_up.insert(place, failure.clone());
         }
         is_last
     }
@@ -73,7 +73,7 @@ pub(super) fn is_of_one_server(error: &Error) -> bool {
 
 impl Run<'_, '_> {
     /// Why the server of a trial is given up; `None`: it is not.
-    pub(super) fn is_given_up(&self, trial: &Trial) -> Option<String> {
+    pub(super) fn is_given_up(&self, trial: &Trial) -> Option<TrialFailure> {
         self.lives.reason(self.place(trial))
     }
 
@@ -88,13 +88,11 @@ impl Run<'_, '_> {
         let up = self.up(place.0);
         up.state.is_unknown = true;
         up.death_told = death.is_some();
-        let reason = death.unwrap_or_else(|| error.to_string());
-        let reason = if self.lives.failed(place, &reason) {
-            format!("the server could not be made ready {ATTEMPTS_MAX} times in a row: {reason}")
-        } else {
-            reason
-        };
-        self.lost(trial, reason)
+        let cause = death.unwrap_or_else(|| error.to_string());
+        let failure = TrialFailure::NotReady { cause: cause.clone() };
+        let is_last = self.lives.failed(place, &failure);
+        let last = TrialFailure::GivenUp { attempts: ATTEMPTS_MAX, cause };
+        self.lost(trial, if is_last { last } else { failure })
     }
 
     /// The trial had a server that was ready for it.
@@ -104,8 +102,8 @@ impl Run<'_, '_> {
     }
 
     /// Tells of a trial that could not be run.
-    pub(super) fn lost(&mut self, trial: &Trial, reason: String) -> Result<TrialOutcome, Error> {
-        let outcome = TrialOutcome::Failed(reason);
+    pub(super) fn lost(&mut self, trial: &Trial, failure: TrialFailure) -> Result<TrialOutcome, Error> {
+        let outcome = TrialOutcome::Failed(failure);
         self.tell(&Event::TrialStarted { trial: trial.number })?;
         self.tell(&Event::TrialFinished { trial: trial.number, outcome: Box::new(outcome.clone()) })?;
         Ok(outcome)
@@ -130,9 +128,9 @@ impl Run<'_, '_> {
                 Ok(_) => break,
                 Err(error) if !is_of_one_server(&error) => return Err(error),
                 Err(error) if attempt == ATTEMPTS_MAX => {
-                    let reason = format!("the server died and could not be started again: {error}");
+                    let failure = TrialFailure::NotRevived { cause: error.to_string() };
                     for data in 0..self.plan.data_sets.len() {
-                        self.lives.given_up.insert((server, data), reason.clone());
+                        self.lives.given_up.insert((server, data), failure.clone());
                     }
                     return Err(error);
                 }
@@ -198,13 +196,14 @@ mod tests {
     #[test]
     fn a_server_is_given_up_when_it_fails_twice_in_a_row() {
         let mut lives = Lives::default();
-        assert!(!lives.failed((0, 0), "first"));
+        let [first, second, other, third] = ["first", "second", "other", "third"].map(TrialFailure::told);
+        assert!(!lives.failed((0, 0), &first));
         lives.was_ready((0, 0));
-        assert!(!lives.failed((0, 0), "second"));
+        assert!(!lives.failed((0, 0), &second));
         // another data set of the server is another matter
-        assert!(!lives.failed((0, 1), "other"));
-        assert!(lives.failed((0, 0), "third"));
-        assert_eq!((lives.reason((0, 0)).as_deref(), lives.reason((0, 1))), (Some("third"), None));
+        assert!(!lives.failed((0, 1), &other));
+        assert!(lives.failed((0, 0), &third));
+        assert_eq!((lives.reason((0, 0)), lives.reason((0, 1))), (Some(third), None));
     }
 
     #[test]

@@ -4,12 +4,12 @@
 //! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the
 //! run. A trial that fails is data; an error is something that makes going on impossible.
 
-mod brief;
 mod check;
 mod clock;
 pub mod counting;
 mod doubt;
 mod event;
+mod failure;
 mod fair;
 mod lag;
 mod life;
@@ -28,11 +28,11 @@ mod threads;
 mod trial;
 mod variables;
 
-pub use brief::brief;
 pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, Steady, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
+pub use failure::TrialFailure;
 pub use lag::{Following, Member, Waits};
 pub use links::apart;
 pub use nodes::node;
@@ -320,7 +320,7 @@ impl Run<'_, '_> {
             let moved = servers[treatment.server].as_ref().map(variables::doubts).unwrap_or_default();
             (
                 links.doubts().into_iter().chain(unsettled.clone()).chain(moved).collect(),
-                died.map(|error| error.to_string()),
+                died.map(|error| TrialFailure::ServerDied { cause: error.to_string() }),
             )
         };
         let scene = Scene { reached, nodes: &nodes, relays, follower, sought };

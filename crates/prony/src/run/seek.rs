@@ -3,7 +3,7 @@
 //! trial has seconds and readings.
 
 use super::{
-    Doubt, Error, Event, Level, Reader, What, clock_cost,
+    Doubt, Error, Event, Level, Reader, TrialFailure, What, clock_cost,
     links::Reached,
     rate::{self, Search, Sought, Step},
     trial::spec,
@@ -26,12 +26,12 @@ pub(super) fn seek(
     reached: &Reached,
     stop: &Stop,
     reader: &mut Reader<'_>,
-) -> Result<Option<Result<Sought, String>>, Error> {
+) -> Result<Option<Result<Sought, TrialFailure>>, Error> {
     let treatment = &plan.treatments[trial.treatment];
     let Some((goal, stream)) = treatment.goal.as_ref().zip(treatment.searched()) else { return Ok(None) };
     let objectives = match Objectives::parse(&goal.objective) {
         Ok(objectives) => objectives,
-        Err(error) => return Ok(Some(Err(error.to_string()))),
+        Err(error) => return Ok(Some(Err(TrialFailure::Objective { cause: error.to_string() }))),
     };
     let spec = spec(plan, trial, reached.clone());
     let search = Search { spec: &spec, stream, objectives: &objectives, clock: clock_cost(), deadline: None };
@@ -47,8 +47,8 @@ pub(super) fn seek(
     };
     match rate::seek(search, &mut offer, &mut told) {
         Ok(Some(sought)) => Ok(Some(found(sought, &objectives))),
-        Ok(None) => Ok(Some(Err("a closed loop finished nothing: there is no rate to search".to_owned()))),
-        Err(Broke::Load(reason)) => Ok(Some(Err(format!("while its rate was searched: {reason}")))),
+        Ok(None) => Ok(Some(Err(TrialFailure::NothingToSearch))),
+        Err(Broke::Load(cause)) => Ok(Some(Err(TrialFailure::SearchLoad { cause }))),
         Err(Broke::Run(error)) => Err(error),
     }
 }
@@ -76,19 +76,15 @@ fn offer(spec: &Spec, stop: &Stop) -> Result<Outcome, Broke> {
 }
 
 /// What was found; where no rate keeps the objective, or none can be told, what was measured in its place.
-fn found(sought: Sought, objectives: &Objectives) -> Result<Sought, String> {
-    let last = sought.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
+fn found(sought: Sought, objectives: &Objectives) -> Result<Sought, TrialFailure> {
+    let value = sought.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
     match sought.ending {
-        Ending::NothingKeeps { lowest } => Err(format!(
-            "even {lowest:.0} in a second, the lowest rate whose loads say something, did not keep {} (it \
-             was {last})",
-            sought.objective
-        )),
-        Ending::CannotTell { rate } => Err(format!(
-            "whether {rate:.0} in a second keep {} cannot be told: a load holds too few transactions; make \
-             the interval longer, or ask for a lower percentile",
-            sought.objective
-        )),
+        Ending::NothingKeeps { lowest } => {
+            Err(TrialFailure::NothingKeeps { objective: sought.objective, lowest_per_second: lowest, value })
+        }
+        Ending::CannotTell { rate } => {
+            Err(TrialFailure::CannotTell { objective: sought.objective, rate_per_second: rate })
+        }
         _ => Ok(sought),
     }
 }

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_resumed_goes_on_with_the_threads_that_its_trials_had() {
-        let failed = (ended(2, 0).0, TrialOutcome::Failed("gone".to_owned()));
+        let failed = (ended(2, 0).0, TrialOutcome::Failed(crate::run::TrialFailure::told("gone")));
         assert_eq!(chosen(&[]), None);
         assert_eq!(chosen(&[failed.clone(), ended(0, 2)]), Some(2));
         // one for each processor, as Prony once did without telling

@@ -1,8 +1,8 @@
 //! One trial: the load runs, the machine is sampled beside it, both on one clock.
 
 use super::{
-    Doubt, Error, Event, Reader, Sought, TrialOutcome, clock_cost, doubts, lag::Follower, links::Reached,
-    seek, steady::Watch,
+    Doubt, Error, Event, Reader, Sought, TrialFailure, TrialOutcome, clock_cost, doubts, lag::Follower,
+    links::Reached, seek, steady::Watch,
 };
 use crate::{
     plan::{Plan, Treatment, Trial},
@@ -17,7 +17,7 @@ use load::{
 };
 
 /// What is seen when the load is over: reasons to doubt it, and how the server died, if it did.
-pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<String>) + 'a;
+pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<TrialFailure>) + 'a;
 
 /// The servers of a trial.
 pub(super) struct Scene<'a> {
@@ -27,10 +27,10 @@ pub(super) struct Scene<'a> {
     pub(super) nodes: &'a [Node],
     /// Processes that make the networks between.
     pub(super) relays: Vec<u32>,
-    /// What watches how members follow; in words: why they do not.
-    pub(super) follower: Result<Option<Follower>, String>,
+    /// What watches how members follow, or why they do not.
+    pub(super) follower: Result<Option<Follower>, TrialFailure>,
     /// The rate that was searched for it, or why there is none; `None`: it has one.
-    pub(super) sought: Option<Result<Sought, String>>,
+    pub(super) sought: Option<Result<Sought, TrialFailure>>,
 }
 
 /// Runs one trial and tells of it.
@@ -47,17 +47,17 @@ pub(super) fn carry_out(
     let Scene { reached, nodes, relays, follower, sought } = scene;
     let sought = match sought.transpose() {
         Ok(sought) => sought,
-        Err(reason) => {
+        Err(failure) => {
             let (_, died) = look();
-            return finished(number, TrialOutcome::Failed(died.unwrap_or(reason)), reader);
+            return finished(number, TrialOutcome::Failed(died.unwrap_or(failure)), reader);
         }
     };
     let mut follower = match follower {
         Ok(follower) => follower,
         Err(_) if stop.is_stopped() => return Err(Error::Interrupted),
-        Err(reason) => {
+        Err(failure) => {
             let (_, died) = look();
-            return finished(number, TrialOutcome::Failed(died.unwrap_or(reason)), reader);
+            return finished(number, TrialOutcome::Failed(died.unwrap_or(failure)), reader);
         }
     };
     let treatment = &plan.treatments[trial.treatment];
@@ -147,14 +147,15 @@ fn measured(
     result: Result<Outcome, load::Error>,
     readings: &[Reading],
     seen: Vec<Doubt>,
-    died: Option<String>,
+    died: Option<TrialFailure>,
 ) -> TrialOutcome {
-    if let Some(reason) = died {
-        return TrialOutcome::Failed(reason);
+    if let Some(death) = died {
+        return TrialOutcome::Failed(death);
     }
+    let broken = |cause| TrialOutcome::Failed(TrialFailure::Load { cause });
     match result {
-        Err(error) => TrialOutcome::Failed(error.to_string()),
-        Ok(Outcome { end: End::Failed(reason), .. }) => TrialOutcome::Failed(reason),
+        Err(error) => broken(error.to_string()),
+        Ok(Outcome { end: End::Failed(reason), .. }) => broken(reason),
         Ok(outcome) => {
             let mut doubts = doubts(spec, &outcome, readings, clock_cost());
             doubts.extend(seen);

@@ -4,6 +4,7 @@ use crate::program::{self, Home};
 use prony::{
     plan::Plan,
     provision::{Places, Provisioner},
+    report::Words,
     run::{self, Event, Note, TrialOutcome},
     study::{self, Adjustments},
     telemetry::Machine,
@@ -74,7 +75,7 @@ fn carry_out(
                 let trial = known.iter().find(|each| each.number == *trial).expect("a known trial");
                 let name = plan.servers[plan.treatments[trial.treatment].server].name.clone();
                 let reason = match &**outcome {
-                    TrialOutcome::Failed(reason) => Some(reason.clone()),
+                    TrialOutcome::Failed(failure) => Some(Words::default().failure(failure)),
                     TrialOutcome::Measured { .. } => None,
                 };
                 told.trials.push((name, trial.again_of, reason));

@@ -3,7 +3,7 @@
 
 use load::{Histogram, sample::Connects};
 use prony::{
-    analyse::{Axis, Comparison, Finding, Findings, Point, Verdict},
+    analyse::{Axis, Comparison, Finding, Findings, LeftOut, Point, Uncounted, Verdict},
     run::{Doubt, TrialOutcome},
     store::RunRecord,
 };
@@ -96,8 +96,9 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
     let mut errors = BTreeMap::new();
     for trial in trials {
         match &trial.outcome {
-            TrialOutcome::Failed(reason) => {
-                left_out.push(format!("trial {}: {reason}", trial.trial.number + 1))
+            TrialOutcome::Failed(failure) => {
+                let why = Uncounted::Failed(failure.clone());
+                left_out.push(LeftOut { trial: trial.trial.number, why });
             }
             TrialOutcome::Measured { outcome, doubts: own, .. } => {
                 let main = &outcome.streams[0];

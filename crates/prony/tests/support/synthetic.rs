@@ -11,7 +11,7 @@ use load::{
 use prony::{
     plan::{DataPlan, Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
     provision::ServerDescription,
-    run::{Doubt, Event, TrialOutcome},
+    run::{Doubt, Event, TrialFailure, TrialOutcome},
     telemetry::{Machine, Reading},
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -251,7 +251,7 @@ pub fn trial_events(plan: &Plan, trial: Trial, events: &mut Vec<Event>) {
     if number == FAILED_TRIAL {
         let reason = "the server closed the connection while 1024 connections were being opened: Too many \
                       connections (1040)";
-        let outcome = Box::new(TrialOutcome::Failed(reason.to_owned()));
+        let outcome = Box::new(TrialOutcome::Failed(TrialFailure::told(reason)));
         events.push(Event::TrialFinished { trial: number, outcome });
         return;
     }

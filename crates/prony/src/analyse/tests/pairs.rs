@@ -10,7 +10,7 @@ fn record_of(plan: Plan, of: impl Fn(&str, u32) -> Option<f64>) -> RunRecord {
     for trial in &mut made.trials {
         let treatment = &made.plan.treatments[trial.trial.treatment];
         match of(&treatment.levels["server"], trial.trial.block) {
-            None => trial.outcome = TrialOutcome::Failed("the server went away".to_owned()),
+            None => trial.outcome = TrialOutcome::Failed(TrialFailure::told("the server went away")),
             Some(rate) => {
                 let TrialOutcome::Measured { outcome: told, .. } = &mut trial.outcome else { continue };
                 **told = outcome(treatment.streams[0].connections, rate);

@@ -2,7 +2,8 @@
 
 use crate::{
     arrival,
-    run::{self, Doubt, Fairness},
+    report::{self, Words},
+    run::{self, Doubt, Fairness, Level},
     telemetry::{Cost, Reading},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -36,11 +37,10 @@ pub(super) struct Figures {
     pub(super) end: String,
     /// Length of the measurement interval, seconds. All figures are about it.
     pub(super) interval_s: f64,
-    /// `fine`, `suspicious` or `invalid`: the level of the worst doubt. Where it is `invalid`, the exit code
-    /// is 1.
-    pub(super) verdict: String,
+    /// The level of the worst doubt. Where it is `invalid`, the exit code is 1.
+    pub(super) verdict: Level,
     /// Reasons to doubt these figures.
-    pub(super) doubts: Vec<DoubtFigure>,
+    pub(super) doubts: Vec<report::Doubt>,
     /// Transactions that ended well, all streams together.
     pub(super) transactions: u64,
     /// Transactions per second.
@@ -65,21 +65,6 @@ pub(super) struct Figures {
     pub(super) client_memory_bytes_max: u64,
     /// How exact the times are.
     pub(super) timing: Timing,
-}
-
-/// A reason to doubt the figures.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct DoubtFigure {
-    /// Stable name: `worker_busy`.
-    id: String,
-    /// `suspicious` or `invalid`.
-    pub(super) level: String,
-    /// The stream that it is about; null: the whole load.
-    stream: Option<String>,
-    /// In words, with what to do.
-    pub(super) text: String,
-    /// What it rests on; names end with units.
-    figures: serde_json::Value,
 }
 
 /// What one transaction costs, all streams together; null: unknown.
@@ -362,8 +347,8 @@ impl Figures {
             seed: about.spec.seed,
             end: if outcome.end == End::Interrupted { "interrupted" } else { "completed" }.to_owned(),
             interval_s: seconds,
-            verdict: run::verdict(&about.doubts).name().to_owned(),
-            doubts: about.doubts.iter().map(DoubtFigure::new).collect(),
+            verdict: run::verdict(&about.doubts),
+            doubts: about.doubts.iter().map(|doubt| Words::default().doubt(doubt)).collect(),
             transactions,
             transactions_per_second: share(transactions as f64, seconds),
             statements,
@@ -438,21 +423,6 @@ impl StreamFigures {
             transactions_of_connection: Spread::of(&told.transactions_by_connection),
             in_flight_at_end: told.in_flight_at_end,
             in_flight_age_max_ms: told.in_flight_age_max.as_secs_f64() * 1e3,
-        }
-    }
-}
-
-impl DoubtFigure {
-    fn new(doubt: &Doubt) -> Self {
-        let stored = serde_json::to_value(&doubt.what).expect("figures are JSON");
-        // stored as {"id": {figures}}, or as "id" where there are none
-        let figures = stored.as_object().and_then(|object| object.values().next().cloned());
-        Self {
-            id: doubt.id().to_owned(),
-            level: doubt.level.name().to_owned(),
-            stream: doubt.stream.clone(),
-            text: doubt.to_string(),
-            figures: figures.unwrap_or_else(|| serde_json::json!({})),
         }
     }
 }

@@ -78,7 +78,7 @@ fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Re
 fn judged(figures: &Figures) -> Result<(), Failure> {
     let first = figures.doubts.iter().find(|doubt| doubt.level == figures.verdict);
     match first {
-        Some(doubt) if figures.verdict == Level::Invalid.name() => {
+        Some(doubt) if figures.verdict == Level::Invalid => {
             Err(Failure::failed(format!("these figures are invalid: {}", doubt.text)))
         }
         _ => Ok(()),

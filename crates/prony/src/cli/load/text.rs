@@ -26,9 +26,9 @@ fn write(figures: &Figures, out: &mut String) -> Result {
     }
     write_client(figures, out)?;
     write_cost(figures, out)?;
-    writeln!(out, "verdict       {}", figures.verdict)?;
+    writeln!(out, "verdict       {}", figures.verdict.name())?;
     for doubt in &figures.doubts {
-        writeln!(out, "  {:12}{}", doubt.level, doubt.text)?;
+        writeln!(out, "  {:12}{}", doubt.level.name(), doubt.text)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 mod heartbeat;
 
-use super::{Doubt, Level, doubt::What};
+use super::{Doubt, Level, TrialFailure, doubt::What};
 use crate::provision::{Group, Health, Watch};
 use heartbeat::Heartbeat;
 use load::{Histogram, Outcome, Stop, client};
@@ -69,14 +69,15 @@ impl Follower {
     /// Waits until all are equal, then begins to write and read heartbeats; `None` for a single server.
     ///
     /// # Errors
-    /// In words: a member that does not follow, a server that does not answer.
-    pub(super) fn begin(group: &Group, stop: &Stop) -> Result<Option<Self>, String> {
+    /// A member that does not follow, a server that does not answer.
+    pub(super) fn begin(group: &Group, stop: &Stop) -> Result<Option<Self>, TrialFailure> {
         if group.members().is_empty() {
             return Ok(None);
         }
-        let text = |error: client::Error| error.to_string();
+        let not_followed = |cause| TrialFailure::NotFollowed { cause };
+        let text = |error: client::Error| not_followed(error.to_string());
         heartbeat::make_table(group.primary().target()).map_err(text)?;
-        group.wait_until_equal(CATCH_UP_LIMIT, stop).map_err(|error| error.to_string())?;
+        group.wait_until_equal(CATCH_UP_LIMIT, stop).map_err(|error| not_followed(error.to_string()))?;
         let watch = group.watch();
         let Some(before) = watch.health().map_err(text)? else { return Ok(None) };
         let targets: Vec<_> = group.servers().map(|server| server.target().clone()).collect();

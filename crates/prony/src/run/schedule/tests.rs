@@ -4,7 +4,7 @@ use super::*;
 use crate::study::{self, Adjustments};
 use crate::{
     plan::TRIAL_OVERHEAD,
-    run::{Level, counting::LEVEL},
+    run::{Level, TrialFailure, counting::LEVEL},
 };
 use load::sample::{End, StreamOutcome};
 use rand_xoshiro::{
@@ -143,7 +143,7 @@ fn an_invalid_trial_is_repeated_at_the_end_of_its_block_but_not_what_is_always_i
     assert_eq!(ended.len(), 19);
     let (ended, _) = carry_out_unchecked(&plan, &mut |trial| {
         let failed = trial.treatment == 0;
-        if failed { TrialOutcome::Failed("no".to_owned()) } else { measured(1000.0, Vec::new()) }
+        if failed { TrialOutcome::Failed(TrialFailure::told("no")) } else { measured(1000.0, Vec::new()) }
     });
     assert_eq!(ended.len(), 19, "what always fails is tried again once");
     let overloaded =
@@ -220,7 +220,7 @@ fn stopping_by_width_leaves_the_intervals_their_level() {
 #[test]
 fn what_failed_is_tried_once_more_when_a_run_is_resumed_and_never_of_a_server_that_is_given_up() {
     let plan = plan("repeats = 2\nrepeat_invalid = 0");
-    let failed = |_: &Trial| TrialOutcome::Failed("no server".to_owned());
+    let failed = |_: &Trial| TrialOutcome::Failed(TrialFailure::told("no server"));
     let well = |trial: &Trial| measured(noisy(0.01, trial), Vec::new());
     let broken = plan.trials[1].treatment;
     let mut some = |trial: &Trial| if trial.treatment == broken { failed(trial) } else { well(trial) };
