@@ -1,6 +1,6 @@
-//! Which trials of a point do not count, and why ([`counting`] says which do). An invalid one (a doubt says that
-//! its figures are not what they seem) counts only where its combination has no valid one, and then its point
-//! is marked.
+//! Which trials of a point do not count, and why ([`counting`] says which do). An invalid one (a doubt says
+//! that its figures are not what they seem) counts only where its combination has no valid one, and then its
+//! point is marked.
 
 use crate::{
     run::{Doubt, TrialFailure, TrialOutcome, counting},

@@ -55,7 +55,8 @@ pub enum Error {
 }
 
 /// Writes a run into a directory that is not there yet, or is empty, and returns the names of the files. All
-/// of them are there afterwards, or none. `said` puts into words why a trial failed, or what speaks against it.
+/// of them are there afterwards, or none. `said` puts into words why a trial failed, or what speaks against
+/// it.
 ///
 /// # Errors
 /// When there is no such run, something is in the directory, or a file cannot be written.

@@ -181,7 +181,7 @@ impl JsonSchema for Fact {
             "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2,
         });
         json_schema!({
-            "description": "Figures by name: a number, the lowest and the highest of several, or what others said.",
+            "description": "Figures by name: a number, lowest and highest of several, or what others said.",
             "type": "object",
             "additionalProperties": {"anyOf": [{"type": "number"}, numbers, {"type": "string"}]},
         })
