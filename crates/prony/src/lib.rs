@@ -16,6 +16,7 @@ pub mod foreign;
 pub mod network;
 pub mod plan;
 pub mod provision;
+pub mod published;
 pub mod quantity;
 pub mod report;
 pub mod run;

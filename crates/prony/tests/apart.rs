@@ -130,7 +130,7 @@ fn a_killed_run_leaves_no_namespace_and_the_next_one_says_what_made_the_network(
         let names = all.map(|device| device.file_name().to_string_lossy().into_owned());
         names.filter(|name| name.starts_with("prony")).collect()
     };
-    // what was there before may be on its way out: the kernel takes devices away some time after their namespace
+    // what was there before may be on its way out: the kernel takes devices away after their namespace
     let before = devices();
     let new = || devices().difference(&before).count();
     let mut killed = run(home.path(), "netem", discipline, "60s");

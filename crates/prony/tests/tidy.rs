@@ -18,6 +18,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("workload", &["plan", "quantity"]),
     ("study", &["workload", "arrival", "search", "quantity"]),
     ("plan", &["study", "arrival", "quantity"]),
+    ("published", &["plan"]),
     ("provision", &["plan", "quantity"]),
     ("network", &["provision"]),
     ("dataset", &["plan"]),

@@ -19,6 +19,7 @@ mod queue;
 mod ratio;
 mod scalability;
 mod series;
+mod slope;
 mod spread;
 mod steady;
 #[cfg(test)]
@@ -33,5 +34,6 @@ pub use queue::in_flight;
 pub use ratio::{Call, Difference, Judged, Rule, judge, paired, repeats_for};
 pub use scalability::Scalability;
 pub use series::batches;
+pub use slope::slope;
 pub use spread::{Spread, moderate};
 pub use steady::{Trend, steady_from, transient, trend};

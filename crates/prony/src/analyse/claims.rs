@@ -427,7 +427,7 @@ fn slopes(claim: &Claim, known: &Known<'_>, along: &str, bound: Bound) -> Vec<Nu
     };
     let slopes: Vec<Vec<f64>> = lines
         .iter()
-        .map(|(_, line)| by_block(line).values().filter_map(|block| slope(block)).collect())
+        .map(|(_, line)| by_block(line).values().filter_map(|block| stats::slope(block)).collect())
         .collect();
     lines
         .into_iter()
@@ -444,14 +444,4 @@ fn slopes(claim: &Claim, known: &Known<'_>, along: &str, bound: Bound) -> Vec<Nu
             Number { levels, sides: None, interval: Box::new(interval), bounds: vec![bound], invalid }
         })
         .collect()
-}
-
-/// Least squares through points of a plane; `None` where there are not two places.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let count = points.len() as f64;
-    let (x, y) =
-        points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / count, sum.1 + point.1 / count));
-    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    (squares > 0.0).then(|| products / squares)
 }

@@ -736,8 +736,13 @@ fn searched_rates_have_an_interval_between_their_trials() {
     let of = crate::plan::Levels::new();
     let bound = crate::plan::Bound { relation: crate::plan::Relation::AtLeast, value: 900.0 };
     let statement = crate::plan::Statement::Value(bound);
-    record.plan.claims =
-        vec![crate::plan::Claim { says: "enough".to_owned(), metric: "rate".to_owned(), of, statement }];
+    record.plan.claims = vec![crate::plan::Claim {
+        says: "enough".to_owned(),
+        conclusion: None,
+        metric: "rate".to_owned(),
+        of,
+        statement,
+    }];
     let findings = analyse(&record);
     assert_eq!(findings.rates.len(), findings.points.len());
     for rate in &findings.rates {
@@ -765,6 +770,7 @@ fn few_claims_are_refuted_that_are_true() {
         let over = crate::plan::Levels::from([("server".to_owned(), vec!["threads".to_owned()])]);
         plan.claims = vec![crate::plan::Claim {
             says: "the same".to_owned(),
+            conclusion: None,
             metric: "throughput".to_owned(),
             of,
             statement: crate::plan::Statement::Within { over, share: 0.0001 },

@@ -19,6 +19,9 @@ pub type Levels = BTreeMap<String, Vec<String>>;
 pub struct Claim {
     /// In words.
     pub says: String,
+    /// The conclusion of a published evaluation that it tests (`T2`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclusion: Option<String>,
     /// What it is about: `throughput`, `p99`, `errors` ...
     pub metric: String,
     /// The points that it is about; where a study has several streams, one of them is among the levels
@@ -72,6 +75,19 @@ pub struct Bound {
     pub relation: Relation,
     /// The limit.
     pub value: f64,
+}
+
+impl Bound {
+    /// Whether a number, taken as exact, is on the right side.
+    #[must_use]
+    pub fn holds(self, number: f64) -> bool {
+        match self.relation {
+            Relation::Above => number > self.value,
+            Relation::AtLeast => number >= self.value,
+            Relation::Below => number < self.value,
+            Relation::AtMost => number <= self.value,
+        }
+    }
 }
 
 /// Sides of a limit.
@@ -204,7 +220,8 @@ fn claim(node: &Node, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Cla
         of.entry("stream".to_owned()).or_insert_with(|| vec![(*first).to_owned()]);
     }
     let statement = statement(node, &values, table, metric.as_deref().unwrap_or_default(), scope, mistakes);
-    Some(Claim { says: says?, metric: metric?, of, statement: statement? })
+    let conclusion = values.text("conclusion");
+    Some(Claim { says: says?, conclusion, metric: metric?, of, statement: statement? })
 }
 
 fn metric(values: &Values<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<String> {
