@@ -4,10 +4,10 @@
 use crate::{
     bench::Bench,
     connection::{Connection, Loss, Prepared},
-    program::{Drawer, Drawn, Input, Part, Program, Sentence},
-    spec::SlotIndex,
+    program::{Drawer, Drawn, Input, Part, Program, Sentence, Test},
+    spec::{Comparison, REPEAT_MAX, SlotIndex},
 };
-use std::io::Write as _;
+use std::{cmp::Ordering, io::Write as _};
 use wire::{
     Value,
     client::{Column, Reply, Row, Sink},
@@ -53,6 +53,21 @@ impl Connection {
             },
             Input::Slot(slot) => copy(self.slots[usize::from(*slot)], &self.arena, arena),
         }
+    }
+
+    /// How many rounds a loop has.
+    pub(crate) fn rounds(&mut self, program: &Program, times: &Input, bench: &mut Bench<'_>) -> i64 {
+        bench.arena.clear();
+        let times = self.value(program, times, &mut bench.arena);
+        number(times, &bench.arena).map_or(0, |times| (times as i64).clamp(0, REPEAT_MAX))
+    }
+
+    /// Whether a condition holds.
+    pub(crate) fn holds(&mut self, program: &Program, test: &Test, bench: &mut Bench<'_>) -> bool {
+        bench.arena.clear();
+        let left = self.value(program, &test.left, &mut bench.arena);
+        let right = self.value(program, &test.right, &mut bench.arena);
+        compare(left, test.is, right, &bench.arena)
     }
 
     pub(crate) fn write_execute(
@@ -208,6 +223,46 @@ fn copy(drawn: Drawn, from: &[u8], arena: &mut Vec<u8>) -> Drawn {
     text(&from[start as usize..end as usize], arena)
 }
 
+/// Whether two values compare so: see [`crate::spec::Condition`].
+fn compare(left: Drawn, is: Comparison, right: Drawn, arena: &[u8]) -> bool {
+    let order = match (left, right) {
+        (Drawn::Null, Drawn::Null) => return is == Comparison::Equal,
+        (Drawn::Null, _) | (_, Drawn::Null) => return is == Comparison::NotEqual,
+        (Drawn::Integer(left), Drawn::Integer(right)) => Some(left.cmp(&right)),
+        _ => match (number(left, arena), number(right, arena)) {
+            (Some(left), Some(right)) => left.partial_cmp(&right),
+            _ => {
+                let (mut texts, mut ends) = (Vec::new(), 0);
+                for (place, drawn) in [left, right].into_iter().enumerate() {
+                    write_plain(drawn, arena, &mut texts);
+                    ends = if place == 0 { texts.len() } else { ends };
+                }
+                Some(texts[..ends].cmp(&texts[ends..]))
+            }
+        },
+    };
+    match is {
+        Comparison::Equal => order == Some(Ordering::Equal),
+        Comparison::NotEqual => order != Some(Ordering::Equal),
+        Comparison::Less => order == Some(Ordering::Less),
+        Comparison::LessOrEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        Comparison::Greater => order == Some(Ordering::Greater),
+        Comparison::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+    }
+}
+
+/// A value as a number; the text protocol gives numbers as text.
+fn number(drawn: Drawn, arena: &[u8]) -> Option<f64> {
+    match drawn {
+        Drawn::Null => None,
+        Drawn::Integer(number) => Some(number as f64),
+        Drawn::Real(number) => Some(number),
+        Drawn::Text { start, end } => {
+            std::str::from_utf8(&arena[start as usize..end as usize]).ok()?.parse().ok()
+        }
+    }
+}
+
 fn as_value(drawn: Drawn, arena: &[u8]) -> Value<'_> {
     match drawn {
         Drawn::Null => Value::Null,
@@ -276,6 +331,30 @@ mod tests {
         };
         assert_eq!(written(true), r"'it''s a \\ back'");
         assert_eq!(written(false), r"'it''s a \ back'");
+    }
+
+    #[test]
+    fn values_compare_as_numbers_where_both_are_and_as_texts_elsewhere() {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        let arena = b"9010abcabd";
+        let (nine, ten) = (Drawn::Text { start: 0, end: 1 }, Drawn::Text { start: 2, end: 4 });
+        let (abc, abd) = (Drawn::Text { start: 4, end: 7 }, Drawn::Text { start: 7, end: 10 });
+        for (left, is, right, holds) in [
+            (Drawn::Integer(3), Less, Drawn::Integer(3), false),
+            (Drawn::Integer(3), LessOrEqual, Drawn::Integer(3), true),
+            (Drawn::Integer(i64::MAX), Greater, Drawn::Integer(i64::MAX - 1), true),
+            (nine, Less, ten, true),
+            (nine, Equal, Drawn::Integer(9), true),
+            (Drawn::Real(9.5), GreaterOrEqual, nine, true),
+            (abc, Less, abd, true),
+            (abc, Equal, Drawn::Integer(9), false),
+            (abc, NotEqual, Drawn::Integer(9), true),
+            (Drawn::Null, Equal, Drawn::Null, true),
+            (Drawn::Null, NotEqual, nine, true),
+            (Drawn::Null, Less, nine, false),
+        ] {
+            assert_eq!(compare(left, is, right, arena), holds, "{left:?} {is:?} {right:?}");
+        }
     }
 
     #[test]

@@ -554,7 +554,7 @@ mod tests {
             trust: crate::spec::Trust::default(),
             compress: false,
         };
-        let workload = Workload { name: String::new(), tables: 1, transactions: Vec::new() };
+        let workload = Workload::new("", 1, Vec::new());
         let spec = |connections, arrival| {
             let stream = Stream { arrival, ..Stream::new("main", workload.clone(), connections) };
             Spec::new(target.clone(), vec![stream], Duration::ZERO, Duration::from_secs(1))

@@ -90,6 +90,20 @@ impl Connection {
                     let mut drawer = Drawer { random: &mut self.random, connection: self.number };
                     self.slots[usize::from(*slot)] = program.draw(source, &mut drawer, &mut self.arena);
                 }
+                Action::Loop { slot, times } => {
+                    let rounds = self.rounds(program, times, bench);
+                    self.slots[usize::from(*slot)] = Drawn::Integer(rounds);
+                }
+                Action::Round { slot, end } => match &mut self.slots[usize::from(*slot)] {
+                    Drawn::Integer(rounds) if *rounds > 0 => *rounds -= 1,
+                    _ => self.step = *end,
+                },
+                Action::Unless(test, to) => {
+                    if !self.holds(program, test, bench) {
+                        self.step = *to;
+                    }
+                }
+                Action::Jump(to) => self.step = *to,
                 Action::Send(_) if self.transport.is_none() => {
                     self.step -= 1;
                     self.stage = Stage::Called;

@@ -4,8 +4,8 @@
 use crate::{
     random::{self, Random, Sampler},
     spec::{
-        ConnectionMode, Draw, Expect, Literal, Operand, Piece, Protocol, SlotIndex, Statement, Step, Stream,
-        Workload,
+        self, Comparison, Condition, ConnectionMode, Draw, Expect, Literal, Operand, Piece, Protocol,
+        SlotIndex, Statement, Step, Stream, Workload,
     },
 };
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,9 @@ pub enum Error {
     /// No transactions, or no steps.
     #[error("workload {0} has nothing to do")]
     Empty(String),
+    /// A loop whose rounds may pass without a statement.
+    #[error("transaction {0}: each round of a loop must send a statement, whatever its conditions say")]
+    EmptyRound(String),
     /// A weight that is not a positive number.
     #[error("transaction {0}: its weight must be above 0")]
     Weight(String),
@@ -64,7 +67,7 @@ pub(crate) struct Program {
     counters: Vec<AtomicU64>,
 }
 
-/// A transaction's steps.
+/// A transaction's steps, one after the other; loops and branches jump among them.
 #[derive(Debug)]
 pub(crate) struct Routine {
     pub(crate) name: String,
@@ -86,6 +89,28 @@ pub(crate) enum Action {
         row: Vec<Part>,
         limit_bytes: usize,
     },
+    /// Begins a loop: how many rounds there are is kept in the slot.
+    Loop {
+        slot: SlotIndex,
+        times: Input,
+    },
+    /// Takes one round off those in the slot; after the last it goes on at `end`.
+    Round {
+        slot: SlotIndex,
+        end: usize,
+    },
+    /// Goes on at a step of the routine unless the condition holds.
+    Unless(Test, usize),
+    /// Goes on at a step of the routine.
+    Jump(usize),
+}
+
+/// A comparison.
+#[derive(Debug)]
+pub(crate) struct Test {
+    pub(crate) left: Input,
+    pub(crate) is: Comparison,
+    pub(crate) right: Input,
 }
 
 /// A statement.
@@ -142,6 +167,9 @@ pub(crate) enum Source {
         max: u32,
     },
     Choice(Vec<Literal>),
+    /// With the upper ends of their shares, ascending to 1.
+    Weighted(Vec<(f64, Literal)>),
+    Date(Sampler),
     Unique {
         counter: usize,
         offset: i64,
@@ -195,28 +223,32 @@ impl Program {
 
     /// Compiles a workload for a stream of `connections` connections.
     pub(crate) fn new(workload: &Workload, protocol: Protocol, connections: u32) -> Result<Self, Error> {
-        let acts = |step: &Step| !matches!(step, Step::Draw { .. });
+        let all = workload.transactions();
         // a transaction that sends nothing would never let its worker go
-        if workload.transactions.is_empty()
-            || !workload.transactions.iter().all(|each| each.steps.iter().any(acts))
-        {
+        if all.is_empty() || !all.iter().all(|each| acts(&each.steps)) {
             return Err(Error::Empty(workload.name.clone()));
         }
         if workload.tables == 0 {
             return Err(Error::Tables(workload.name.clone()));
         }
         let mut compiler = Compiler { protocol, connections, ..Compiler::default() };
+        workload.steps().for_each(|step| compiler.slots_of(step));
         let mut transactions = Vec::new();
         let mut cumulated = Vec::new();
-        let total: f64 = workload.transactions.iter().map(|each| each.weight).sum();
+        let total: f64 = all.iter().map(|each| each.weight).sum();
         let mut sum = 0.0;
-        for transaction in &workload.transactions {
+        for transaction in all {
             if transaction.weight.is_nan() || transaction.weight <= 0.0 || !total.is_finite() {
                 return Err(Error::Weight(transaction.name.clone()));
             }
             sum += transaction.weight / total;
             cumulated.push(sum);
-            let steps = transaction.steps.iter().map(|step| compiler.step(step)).collect::<Result<_, _>>()?;
+            let is_empty_round = |step: &Step| matches!(step, Step::Repeat { steps, .. } if !acts(steps));
+            if spec::every(&transaction.steps).into_iter().any(is_empty_round) {
+                return Err(Error::EmptyRound(transaction.name.clone()));
+            }
+            let mut steps = Vec::new();
+            compiler.steps(&transaction.steps, &mut steps)?;
             transactions.push(Routine { name: transaction.name.clone(), steps });
         }
         let prepared = compiler.statements.len() * workload.tables as usize;
@@ -269,6 +301,12 @@ impl Program {
                 let chosen = &list[drawer.random.below(list.len() as u64) as usize];
                 return literal(chosen, arena);
             }
+            Source::Weighted(list) => {
+                let point = drawer.random.unit();
+                let (_, chosen) = list.iter().find(|(end, _)| point < *end).unwrap_or(&list[list.len() - 1]);
+                return literal(chosen, arena);
+            }
+            Source::Date(sampler) => random::write_date(sampler.draw(drawer.random), arena),
             Source::Unique { counter, offset } => {
                 let index = self.counters[*counter].fetch_add(1, Ordering::Relaxed);
                 return Drawn::Integer(i64::from(random::unique(index as u32)).wrapping_add(*offset));
@@ -282,6 +320,20 @@ impl Program {
         }
         Drawn::Text { start, end: arena.len() as u32 }
     }
+}
+
+/// Whether steps send something whatever is drawn, kept or compared.
+fn acts(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Draw { .. } => false,
+        Step::Statement(_) | Step::BulkRow { .. } => true,
+        Step::Repeat { times: Operand::Draw(Draw::Literal(Literal::Integer(times))), steps } => {
+            *times > 0 && acts(steps)
+        }
+        Step::Repeat { times: Operand::Draw(Draw::Integer { min, .. }), steps } => *min > 0 && acts(steps),
+        Step::Repeat { .. } => false,
+        Step::If { then, otherwise, .. } => acts(then) && acts(otherwise),
+    })
 }
 
 fn literal(value: &Literal, arena: &mut Vec<u8>) -> Drawn {
@@ -310,8 +362,64 @@ struct Compiler {
 }
 
 impl Compiler {
+    /// Makes room for the slots that a step names, so that those of loops come behind all of them.
+    fn slots_of(&mut self, step: &Step) {
+        match step {
+            Step::Draw { slot, .. } => self.slot(*slot),
+            Step::Statement(statement) => statement.keep.iter().for_each(|slot| self.slot(*slot)),
+            Step::BulkRow { .. } | Step::Repeat { .. } | Step::If { .. } => {}
+        }
+    }
+
+    /// Appends the actions of these steps.
+    fn steps(&mut self, steps: &[Step], actions: &mut Vec<Action>) -> Result<(), Error> {
+        for step in steps {
+            match step {
+                Step::Repeat { times, steps } => {
+                    let slot = SlotIndex::try_from(self.slots).map_err(|_| Error::TooMany {
+                        what: "values of a transaction",
+                        count: self.slots,
+                        limit: usize::from(SlotIndex::MAX),
+                    })?;
+                    let times = self.input(times);
+                    self.slot(slot);
+                    actions.push(Action::Loop { slot, times });
+                    let round = actions.len();
+                    actions.push(Action::Jump(round));
+                    self.steps(steps, actions)?;
+                    actions.push(Action::Jump(round));
+                    actions[round] = Action::Round { slot, end: actions.len() };
+                }
+                Step::If { condition: Condition { left, is, right }, then, otherwise } => {
+                    let test = Test { left: self.input(left), is: *is, right: self.input(right) };
+                    let branch = actions.len();
+                    actions.push(Action::Jump(branch));
+                    self.steps(then, actions)?;
+                    let end_of_then = actions.len();
+                    if !otherwise.is_empty() {
+                        actions.push(Action::Jump(end_of_then));
+                    }
+                    actions[branch] = Action::Unless(test, actions.len());
+                    self.steps(otherwise, actions)?;
+                    if !otherwise.is_empty() {
+                        actions[end_of_then] = Action::Jump(actions.len());
+                    }
+                }
+                simple => {
+                    let action = self.step(simple)?;
+                    actions.push(action);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One step that holds no others.
     fn step(&mut self, step: &Step) -> Result<Action, Error> {
         Ok(match step {
+            Step::Repeat { .. } | Step::If { .. } => {
+                unreachable!("steps within others are taken apart before")
+            }
             Step::Draw { slot, draw } => {
                 self.slot(*slot);
                 Action::Draw { slot: *slot, source: self.source(draw) }
@@ -412,6 +520,19 @@ impl Compiler {
             Draw::Text { min, max } => Source::Text { min: *min, max: *max },
             Draw::Choice(list) if list.is_empty() => Source::Literal(Literal::Null),
             Draw::Choice(list) => Source::Choice(list.clone()),
+            Draw::Weighted(list) if list.is_empty() => Source::Literal(Literal::Null),
+            Draw::Weighted(list) => {
+                let total: f64 = list.iter().map(|(_, weight)| weight).sum();
+                let mut sum = 0.0;
+                let mut share = |(value, weight): &(Literal, f64)| {
+                    sum += weight / total;
+                    (sum, value.clone())
+                };
+                Source::Weighted(list.iter().map(&mut share).collect())
+            }
+            Draw::Date { first, last, distribution } => {
+                Source::Date(Sampler::new(*first, *last, *distribution))
+            }
             Draw::Unique { offset } => Source::Unique { counter: self.counter(), offset: *offset },
             Draw::Sequence { first } => Source::Sequence { counter: self.counter(), first: *first },
             Draw::Connection => Source::Connection,
@@ -459,7 +580,7 @@ mod tests {
             statement(vec![sql("COMMIT")], true),
         ];
         let transactions = vec![Transaction { name: "all".to_owned(), weight: 1.0, steps }];
-        let workload = Workload { name: "all".to_owned(), tables: 8, transactions };
+        let workload = Workload::new("all", 8, transactions);
         assert_eq!(statements_prepared(&workload, Protocol::Prepared), Ok(2 + 8));
         assert_eq!(statements_prepared(&workload, Protocol::Text), Ok(0));
     }

@@ -216,6 +216,20 @@ pub fn write_pattern(pattern: &[u8], random: &mut Random, out: &mut Vec<u8>) {
 /// last one and its bias stays below 1e-9.
 const DRAWS_PER_WORD: u32 = 6;
 
+/// A day of the years 0 to 9999, counted from 1970-01-01, as `2024-02-29`.
+pub fn write_date(day: i64, out: &mut Vec<u8>) {
+    // H. Hinnant, "chrono-compatible low-level date algorithms", 2013: years begin in March, eras have 400
+    let day = day + 719_468;
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let text = format!("{:04}-{month:02}-{day_of_month:02}", era * 400 + year + later);
+    out.extend_from_slice(text.as_bytes());
+}
+
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// Letters and digits, between `min` and `max` of them.
@@ -290,6 +304,24 @@ mod tests {
             let expected = (rank as f64).powf(-0.8) / norm;
             let seen = share(&values, |value| value == rank);
             assert!((seen / expected - 1.0).abs() < 0.05, "rank {rank}: {seen} for {expected}");
+        }
+    }
+
+    #[test]
+    fn days_are_dates() {
+        for (day, date) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (19_782, "2024-02-29"),
+            (20_088, "2024-12-31"),
+            (47_540, "2100-02-28"),
+            (47_541, "2100-03-01"),
+        ] {
+            let mut text = Vec::new();
+            write_date(day, &mut text);
+            assert_eq!(String::from_utf8(text).expect("digits"), date);
         }
     }
 

@@ -458,19 +458,86 @@ pub enum Protocol {
     Text,
 }
 
-/// A mix of transactions. Built-in and user-written workloads are both values of this type.
-///
-/// Tables are numbered from 1 to `tables`; a [`Draw::Table`] draws one of them, and [`Piece::Table`] writes
-/// the number.
+/// What the connections of a stream do. Built-in and user-written workloads are both values of this type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "StoredWorkload", into = "StoredWorkload")]
 pub struct Workload {
     /// Name in results.
     pub name: String,
-    /// Number of tables, 1 or more.
+    /// Number of tables, 1 or more: a [`Draw::Table`] draws a number from 1 to this, and [`Piece::Table`]
+    /// writes it.
     pub tables: u32,
-    /// The mix; each start of a transaction draws one by weight. Not empty.
-    pub transactions: Vec<Transaction>,
+    /// What is done.
+    pub work: Work,
+}
+
+/// How it is said what is done.
+///
+/// A second way is a variant of its own: a script, say, as a value that holds its text, so that a load can be
+/// offered from another host. It gets a key of its own in [`StoredWorkload`], becomes a form of
+/// `program::Routine`, and whoever looks at [`Workload::transactions`] finds none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A mix of transactions made of steps; each start of one draws it by weight. Not empty.
+    Program(Vec<Transaction>),
+}
+
+/// A workload as it is written to plans and stores.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Workload", deny_unknown_fields)]
+struct StoredWorkload {
+    name: String,
+    tables: u32,
+    transactions: Vec<Transaction>,
+}
+
+impl From<StoredWorkload> for Workload {
+    fn from(StoredWorkload { name, tables, transactions }: StoredWorkload) -> Self {
+        Self::new(name, tables, transactions)
+    }
+}
+
+impl From<Workload> for StoredWorkload {
+    fn from(Workload { name, tables, work: Work::Program(transactions) }: Workload) -> Self {
+        Self { name, tables, transactions }
+    }
+}
+
+impl Workload {
+    /// A program of steps.
+    #[must_use]
+    pub fn new(name: impl Into<String>, tables: u32, transactions: Vec<Transaction>) -> Self {
+        Self { name: name.into(), tables, work: Work::Program(transactions) }
+    }
+
+    /// The transactions of a program.
+    #[must_use]
+    pub fn transactions(&self) -> &[Transaction] {
+        let Work::Program(transactions) = &self.work;
+        transactions
+    }
+
+    /// Every step of a program, those within others included.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.transactions().iter().flat_map(|transaction| every(&transaction.steps))
+    }
+}
+
+/// These steps, each followed by those within it.
+pub(crate) fn every(steps: &[Step]) -> Vec<&Step> {
+    let mut all = Vec::new();
+    for step in steps {
+        all.push(step);
+        match step {
+            Step::Draw { .. } | Step::Statement(_) | Step::BulkRow { .. } => {}
+            Step::Repeat { steps, .. } => all.extend(every(steps)),
+            Step::If { then, otherwise, .. } => {
+                all.extend(every(then));
+                all.extend(every(otherwise));
+            }
+        }
+    }
+    all
 }
 
 /// Steps that are executed in order on one connection and measured together.
@@ -506,14 +573,63 @@ pub enum Step {
     BulkRow {
         /// Kind of the INSERT statement in results.
         kind: String,
-        /// `INSERT INTO sbtest1 VALUES`. Only [`Piece::Sql`], [`Piece::Table`] and [`Piece::Inline`] are
-        /// allowed.
+        /// `INSERT INTO t VALUES`. Only [`Piece::Sql`], [`Piece::Table`] and [`Piece::Inline`] are allowed.
         head: Vec<Piece>,
         /// One row, `(1,2)`; same pieces.
         row: Vec<Piece>,
         /// Size at which the buffer is sent.
         limit_bytes: u32,
     },
+    /// Does steps several times over; one of them must send something in any case.
+    Repeat {
+        /// How often: a whole number, at most [`REPEAT_MAX`]; what is none counts as 0.
+        times: Operand,
+        /// What is done.
+        steps: Vec<Step>,
+    },
+    /// Does one thing or another.
+    If {
+        /// On what that depends.
+        condition: Condition,
+        /// What is done if it holds.
+        then: Vec<Step>,
+        /// What is done if not; may be empty, as may `then`.
+        otherwise: Vec<Step>,
+    },
+}
+
+/// Most rounds of a [`Step::Repeat`]: a number that comes from a server must not hold a transaction for ever.
+pub const REPEAT_MAX: i64 = 10_000;
+
+/// A comparison of two values: as numbers if both are, else as texts. With NULL nothing holds but that two
+/// are equal, or one of them not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// The one.
+    pub left: Operand,
+    /// How they compare.
+    pub is: Comparison,
+    /// The other.
+    pub right: Operand,
+}
+
+/// How two values compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
 }
 
 /// One SQL statement with the places of its values.
@@ -606,6 +722,17 @@ pub enum Draw {
     },
     /// One of these, each as likely as the others.
     Choice(Vec<Literal>),
+    /// One of these, each by its weight, which is above 0.
+    Weighted(Vec<(Literal, f64)>),
+    /// A date as text, `2024-02-29`; days count from 1970-01-01.
+    Date {
+        /// Earliest.
+        first: i64,
+        /// Latest.
+        last: i64,
+        /// How they are distributed.
+        distribution: Distribution,
+    },
     /// Numbers that never repeat in one run of the engine, in an order that looks random, over all
     /// connections (a permutation of 32 bits), plus `offset`.
     Unique {

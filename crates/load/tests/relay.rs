@@ -186,7 +186,7 @@ fn offer(to: SocketAddr, connections: u32, arrival: Arrival, interval: Duration)
     };
     let transaction =
         Transaction { name: "only".to_owned(), weight: 1.0, steps: vec![Step::Statement(statement)] };
-    let workload = Workload { name: "ping".to_owned(), tables: 1, transactions: vec![transaction] };
+    let workload = Workload::new("ping", 1, vec![transaction]);
     let stream = Stream { arrival, ..Stream::new("main", workload, connections) };
     let spec = Spec {
         warm_up: Duration::from_millis(500),

@@ -34,7 +34,7 @@ fn workload() -> Workload {
     };
     let transaction =
         Transaction { name: "one".to_owned(), weight: 1.0, steps: vec![Step::Statement(statement)] };
-    Workload { name: "one".to_owned(), tables: 1, transactions: vec![transaction] }
+    Workload::new("one", 1, vec![transaction])
 }
 
 /// Connect, one query, goodbye: by the engine.

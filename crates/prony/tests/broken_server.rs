@@ -53,7 +53,7 @@ fn point_select() -> Workload {
     let statement = Statement { kind, pieces, text_only: false, keep: Vec::new(), expect: Expect::Row };
     let steps = vec![Step::Statement(statement)];
     let transactions = vec![Transaction { name: "point_select".to_owned(), weight: 1.0, steps }];
-    Workload { name: "point_select".to_owned(), tables: 1, transactions }
+    Workload::new("point_select", 1, transactions)
 }
 
 /// A load, and what is done while it runs: `play` gets a function that waits until so long after the start.

@@ -390,7 +390,7 @@ fn engine_workload() -> Workload {
         plain("commit", "COMMIT", Expect::Anything),
     ];
     let transactions = vec![Transaction { name: "all".to_owned(), weight: 1.0, steps }];
-    Workload { name: "all".to_owned(), tables: 1, transactions }
+    Workload::new("all", 1, transactions)
 }
 
 fn the_load_engine_runs_in_every_connection_mode(server: &Server) {

@@ -28,7 +28,7 @@ pub(crate) fn statement(kind: &str, sql: &str, expect: Expect) -> Step {
 /// A workload of one transaction.
 pub(crate) fn workload(steps: Vec<Step>) -> Workload {
     let transactions = vec![Transaction { name: "only".to_owned(), weight: 1.0, steps }];
-    Workload { name: "test".to_owned(), tables: 1, transactions }
+    Workload::new("test", 1, transactions)
 }
 
 /// One SELECT that should find a row.

@@ -244,6 +244,84 @@ fn one_seed_gives_the_same_statements_each_time_and_rows_are_kept_for_later_ones
     }
 }
 
+/// A draw, a loop as long as what was drawn says, with a draw of its own and a branch in each round.
+#[test]
+fn loops_and_branches_do_what_values_say() {
+    use load::spec::{Comparison, Condition, Literal};
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let writer = Arc::clone(&log);
+    let server = scripted(move |_, asked| {
+        if let Asked::Text(sql) = asked {
+            writer.lock().expect("no panic").push(String::from_utf8_lossy(sql).into_owned());
+        }
+        null::plain(asked)
+    });
+    let integer = |min, max| Draw::Integer { min, max, distribution: load::spec::Distribution::Uniform };
+    let said = |text: &str, slots: &[u16]| {
+        let mut pieces = vec![Piece::Sql(text.to_owned())];
+        for &slot in slots {
+            pieces.extend([Piece::Parameter(Operand::Slot(slot)), Piece::Sql(" ".to_owned())]);
+        }
+        let kind = text.trim().to_owned();
+        Step::Statement(Statement { kind, pieces, text_only: false, keep: vec![], expect: Expect::Anything })
+    };
+    let five = Operand::Draw(Draw::Literal(Literal::Integer(5)));
+    let is_high = Condition { left: Operand::Slot(1), is: Comparison::Greater, right: five };
+    let branch =
+        Step::If { condition: is_high, then: vec![said("high ", &[1])], otherwise: vec![said("low ", &[1])] };
+    let only_high = Condition {
+        left: Operand::Slot(1),
+        is: Comparison::GreaterOrEqual,
+        right: Operand::Draw(Draw::Literal(Literal::Integer(10))),
+    };
+    let top = Step::If { condition: only_high, then: vec![said("top", &[])], otherwise: vec![] };
+    let round = vec![Step::Draw { slot: 1, draw: integer(1, 10) }, branch, top];
+    let steps = vec![
+        Step::Draw { slot: 0, draw: integer(2, 4) },
+        said("begin ", &[0]),
+        Step::Repeat { times: Operand::Draw(integer(1, 1)), steps: vec![said("once", &[])] },
+        Step::Repeat { times: Operand::Slot(0), steps: round },
+    ];
+    let mut spec = spec(&server, workload(steps), 1, Duration::from_millis(200));
+    spec.streams[0].protocol = Protocol::Text;
+    let outcome = run(&spec);
+    let log = log.lock().expect("no panic");
+    let (mut rounds_left, mut value, mut seen) = (0, 0, std::collections::BTreeSet::new());
+    for line in log.iter() {
+        let (word, number) = line.split_once(' ').unwrap_or((line, ""));
+        let number: u32 = number.trim().parse().unwrap_or(0);
+        match word {
+            "begin" => {
+                assert_eq!(rounds_left, 0, "the loop before was as long as it should be");
+                rounds_left = number;
+            }
+            "high" | "low" => {
+                assert_eq!(number > 5, word == "high", "{line}");
+                (rounds_left, value) = (rounds_left - 1, number);
+            }
+            "top" => assert_eq!(value, 10),
+            other => assert_eq!(other, "once"),
+        }
+        seen.insert(word);
+    }
+    assert!(log.len() > 200 && seen.len() == 5, "{} statements of {seen:?}", log.len());
+    let count = |kind: &str| log.iter().filter(|line| line.starts_with(kind)).count() as u64;
+    for tally in &outcome.streams[0].statements {
+        assert!(tally.count.abs_diff(count(&tally.name)) <= 1, "{}: {}", tally.name, tally.count);
+    }
+}
+
+#[test]
+fn a_loop_that_may_send_nothing_is_refused() {
+    let server = NullServer::start(0).expect("a port");
+    let nothing = Step::Draw { slot: 0, draw: Draw::Connection };
+    let spin = Step::Repeat { times: Operand::Slot(0), steps: vec![nothing.clone()] };
+    let steps = vec![nothing, statement("select", "SELECT 1", Expect::Row), spin];
+    let spec = spec(&server, workload(steps), 1, Duration::from_secs(1));
+    let error = load::run(&spec, &Stop::default(), &mut |_| {}).expect_err("it would spin").to_string();
+    assert!(error.contains("each round of a loop must send"), "{error}");
+}
+
 #[test]
 fn a_server_that_is_not_there_is_said_once_and_soon() {
     let server = NullServer::start(0).expect("a port");

@@ -16,6 +16,7 @@ use crate::{
 use load::{
     Histogram,
     sample::{ClientUsage, End, Outcome, Phase, Sample, StreamOutcome, Tally},
+    spec::Workload,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -169,8 +170,8 @@ fn results(tool: Tool, name: &str, entries: Vec<Entry>) -> Results {
                 treatment.server = place;
                 let stream = &mut treatment.streams[0];
                 stream.connections = entry.connections.unwrap_or_default();
-                stream.workload.name.clone_from(&entry.levels["workload"]);
-                stream.workload.transactions.clear();
+                stream.workload =
+                    Workload::new(&entry.levels["workload"], stream.workload.tables, Vec::new());
                 plan.treatments.push(treatment);
                 plan.treatments.len() - 1
             });

@@ -236,7 +236,7 @@ impl<'a> OfStream<'a> {
     }
 
     fn nothing_changed(&self) -> Option<Doubt> {
-        let steps = self.asked.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
+        let steps = self.asked.workload.steps();
         let changing: BTreeSet<&str> = steps
             .filter_map(|step| match step {
                 Step::Statement(statement) if statement.expect == Expect::Change => Some(&*statement.kind),
@@ -451,7 +451,7 @@ pub(super) mod tests {
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
         let trust = Default::default();
         let target = Target { address, user, password, database: None, tls, trust, compress: false };
-        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let workload = Workload::new("none", 1, Vec::new());
         let stream = Stream { arrival, ..Stream::new("main", workload, connections) };
         Spec::new(target, vec![stream], Duration::from_secs(1), Duration::from_secs(SECONDS))
     }

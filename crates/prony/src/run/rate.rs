@@ -372,7 +372,7 @@ mod tests {
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
         let trust = Default::default();
         let target = Target { address, user, password, database: None, tls, trust, compress: false };
-        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let workload = Workload::new("none", 1, Vec::new());
         let arrival = Arrival::Open { rate: Rate::Constant(1.0), gaps: Gaps::default(), lateness_max: None };
         let stream = Stream { arrival, ..Stream::new("main", workload, 4) };
         Spec::new(target, vec![stream], Duration::from_secs(1), Duration::from_secs(10))

@@ -158,7 +158,7 @@ pub(super) mod tests {
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
         let trust = Default::default();
         let target = Target { address, user, password, database: None, tls, trust, compress: false };
-        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let workload = Workload::new("none", 1, Vec::new());
         let stream = load::spec::Stream::new("main", workload, 4);
         Spec::new(target, vec![stream], warm_up, Duration::from_secs(30))
     }

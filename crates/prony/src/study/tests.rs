@@ -389,7 +389,7 @@ fn a_workload_can_be_written_in_the_study() {
     let study = read(SHOP).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let stream = &study.treatments[0].streams[0];
     assert_eq!((stream.workload.name.as_str(), stream.workload.tables), ("shop", 4));
-    assert_eq!(stream.workload.transactions.len(), 2);
+    assert_eq!(stream.workload.transactions().len(), 2);
     assert_eq!(study.treatments[0].data.generator, "sysbench");
 }
 

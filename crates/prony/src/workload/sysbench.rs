@@ -83,9 +83,8 @@ pub(super) fn workload(name: &str, options: &Options) -> Result<Workload, Error>
         _ => unreachable!("`{name}` is listed in BUILTINS and has no script"),
     }
     let has_work = script.steps.iter().any(|step| match step {
-        Step::Draw { .. } => false,
         Step::Statement(statement) => statement.kind != "begin",
-        Step::BulkRow { .. } => true,
+        step => matches!(step, Step::BulkRow { .. }),
     });
     if !has_work {
         return Err(Error::Nothing { name: name.to_owned() });
@@ -93,11 +92,8 @@ pub(super) fn workload(name: &str, options: &Options) -> Result<Workload, Error>
     if transaction {
         script.plain("commit", "COMMIT");
     }
-    Ok(Workload {
-        name: name.to_owned(),
-        tables: options.tables,
-        transactions: vec![Transaction { name: name.to_owned(), weight: 1.0, steps: script.steps }],
-    })
+    let transaction = Transaction { name: name.to_owned(), weight: 1.0, steps: script.steps };
+    Ok(Workload::new(name, options.tables, vec![transaction]))
 }
 
 /// The data that the workload needs; `name` is one of [`BUILTINS`], `options` are checked.
@@ -362,7 +358,7 @@ mod tests {
     /// One line for each statement of an event, as the server's digests would show it, `N` for the table.
     fn statements(name: &str, settings: &[(&str, &str)]) -> Vec<String> {
         let workload = crate::workload::builtin(name, &options(settings)).unwrap();
-        let [transaction] = &workload.transactions[..] else { panic!("one transaction") };
+        let [transaction] = workload.transactions() else { panic!("one transaction") };
         let text = |pieces: &[Piece]| -> String {
             let piece = |piece: &Piece| match piece {
                 Piece::Sql(text) => text.clone(),
@@ -372,9 +368,9 @@ mod tests {
             pieces.iter().map(piece).collect()
         };
         let line = |step: &Step| match step {
-            Step::Draw { .. } => None,
             Step::Statement(statement) => Some(text(&statement.pieces)),
             Step::BulkRow { head, row, .. } => Some(format!("{} {}", text(head), text(row))),
+            _ => None,
         };
         transaction.steps.iter().filter_map(line).collect()
     }
@@ -440,7 +436,7 @@ mod tests {
     fn the_table_is_drawn_once_for_each_group_and_the_id_for_each_statement() {
         let workload = crate::workload::builtin("oltp_read_write", &options(&[("tables", "8")])).unwrap();
         let mut by_kind: Vec<(String, Vec<SlotIndex>)> = Vec::new();
-        for step in &workload.transactions[0].steps {
+        for step in workload.steps() {
             let Step::Statement(statement) = step else { continue };
             for piece in &statement.pieces {
                 let Piece::Table(slot) = piece else { continue };
@@ -469,7 +465,7 @@ mod tests {
         let settings = [("range_size", "20"), ("rows", "500"), ("random", "special")];
         let workload = crate::workload::builtin("oltp_read_only", &options(&settings)).unwrap();
         let text = serde_json::to_string(&workload).unwrap();
-        let range = workload.transactions[0].steps.iter().rev().find_map(|step| match step {
+        let range = workload.transactions()[0].steps.iter().rev().find_map(|step| match step {
             Step::Statement(statement) if statement.kind == "distinct_ranges" => Some(&statement.pieces),
             _ => None,
         });
@@ -483,8 +479,8 @@ mod tests {
     fn missing_rows_count_only_where_none_can_be_missing() {
         let expected = |name: &str, settings: &[(&str, &str)]| -> Vec<Expect> {
             let workload = crate::workload::builtin(name, &options(settings)).unwrap();
-            let steps = workload.transactions.into_iter().next().unwrap().steps.into_iter();
-            let expect = |step| match step {
+            let steps = workload.steps();
+            let expect = |step: &Step| match step {
                 Step::Statement(statement) => Some(statement.expect),
                 _ => None,
             };

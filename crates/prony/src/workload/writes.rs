@@ -74,9 +74,8 @@ pub fn effect(workload: &Workload) -> Effect {
 
 /// The text of each statement.
 pub(super) fn texts(workload: &Workload) -> impl Iterator<Item = String> {
-    let steps = workload.transactions.iter().flat_map(|transaction| &transaction.steps);
-    steps.filter_map(|step| match step {
-        Step::Draw { .. } => None,
+    workload.steps().filter_map(|step| match step {
+        Step::Draw { .. } | Step::Repeat { .. } | Step::If { .. } => None,
         Step::Statement(statement) => Some(text(&statement.pieces)),
         Step::BulkRow { head, .. } => Some(text(head)),
     })

@@ -157,7 +157,7 @@ impl<P: Clone> Reader<P> {
                 self.at(place, format!("the workload `{name}` does nothing"), label);
             }
         }
-        Workload { name: name.to_owned(), tables, transactions }
+        Workload::new(name, tables, transactions)
     }
 
     fn tables(&mut self, entries: &[Entry<P>]) -> u32 {
@@ -583,8 +583,8 @@ mod tests {
     #[test]
     fn a_written_workload_is_what_it_says() {
         let workload = read(SHOP).unwrap();
-        assert_eq!((workload.tables, workload.transactions.len()), (4, 2));
-        let [look, buy] = &workload.transactions[..] else { panic!() };
+        assert_eq!((workload.tables, workload.transactions().len()), (4, 2));
+        let [look, buy] = workload.transactions() else { panic!() };
         assert_eq!((look.weight, buy.weight), (4.0, 1.0));
         let kinds: Vec<&str> = buy
             .steps
@@ -619,8 +619,8 @@ mod tests {
     #[test]
     fn one_transaction_needs_only_its_statements() {
         let workload = read("statements = [\"SELECT 1\", \"SELECT {id}\"]\ntables = 2").unwrap();
-        assert_eq!((workload.tables, workload.transactions[0].name.as_str()), (2, "shop"));
-        assert_eq!(workload.transactions[0].steps.len(), 3, "a draw and two statements");
+        assert_eq!((workload.tables, workload.transactions()[0].name.as_str()), (2, "shop"));
+        assert_eq!(workload.transactions()[0].steps.len(), 3, "a draw and two statements");
     }
 
     #[test]

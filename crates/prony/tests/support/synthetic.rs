@@ -157,7 +157,7 @@ fn stream(workload: &str, connections: u32) -> Stream {
         weight: 1.0,
         steps: kinds(workload).iter().map(|kind| statement(kind)).collect(),
     };
-    let workload = Workload { name: workload.to_owned(), tables: 1, transactions: vec![transaction] };
+    let workload = Workload::new(workload, 1, vec![transaction]);
     Stream::new("main", workload, connections)
 }
 

@@ -102,7 +102,7 @@ fn statements_of(stream: &Stream) -> f64 {
         let is_statement = |step: &&load::spec::Step| matches!(step, load::spec::Step::Statement(_));
         transaction.steps.iter().filter(is_statement).count()
     };
-    stream.workload.transactions.iter().map(of).max().unwrap_or(1) as f64
+    stream.workload.transactions().iter().map(of).max().unwrap_or(1) as f64
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
         let (user, password, tls) = ("user".to_owned(), Default::default(), Tls::default());
         let trust = Default::default();
         let target = Target { address, user, password, database: None, tls, trust, compress: false };
-        let workload = Workload { name: "none".to_owned(), tables: 1, transactions: Vec::new() };
+        let workload = Workload::new("none", 1, Vec::new());
         let arrival = match rate.map(Rate::Constant) {
             Some(rate) => Arrival::Open { rate, gaps: Gaps::Poisson, lateness_max: None },
             None => Arrival::Closed,
