@@ -21,7 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("published", &["plan"]),
     ("provision", &["plan", "quantity"]),
     ("network", &["provision"]),
-    ("dataset", &["plan"]),
+    ("dataset", &["family", "plan"]),
     ("telemetry", &["family"]),
     ("doctor", &["telemetry"]),
     ("fairness", &["plan", "provision", "dataset", "quantity"]),

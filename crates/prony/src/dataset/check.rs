@@ -9,7 +9,7 @@ use super::{
     session::Session,
     table, validate,
 };
-use crate::plan::DataPlan;
+use crate::{family, plan::DataPlan};
 use load::spec::Target;
 use serde::Serialize;
 use std::{
@@ -108,10 +108,8 @@ fn expected(plan: &DataPlan, number: u32, first: u64, last: u64) -> u64 {
 
 fn found(session: &mut Session, number: u32, first: u64, last: u64) -> Result<u64, Error> {
     let name = table::name(number);
-    let sum = format!(
-        "SELECT COALESCE(SUM(CRC32(CONVERT(CONCAT_WS(',', id, k, c, pad) USING latin1))), 0) FROM {name} \
-         WHERE id BETWEEN {first} AND {last}"
-    );
+    let sum = family::spoken().checksum(&["id", "k", "c", "pad"]);
+    let sum = format!("SELECT {sum} FROM {name} WHERE id BETWEEN {first} AND {last}");
     let answer = session.run("SELECT", &name, &sum)?;
     Ok(answer.first_value().and_then(|sum| sum.parse().ok()).unwrap_or(0))
 }

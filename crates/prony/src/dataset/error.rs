@@ -1,5 +1,6 @@
 //! What can go wrong with a data set, and what to do about it.
 
+use crate::family::{self, Class};
 use load::client;
 
 /// Why a data set could not be made, checked or removed.
@@ -120,19 +121,19 @@ pub enum Error {
 
 /// What to do about a server's refusal, where its own words do not say it.
 fn advice(error: &client::Error) -> &'static str {
-    match error.code() {
-        Some(1021 | 1114 | 3) => {
+    match error.code().and_then(|code| family::spoken().class(code)) {
+        Some(Class::Full) => {
             "; the server's disk, or the size that it allows a table, is full: make room or ask for fewer \
              rows"
         }
-        Some(1044 | 1142 | 1227) => {
+        Some(Class::Denied) => {
             "; the account needs the privileges CREATE, DROP, ALTER, INDEX, INSERT, SELECT and DELETE on the \
              database"
         }
-        Some(1153) => "; raise the server's max_allowed_packet to 1M or more",
-        Some(1286) => "; SHOW ENGINES lists what the server has",
-        Some(1290 | 1836) => "; the server is read-only: is it a replica?",
-        Some(1461) => "; raise the server's max_prepared_stmt_count",
+        Some(Class::TooLarge) => "; raise the server's max_allowed_packet to 1M or more",
+        Some(Class::NoEngine) => "; SHOW ENGINES lists what the server has",
+        Some(Class::ReadOnly) => "; the server is read-only: is it a replica?",
+        Some(Class::TooManyPrepared) => "; raise the server's max_prepared_stmt_count",
         _ => "",
     }
 }

@@ -3,14 +3,17 @@
 use super::{
     Error, Method, Progress, Report,
     insert::Inserter,
-    marks::{self, Found},
+    marks,
     rows::Rows,
     session::{self, Session},
     table::{self, Kinship, State},
     work::{self, Task, Unit, Work},
 };
-use crate::plan::DataPlan;
-use load::spec::Target;
+use crate::{
+    family::{self, Class, Found, Names},
+    plan::DataPlan,
+};
+use load::{client, spec::Target};
 use std::{
     collections::VecDeque,
     sync::{
@@ -138,7 +141,8 @@ impl Shared<'_> {
     /// meanwhile is no loss, and a server that refuses leaves us waiting for its reply.
     fn kill(&self, control: &mut Session) {
         for number in self.numbers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let _ = control.run("KILL QUERY", number, &format!("KILL QUERY {number}"));
+            let _ =
+                control.about("KILL QUERY", number, |family, control| family.end_statement(control, number));
         }
     }
 }
@@ -154,15 +158,9 @@ impl<'a> Worker<'a> {
     fn open(shared: &'a Shared<'a>, number: u32) -> Result<Self, Error> {
         let mut session = Session::open(shared.target)?;
         session.say_loading(number)?;
-        // Digits need no conversion, which would cost a fifth of the load; and an engine that the server
-        // lacks is an error, not another engine.
-        let settings =
-            "SET NAMES binary; SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')";
-        session.run("SET", "session variables", settings)?;
-        let answer = session.run("SELECT", "CONNECTION_ID()", "SELECT CONNECTION_ID()")?;
-        if let Some(number) = answer.first_value() {
-            shared.numbers.lock().unwrap_or_else(PoisonError::into_inner).push(number.to_owned());
-        }
+        let number =
+            session.about("SET", "session variables", |family, control| family.begin_loading(control))?;
+        shared.numbers.lock().unwrap_or_else(PoisonError::into_inner).extend(number);
         Ok(Self { shared, session, inserter: None })
     }
 
@@ -256,9 +254,7 @@ impl<'a> Worker<'a> {
         for attempt in 1.. {
             match self.try_unit(number(index), ids.clone()) {
                 Ok(true) => break,
-                Err(Error::Statement { source, .. })
-                    if matches!(source.code(), Some(1205 | 1213)) && attempt < ATTEMPTS =>
-                {
+                Err(Error::Statement { source, .. }) if is_conflict(&source) && attempt < ATTEMPTS => {
                     self.session.run("ROLLBACK", &table::name(number(index)), "ROLLBACK")?;
                 }
                 other => return other,
@@ -292,7 +288,7 @@ impl<'a> Worker<'a> {
             inserter.close(&mut self.session)?;
         }
         if plan.create_secondary && !table::is_bulk(plan) {
-            let show = format!("SHOW INDEX FROM {name} WHERE Key_name = '{}'", table::index(number));
+            let show = family::spoken().find_index(&name, &table::index(number));
             // It is there where a load broke off between making it and marking the table.
             if self.session.run("SHOW INDEX", &name, &show)?.rows().is_empty() {
                 self.session.run("CREATE INDEX", &name, &table::create_index(number))?;
@@ -318,6 +314,11 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// Whether the same again may succeed.
+fn is_conflict(error: &client::Error) -> bool {
+    error.code().and_then(|code| family::spoken().class(code)) == Some(Class::Conflict)
+}
+
 /// Number of the table at `index`.
 fn number(index: usize) -> u32 {
     u32::try_from(index).expect("there are no more tables than the plan's u32 says") + 1
@@ -325,7 +326,7 @@ fn number(index: usize) -> u32 {
 
 /// Every table of the schema that is called as a data set's.
 pub(super) fn tables(session: &mut Session) -> Result<Vec<Found>, Error> {
-    let mut tables = marks::find(session, "TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'sbtest%'")?;
+    let mut tables = marks::find(session, None, Names::Beginning("sbtest"))?;
     tables.retain(|found| table::number(&found.name).is_some());
     tables.sort_by_key(|found| table::number(&found.name));
     Ok(tables)
@@ -343,7 +344,7 @@ pub(super) fn survey(
         else {
             continue;
         };
-        if !table.is_own() {
+        if !marks::is_own(&table) {
             let database = target.database.clone().unwrap_or_default();
             return Err(Error::Foreign { server: session.server().to_owned(), database, table: table.name });
         }

@@ -114,7 +114,7 @@ pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
     session.lock()?;
     let mut cleaned = Cleaned::default();
     for found in loader::tables(&mut session)? {
-        let (own, name) = (found.is_own(), found.name);
+        let (own, name) = (marks::is_own(&found), found.name);
         if tables.is_some_and(|last| table::number(&name).is_none_or(|number| number > last)) {
             continue;
         }
@@ -158,8 +158,8 @@ pub fn refuse_writes(target: &Target, writes: &Writes) -> Result<(), Error> {
     marks::refuse(target, writes)
 }
 
-/// About how much disk a data set takes, bytes: what InnoDB was seen to need (225 for a row, 16 for its entry
-/// in the index on `k`) and a tenth more.
+/// About how much disk a data set takes, bytes: what the default engine was seen to need (225 for a row, 16
+/// for its entry in the index on `k`) and a tenth more.
 #[must_use]
 pub fn size_bytes(plan: &DataPlan) -> u64 {
     const ROW: u64 = 225;

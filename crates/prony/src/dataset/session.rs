@@ -1,9 +1,10 @@
 //! A connection that says, when something fails, on which server, in which statement and about which table.
 
 use super::{Error, database};
+use crate::family::{self, Family};
 use load::{
     client::{self, Answer, Connection},
-    lock::NO_LOCKS,
+    lock::Lock,
     spec::Target,
 };
 use std::{
@@ -14,10 +15,6 @@ use std::{
 
 /// How long connecting and logging in may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Server's error: there is no such schema.
-const UNKNOWN_DATABASE: u16 = 1049;
-/// Server's error: there is a schema of that name.
-const DATABASE_EXISTS: u16 = 1007;
 
 /// Most connections that load one data set: each holds a lock of its own, and more would not load faster.
 pub(super) const LOADERS_MAX: u32 = 64;
@@ -42,16 +39,12 @@ impl Session {
             return Ok(session);
         }
         let database = session.database.clone();
-        match session.run("CREATE DATABASE", &database, &format!("CREATE DATABASE {}", session.quoted())) {
-            Ok(_) => {
-                session.enter()?;
-                database::mark(&mut session)?;
-            }
-            // Somebody else was faster: it is theirs.
-            Err(Error::Statement { source, .. }) if source.code() == Some(DATABASE_EXISTS) => {
-                session.enter()?;
-            }
-            Err(error) => return Err(error),
+        let is_made =
+            session.about("CREATE DATABASE", &database, |family, control| family.make(control, &database))?;
+        session.enter()?;
+        // Where somebody else was faster it is theirs.
+        if is_made {
+            database::mark(&mut session)?;
         }
         Ok(session)
     }
@@ -76,48 +69,38 @@ impl Session {
     /// Whether the schema is there.
     fn enter(&mut self) -> Result<bool, Error> {
         let database = self.database.clone();
-        match self.run("USE", &database, &format!("USE {}", self.quoted())) {
-            Ok(_) => Ok(true),
-            Err(Error::Statement { source, .. }) if source.code() == Some(UNKNOWN_DATABASE) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn quoted(&self) -> String {
-        format!("`{}`", self.database.replace('`', "``"))
+        self.about("USE", &database, |family, control| family.enter(control, &database))
     }
 
     /// Removes the schema with everything in it.
     pub(super) fn drop_database(&mut self) -> Result<(), Error> {
         let database = self.database.clone();
-        self.run("DROP DATABASE", &database, &format!("DROP DATABASE {}", self.quoted())).map(drop)
+        self.about("DROP DATABASE", &database, |family, control| family.remove(control, &database))
     }
 
     /// Keeps other Pronys out of the schema as long as the session lives.
     pub(super) fn lock(&mut self) -> Result<(), Error> {
-        // A connection that has just ended may hold the lock for a moment longer, and that of a killed Prony
-        // until the server has noticed.
-        let get = format!("SELECT GET_LOCK({}, 5)", lock_name("data"));
-        if self.ask_lock("SELECT GET_LOCK", &get)? { Ok(()) } else { Err(self.busy()) }
+        self.take_lock("data")
     }
 
     /// Lets later loads know that this connection, number `loader` of its load, may still have something to
     /// insert. It may even when its Prony is gone: the server executes what it had received, in its own
     /// time.
     pub(super) fn say_loading(&mut self, loader: u32) -> Result<(), Error> {
-        let get = format!("SELECT GET_LOCK({}, 5)", lock_name(&format!("load {loader}")));
-        if self.ask_lock("SELECT GET_LOCK", &get)? { Ok(()) } else { Err(self.busy()) }
+        self.take_lock(&format!("load {loader}"))
+    }
+
+    fn take_lock(&mut self, purpose: &str) -> Result<(), Error> {
+        let is_ours = self.ask_lock("SELECT GET_LOCK", |family, control| family.lock(control, purpose))?;
+        if is_ours { Ok(()) } else { Err(self.busy()) }
     }
 
     /// Waits until no connection of an earlier load is left, so that what is in the tables now is all that
     /// will be.
     pub(super) fn wait_for_loaders(&mut self, stop: &AtomicBool) -> Result<(), Error> {
-        let free: Vec<String> = (0..LOADERS_MAX)
-            .map(|loader| format!("IS_FREE_LOCK({})", lock_name(&format!("load {loader}"))))
-            .collect();
-        let free = format!("SELECT {}", free.join(" AND "));
+        let loaders: Vec<String> = (0..LOADERS_MAX).map(|loader| format!("load {loader}")).collect();
         let started = Instant::now();
-        while !self.ask_lock("SELECT IS_FREE_LOCK", &free)? {
+        while !self.ask_lock("SELECT IS_FREE_LOCK", |family, control| family.are_free(control, &loaders))? {
             if stop.load(Relaxed) {
                 return Err(Error::Interrupted);
             }
@@ -130,21 +113,17 @@ impl Session {
     }
 
     /// A server without such locks is used by one Prony at a time, or its tables say so.
-    fn ask_lock(&mut self, statement: &'static str, sql: &str) -> Result<bool, Error> {
+    fn ask_lock(
+        &mut self,
+        statement: &'static str,
+        ask: impl FnOnce(&dyn Family, &mut Connection) -> Result<Lock, client::Error>,
+    ) -> Result<bool, Error> {
         let database = self.database.clone();
-        match self.run(statement, &database, sql) {
-            Ok(answer) => match answer.first_value() {
-                Some("1") => Ok(true),
-                Some("0") => Ok(false),
-                // NULL: out of memory, or the thread was killed; nobody knows who has the lock
-                _ => Err(Error::LockUnknown { server: self.server.clone(), database, statement }),
-            },
-            Err(Error::Statement { source, .. })
-                if source.code().is_some_and(|code| NO_LOCKS.contains(&code)) =>
-            {
-                Ok(true)
-            }
-            Err(error) => Err(error),
+        match self.about(statement, &database, ask)? {
+            Lock::Taken | Lock::Unknown => Ok(true),
+            Lock::Held => Ok(false),
+            // out of memory, or the thread was killed; nobody knows who has the lock
+            Lock::Failed => Err(Error::LockUnknown { server: self.server.clone(), database, statement }),
         }
     }
 
@@ -156,6 +135,17 @@ impl Session {
     pub(super) fn run(&mut self, statement: &'static str, table: &str, sql: &str) -> Result<Answer, Error> {
         let answer = self.connection.query(sql);
         answer.map_err(|source| self.failed(statement, table, source))
+    }
+
+    /// Does what a family does in its own way; where it fails, `statement` about `table` has.
+    pub(super) fn about<T>(
+        &mut self,
+        statement: &'static str,
+        table: &str,
+        job: impl FnOnce(&dyn Family, &mut Connection) -> Result<T, client::Error>,
+    ) -> Result<T, Error> {
+        let done = job(family::spoken(), &mut self.connection);
+        done.map_err(|source| self.failed(statement, table, source))
     }
 
     /// The error of a statement about `table`.
@@ -173,9 +163,4 @@ impl Session {
     pub(super) fn server(&self) -> &str {
         &self.server
     }
-}
-
-/// SQL for the name of a lock on the schema: 64 characters is the longest that MySQL takes.
-fn lock_name(purpose: &str) -> String {
-    format!("CONCAT('prony {purpose} ', LEFT(DATABASE(), 48))")
 }

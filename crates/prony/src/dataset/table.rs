@@ -3,7 +3,7 @@
 //! The mark is the table's comment: it comes and goes with the table itself, so that a table which somebody
 //! dropped and made anew can never be taken for Prony's.
 
-use crate::plan::DataPlan;
+use crate::{family, plan::DataPlan};
 use load::spec::Distribution;
 
 /// First word of the comment of every table that Prony made.
@@ -94,12 +94,11 @@ pub(super) fn create(plan: &DataPlan, number: u32) -> String {
     } else {
         "c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, "
     };
-    let engine = plan.engine.as_ref().map_or_else(String::new, |engine| format!(" ENGINE = {engine}"));
+    let options = family::spoken().table_options(plan.engine.as_deref(), &comment(plan, State::Loading));
     format!(
         "CREATE TABLE {}(id INTEGER NOT NULL{count}, k INTEGER DEFAULT '0' NOT NULL, {text}{key} \
-         (id)){engine} COMMENT = '{}'",
-        name(number),
-        comment(plan, State::Loading)
+         (id)){options}",
+        name(number)
     )
 }
 
@@ -115,7 +114,7 @@ pub(super) fn index(number: u32) -> String {
 
 /// Marks the table as complete.
 pub(super) fn mark_complete(plan: &DataPlan, number: u32) -> String {
-    format!("ALTER TABLE {} COMMENT = '{}'", name(number), comment(plan, State::Complete))
+    family::spoken().set_comment(&name(number), &comment(plan, State::Complete))
 }
 
 /// Whether the layout is that of `bulk_insert`: two columns, never with rows.

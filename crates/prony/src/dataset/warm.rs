@@ -2,7 +2,7 @@
 //! clustered index or in the order of their rows, then each secondary index by itself.
 
 use super::{Error, Progress, session::Session, table, validate};
-use crate::plan::DataPlan;
+use crate::{family, plan::DataPlan};
 use load::spec::Target;
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -38,18 +38,15 @@ pub fn warm(
     };
     for number in 1..=plan.tables {
         let name = table::name(number);
-        let mut scans = vec![(
-            if plan.secondary { "xid".to_owned() } else { "PRIMARY".to_owned() },
-            "id",
-            " AND pad = ''",
-        )];
+        let mut scans = vec![(plan.secondary.then(|| "xid".to_owned()), "id", " AND pad = ''")];
         if by_index {
-            scans.push((table::index(number), "k", ""));
+            scans.push((Some(table::index(number)), "k", ""));
         }
         if table::is_bulk(plan) {
             scans.clear();
         }
         for (index, column, and) in scans {
+            let by_index = family::spoken().by_index(index.as_deref());
             // Values of `k` lie between 1 and the number of rows, as those of `id` do; workloads may have
             // moved some.
             for first in (0..=rows).step_by(RANGE as usize) {
@@ -58,8 +55,7 @@ pub fn warm(
                 }
                 let last = first + RANGE - 1;
                 let select = format!(
-                    "SELECT COUNT(*) FROM {name} FORCE INDEX ({index}) WHERE {column} BETWEEN {first} AND \
-                     {last}{and}"
+                    "SELECT COUNT(*) FROM {name}{by_index} WHERE {column} BETWEEN {first} AND {last}{and}"
                 );
                 session.run("SELECT", &name, &select)?;
                 told.rows = (told.rows + RANGE.min(rows)).min(told.rows_total);

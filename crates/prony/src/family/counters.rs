@@ -1,5 +1,5 @@
-//! What servers count of themselves, under the names that it has in every family. `docs/counters.md` shows the
-//! table to users; a test writes it.
+//! What servers count of themselves, under the names that it has in every family. `docs/counters.md` shows
+//! the table to users; a test writes it.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ pub fn counter(name: &str) -> Option<&'static Counter> {
     COUNTERS.get(place)
 }
 
-/// What the servers of a family call counters: for each name that it has in every family the paths of their own
-/// below the server's, the best first. In order of the former.
+/// What the servers of a family call counters: for each name that it has in every family the paths of their
+/// own below the server's, the best first. In order of the former.
 pub type OwnNames = &'static [(&'static str, &'static [&'static str])];
 
 /// Gives what `values` has under paths of a family's own the paths that it has in every family:

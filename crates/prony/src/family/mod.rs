@@ -5,9 +5,13 @@
 //! its own [`Family`], and a wire protocol behind [`load::client::Connection`].
 
 mod counters;
+mod dialect;
 mod mysql;
+mod schema;
 
 pub use counters::{COUNTERS, Counter, Kind, OwnNames, counter, rename};
+pub use dialect::Dialect;
+pub use schema::{Found, Names, Schema, TableKind, TableSize};
 
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -20,7 +24,7 @@ pub fn spoken() -> &'static dyn Family {
 }
 
 /// What Prony needs to know of a family, and its servers to do.
-pub trait Family: Sync {
+pub trait Family: Dialect + Schema + Sync {
     /// What a server has still to do for loads that are over; `None`: it does not say.
     ///
     /// # Errors
@@ -57,6 +61,32 @@ pub trait Family: Sync {
     /// # Errors
     /// Where it does not say.
     fn whereabouts(&self, connection: &mut Connection) -> Result<Whereabouts, Error>;
+
+    /// What an error of a server is about, by its number; `None`: nothing that Prony does something about.
+    fn class(&self, code: u16) -> Option<Class>;
+}
+
+/// What an error of a server is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The transaction was rolled back to let others go on: the same again may succeed.
+    Conflict,
+    /// There is no such database.
+    NoDatabase,
+    /// A database of that name is there already.
+    DatabaseExists,
+    /// The account lacks a right.
+    Denied,
+    /// No room on disk, or in a table.
+    Full,
+    /// A statement is larger than the server takes.
+    TooLarge,
+    /// There is no such storage engine.
+    NoEngine,
+    /// The server takes no writes.
+    ReadOnly,
+    /// Too many prepared statements.
+    TooManyPrepared,
 }
 
 /// Asks one server what it counts.

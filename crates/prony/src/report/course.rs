@@ -25,8 +25,8 @@ const STEPS: (usize, usize) = (20, 240);
 /// Significant digits: more than a chart can show.
 const DIGITS: i32 = 4;
 
-/// What servers count, where it is anything but nothing: what the load asked for, what it had to wait for, what
-/// piles up.
+/// What servers count, where it is anything but nothing: what the load asked for, what it had to wait for,
+/// what piles up.
 const COUNTED: &[&str] = &[
     "binlog_commits",
     "buffer_pool_misses",

@@ -12,8 +12,8 @@
 //!   `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes`
 //! * `node/NAME/group/...`: its control group: `throttled` (share of the time that it was held back),
 //!   `memory_bytes`
-//! * `node/NAME/status/...`: what it counts itself, by the names of [`crate::family::COUNTERS`]; where all was
-//!   asked for, the rest by its own names, also as `metric/...`
+//! * `node/NAME/status/...`: what it counts itself, by the names of [`crate::family::COUNTERS`]; where all
+//!   was asked for, the rest by its own names, also as `metric/...`
 //! * `node/NAME/state/...`: how many of its connections are doing what
 //! * `node/NAME/machine/...`: the machine of a server elsewhere, from a node_exporter
 //!

@@ -1,10 +1,12 @@
 //! MySQL and MariaDB, with all that is built from them.
 
 mod counters;
+mod dialect;
+mod schema;
 mod settle;
 mod status;
 
-use super::{Family, Keeps, OwnNames, Pages, Status, Unfinished, Whereabouts};
+use super::{Class, Family, Keeps, OwnNames, Pages, Status, Unfinished, Whereabouts};
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -47,7 +49,24 @@ impl Family for MySql {
         let pair = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.clone()?));
         Ok(whereabouts(&answer.rows().iter().filter_map(pair).collect()))
     }
+
+    fn class(&self, code: u16) -> Option<Class> {
+        CLASSES.iter().find(|(_, codes)| codes.contains(&code)).map(|(class, _)| *class)
+    }
 }
+
+/// Errors that Prony does something about.
+const CLASSES: &[(Class, &[u16])] = &[
+    (Class::Conflict, &[1205, 1213]),
+    (Class::NoDatabase, &[1049]),
+    (Class::DatabaseExists, &[1007]),
+    (Class::Denied, &[1044, 1142, 1227]),
+    (Class::Full, &[3, 1021, 1114]),
+    (Class::TooLarge, &[1153]),
+    (Class::NoEngine, &[1286]),
+    (Class::ReadOnly, &[1290, 1836]),
+    (Class::TooManyPrepared, &[1461]),
+];
 
 /// MariaDB has `extra_port`, MySQL `admin_port` at an address of its own.
 fn whereabouts(variables: &BTreeMap<String, String>) -> Whereabouts {

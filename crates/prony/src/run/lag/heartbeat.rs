@@ -7,6 +7,7 @@
 //! lasted, and not in one.
 
 use super::Member;
+use crate::family;
 use load::{
     Histogram, Stop,
     client::{self, Connection},
@@ -35,14 +36,16 @@ const LATE_ROWS_MAX: u64 = 10_000;
 /// Seconds of which the lag is kept: a day.
 const SECONDS_MAX: u64 = 86_400;
 
-/// The table, in the schema of the account; the comment says whose it is.
-const MAKE: &str = "CREATE TABLE IF NOT EXISTS prony_heartbeat (number BIGINT UNSIGNED NOT NULL PRIMARY \
-                    KEY, due_us BIGINT UNSIGNED NOT NULL) ENGINE=InnoDB COMMENT='prony heartbeat 1'";
-
-/// Makes the table at the primary, empty.
+/// Makes the table at the primary, empty, in the schema of the account; its comment says whose it is.
 pub(super) fn make_table(primary: &Target) -> Result<(), client::Error> {
     let mut connection = Connection::open(primary, PATIENCE)?;
-    connection.query(MAKE)?;
+    let family = family::spoken();
+    let options = family.table_options(Some(family.crash_safe_engine()), "prony heartbeat 1");
+    let make = format!(
+        "CREATE TABLE IF NOT EXISTS prony_heartbeat (number BIGINT NOT NULL PRIMARY KEY, due_us BIGINT NOT \
+         NULL){options}"
+    );
+    connection.query(&make)?;
     connection.query("DELETE FROM prony_heartbeat").map(drop)
 }
 
