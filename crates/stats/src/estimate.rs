@@ -1,20 +1,23 @@
 //! A number never travels without its uncertainty.
 
 use crate::{Spread, repeats_for, spread::student_quantile};
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// An estimate with its confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// A number with its uncertainty.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// The best single value.
+    /// The number.
     pub value: f64,
-    /// Lower end of the interval; NaN-free: where nothing can be said (one trial), `None`.
+    /// Lower end of its confidence interval, however wide, and never NaN; null: one trial, nothing is known.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Confidence level of the interval, 0 to 1.
+    /// Confidence level of the interval, 0 to 1; what an estimate is in says it for all.
+    #[serde(skip)]
     pub level: f64,
     /// Independent observations (trials) behind it.
+    #[serde(skip)]
     pub observations: u32,
 }
 

@@ -4,10 +4,11 @@
 
 use super::Point;
 use crate::plan::{Factor, Plan, ServerNames};
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What the points of a study are drawn along.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Axis {
     /// Which kind.
     pub kind: AxisKind,
@@ -16,12 +17,11 @@ pub struct Axis {
     /// The factors whose levels are held against the first ones; empty: servers are.
     pub compared: Vec<String>,
     /// What servers are called.
-    #[serde(default)]
     pub servers: ServerNames,
 }
 
 /// Kinds of axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AxisKind {
     /// Starts that were offered in a second.

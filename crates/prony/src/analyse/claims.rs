@@ -16,12 +16,13 @@ use crate::{
     run::Doubt,
     store::RunRecord,
 };
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Estimate, Spread};
 use std::collections::BTreeMap;
 
 /// A claim, judged.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Judgement {
     /// The claim.
     pub claim: Claim,
@@ -36,7 +37,7 @@ pub struct Judgement {
 }
 
 /// What a run says of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// The intervals lie on its side.
@@ -48,7 +49,7 @@ pub enum ClaimVerdict {
 }
 
 /// Why a claim is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Open {
     /// What it is about was not measured.
@@ -64,16 +65,17 @@ pub enum Open {
 }
 
 /// One thing that a claim is about.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "ClaimPart")]
 pub struct Part {
     /// Levels of its point, as far as they differ in the study; those that are held against others or run
     /// along an axis not included.
     pub levels: BTreeMap<String, String>,
-    /// The one, where two are held against each other.
+    /// What is held against `other`; null: the number stands for itself.
     pub one: Option<String>,
-    /// The other.
+    /// What it is held against.
     pub other: Option<String>,
-    /// The number, with its interval.
+    /// A ratio, a slope, or the metric: transactions per second, ms, s for `active`, a share for `errors`.
     pub estimate: Estimate,
     /// What it says of the claim.
     pub verdict: ClaimVerdict,

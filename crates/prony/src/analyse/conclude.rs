@@ -122,7 +122,7 @@ fn ladders<'a>(
             None => {
                 let is_own = |effect: &&Effect| {
                     effect.levels == levels
-                        && (&effect.server, &effect.base) == (&server, &of_base)
+                        && (&effect.side, &effect.base) == (&server, &of_base)
                         && effect.metric == comparison.metric
                 };
                 let effect = effects.iter().find(is_own);
@@ -143,9 +143,7 @@ fn advantages_of(ladder: &Ladder<'_>) -> Vec<(f64, Finding)> {
     let better = |verdict| [Verdict::Better, Verdict::Worse].contains(&verdict);
     let main = ladder.effect.and_then(main_of);
     let is_part = |stretch: &[Rung<'_>]| {
-        main.is_some_and(|mean| {
-            stretch[0].comparison.verdict == mean.verdict && stretch[0].at >= mean.stretch.0
-        })
+        main.is_some_and(|mean| stretch[0].comparison.verdict == mean.verdict && stretch[0].at >= mean.first)
     };
     let alone = ladder
         .rungs
@@ -175,7 +173,7 @@ fn main_effect(ladder: &Ladder<'_>, mean: &MeanRatio) -> Option<(f64, Finding)> 
     let (server, base) =
         if is_worse { (&ladder.base, &ladder.server) } else { (&ladder.server, &ladder.base) };
     let within = |rung: &&Rung<'_>| {
-        rung.comparison.verdict == mean.verdict && (mean.stretch.0..=mean.stretch.1).contains(&rung.at)
+        rung.comparison.verdict == mean.verdict && (mean.first..=mean.last).contains(&rung.at)
     };
     let size = |rung: &&Rung<'_>| rung.comparison.ratio.value.ln().abs();
     let greatest = ladder.rungs.iter().filter(within).max_by(|a, b| size(a).total_cmp(&size(b)));
@@ -184,8 +182,8 @@ fn main_effect(ladder: &Ladder<'_>, mean: &MeanRatio) -> Option<(f64, Finding)> 
         server: server.clone(),
         base: base.clone(),
         metric: ladder.metric.to_owned(),
-        stretch: mean.stretch,
-        whole: effect.whole.as_ref().is_none_or(|whole| whole.stretch == mean.stretch),
+        stretch: mean.stretch(),
+        whole: effect.whole.as_ref().is_none_or(|whole| whole.stretch() == mean.stretch()),
         ratio: oriented(mean.ratio)?,
         doubling: effect
             .change
@@ -240,7 +238,7 @@ fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Option<Finding> {
         servers: (ladder.server.clone(), ladder.base.clone()),
         metric: ladder.metric.to_owned(),
         resolution: resolution.min(1.0),
-        stretch: same.or(told.map(|(mean, _)| mean)).map(|mean| mean.stretch),
+        stretch: same.or(told.map(|(mean, _)| mean)).map(MeanRatio::stretch),
         same: same.map(|_| relevant),
         rungs: (compared.len(), ladder.rungs.len()),
     })

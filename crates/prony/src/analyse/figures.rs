@@ -9,7 +9,7 @@ use crate::{
     store::{RunRecord, TrialRecord},
     telemetry::Cost,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stats::{Estimate, Spread};
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -154,7 +154,7 @@ fn log(value: f64) -> Option<f64> {
 }
 
 /// The highest rate of a treatment that searches it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct FoundRate {
     /// Index in [`super::Findings::points`].
     pub point: usize,

@@ -5,35 +5,39 @@
 
 use super::{Axis, AxisKind, Measurement, Metric, Verdict, point::is_closed};
 use crate::plan::Plan;
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Estimate, Judged};
 use std::collections::BTreeMap;
 
 /// One server, or one level of [`Axis::compared`], against another along the axis, in one metric.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Effect {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
-    /// The one ([`Axis::side`]).
-    pub server: String,
-    /// The one that it is held against.
+    /// The one: a server, or the levels that are compared.
+    pub side: String,
+    /// What it is held against.
     pub base: String,
     /// `throughput`, `p95` or `p99`.
     pub metric: String,
-    /// Over all rungs; `None`: no block has all.
+    /// Over all places; null: no repeat has them all.
     pub whole: Option<MeanRatio>,
-    /// Over the rungs from the knee on; `None`: there is no knee, or it is the first rung or the last.
+    /// From the knee on, the first place with nine tenths of the highest throughput of both together; null:
+    /// there is none, or it is the first place or the last.
     pub from_knee: Option<MeanRatio>,
-    /// How the ratio changes along the ladder; `None`: not known, or the axis has no numbers.
+    /// How the ratio changes along the ladder; null: not known, or places are no numbers.
     pub change: Option<RatioChange>,
 }
 
-/// The geometric mean of the ratios of some rungs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The geometric mean of ratios; its interval comes from how it differs from repeat to repeat.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MeanRatio {
-    /// First and last rung, on [`super::Findings::axis`].
-    pub stretch: (f64, f64),
-    /// Rungs.
+    /// First place, on the axis.
+    pub first: f64,
+    /// Last place.
+    pub last: f64,
+    /// Places.
     pub rungs: usize,
     /// The one divided by the other.
     pub ratio: Estimate,
@@ -42,17 +46,25 @@ pub struct MeanRatio {
     /// Probability of a difference as great if there were none, corrected for all that is asked of the
     /// metric.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; `None`:
+    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
     /// unknown.
     pub detectable: Option<f64>,
     /// Where it is undecided: repeats of all after which it probably would not be.
     pub repeats_needed: Option<u32>,
 }
 
+impl MeanRatio {
+    /// First and last place.
+    #[must_use]
+    pub fn stretch(&self) -> (f64, f64) {
+        (self.first, self.last)
+    }
+}
+
 /// How a ratio changes along a ladder.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct RatioChange {
-    /// What the ratio is multiplied by with each doubling along the axis.
+    /// What it is multiplied by with each doubling along the axis.
     pub doubling: Estimate,
     /// Probability of as great a change if there were none, corrected for all that is asked of the metric.
     pub p_value: f64,
@@ -173,7 +185,8 @@ fn effect(
     let place = |member: usize| axis.value(point(rungs[members[member]].pair.0));
     let last = members.len() - 1;
     let mean = |judged: &Judged, from: usize| MeanRatio {
-        stretch: (place(from), place(last)),
+        first: place(from),
+        last: place(last),
         rungs: last + 1 - from,
         ratio: judged.ratio,
         verdict: Verdict::of(judged.call, metric),
@@ -183,7 +196,7 @@ fn effect(
     };
     (last > 0).then(|| Effect {
         levels: first.levels.clone(),
-        server: axis.side(point(first.pair.0)),
+        side: axis.side(point(first.pair.0)),
         base: axis.side(point(first.pair.1)),
         metric: metric.name(),
         whole: told.whole.as_ref().map(|judged| mean(judged, 0)),

@@ -7,11 +7,13 @@ use load::{
     Histogram,
     sample::{StreamOutcome, Tally},
 };
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// One transaction of a mix, all trials together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures leave
+/// out count here.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MixPart {
     /// Its name in the workload.
     pub name: String,

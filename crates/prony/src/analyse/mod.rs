@@ -52,7 +52,8 @@ use crate::{
     store::RunRecord,
 };
 use load::sample::{Connects, Schedule};
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::Estimate;
 use std::collections::BTreeMap;
 
@@ -75,7 +76,7 @@ pub fn analyse(record: &RunRecord) -> Findings {
 }
 
 /// Everything that a report says, as values.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Findings {
     /// What the points are drawn along.
     pub axis: Axis,
@@ -84,18 +85,14 @@ pub struct Findings {
     /// Pairs of servers at otherwise equal levels.
     pub comparisons: Vec<Comparison>,
     /// What whole ladders say, in the order of the comparisons.
-    #[serde(default)]
     pub effects: Vec<Effect>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
     /// Ladders that have no such law: too few points count, or they do not follow it.
-    #[serde(default)]
     pub unscaled: Vec<Unscaled>,
     /// The highest rates that were searched, in the order of the points.
-    #[serde(default)]
     pub rates: Vec<FoundRate>,
     /// What is to be said of the study's claims, in its order.
-    #[serde(default)]
     pub claims: Vec<Judgement>,
     /// What is worth saying, most important first.
     pub findings: Vec<Finding>,
@@ -105,7 +102,7 @@ pub struct Findings {
 pub const STREAM: &str = "stream";
 
 /// One stream of a treatment, all valid trials together.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Point {
     /// Index in the plan's treatments.
     pub treatment: usize,
@@ -140,7 +137,6 @@ pub struct Point {
     /// histograms.
     pub service_ms: BTreeMap<String, f64>,
     /// What each transaction of its workload did; empty where there is only one.
-    #[serde(default)]
     pub mix: Vec<MixPart>,
     /// What became of the starts that were due, all trials together; `None`: the arrival has no schedule.
     pub schedule: Option<Schedule>,
@@ -182,7 +178,8 @@ pub struct Point {
 }
 
 /// What became of a stream's limit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Limit")]
 pub struct Limited {
     /// Trials in which it was reached.
     pub reached: u32,
@@ -191,32 +188,32 @@ pub struct Limited {
 }
 
 /// One server, or one level of [`Axis::compared`], against another where everything else is equal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Levels that both share (all factors but what is compared).
     pub levels: BTreeMap<String, String>,
-    /// Index in [`Findings::points`] of the one.
+    /// Index in `points` of the one.
     pub point: usize,
-    /// Index in [`Findings::points`] of the one it is held against (the study's first server or level).
+    /// Index in `points` of the one it is held against (the study's first server or level).
     pub base: usize,
     /// `throughput`, `p95` or `p99`.
     pub metric: String,
-    /// `point` divided by `base`.
+    /// The one divided by the other.
     pub ratio: Estimate,
     /// What it means.
     pub verdict: Verdict,
     /// Probability of a difference as great if there were none, corrected for the number of comparisons.
     pub p_value: f64,
     /// The smallest difference, as a share, that would have been called one in nine of ten such runs: by the
-    /// run's own variance, and no smaller than what matters; `None`: unknown.
+    /// run's own variance, and no smaller than what matters; null: unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be; `None`: no number that is
+    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
     /// reasonable.
     pub repeats_needed: Option<u32>,
 }
 
 /// What a comparison means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is better: significantly, and by more than what matters.
@@ -232,7 +229,7 @@ pub enum Verdict {
 }
 
 /// One thing worth saying. `report` has a sentence for each in each language.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
     /// One server is better over a whole ladder, or from its knee on.

@@ -15,7 +15,7 @@ use crate::{
     telemetry::{Cost, Reading, Series, of_relays, of_servers},
 };
 use load::{Outcome, sample::End};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
 /// Share of the machine's processors above which they are the limit: queues for them are then ten times as
@@ -67,7 +67,7 @@ const WAITS: &[&str] = &[
 ];
 
 /// What a treatment took, all its streams and valid trials together.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Resources {
     /// Index in the plan's treatments.
     pub treatment: usize,
@@ -87,7 +87,7 @@ pub struct Resources {
 }
 
 /// Something that held a treatment back, with the figures that show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Limiting {
     /// A control group held the servers back.
@@ -104,7 +104,6 @@ pub enum Limiting {
         /// Processors that Prony took, if it ran on the same machine.
         client: Option<f64>,
         /// Processors that Prony's own relays took, if it has any.
-        #[serde(default)]
         relay: Option<f64>,
     },
     /// A hypervisor gave the processors of the servers' machine to its neighbours, and what was left was
@@ -144,7 +143,7 @@ pub enum Limiting {
 }
 
 /// A wait of which a transaction has more at the end of a ladder than at its beginning.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grown {
     /// Indices in the plan's treatments of the first and the last rung.
     pub rungs: (usize, usize),

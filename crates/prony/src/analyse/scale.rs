@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{plan::Plan, run::Level};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stats::{Estimate, Scalability};
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ const EXCLUDING: [&str; 9] = [
 ];
 
 /// The law of one server along a ladder of connections.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Scaling {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
@@ -62,9 +62,10 @@ pub struct Scaling {
 }
 
 /// A point beside what the law expects there.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "FittedPoint")]
 pub struct Fitted {
-    /// Index in [`super::Findings::points`].
+    /// Index in `points`.
     pub point: usize,
     /// Connections.
     pub connections: u32,
@@ -75,7 +76,7 @@ pub struct Fitted {
 }
 
 /// A point that the law was not fitted to.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "LeftOut")]
 pub struct Excluded {
     /// Index in `points`.
@@ -85,7 +86,7 @@ pub struct Excluded {
 }
 
 /// A ladder that is long enough for the law and has none.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Unscaled {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
@@ -96,12 +97,11 @@ pub struct Unscaled {
     /// Of these, how many were left out.
     pub left_out: usize,
     /// Why.
-    #[serde(default)]
     pub why: Unfit,
 }
 
 /// Why there is no law.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unfit {
     /// Too few of its points count.

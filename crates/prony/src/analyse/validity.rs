@@ -6,10 +6,10 @@ use crate::{
     run::{Doubt, TrialFailure, TrialOutcome, counting},
     store::{RunRecord, TrialRecord},
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A trial that does not count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeftOut {
     /// [`crate::plan::Trial::number`].
     pub trial: u32,
@@ -18,7 +18,7 @@ pub struct LeftOut {
 }
 
 /// Why a trial does not count. The name of a variant in snake_case is its stable id.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Uncounted {
     /// It could not be measured.

@@ -14,6 +14,7 @@ use crate::{
     plan::{ServerPlan, ServerSource},
     provision::{Build, ServerDescription, translate},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,8 +46,9 @@ pub struct Condition {
 }
 
 /// How the values of a condition compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "ConditionVerdict")]
 pub enum Verdict {
     /// The same wherever it is known.
     Same,

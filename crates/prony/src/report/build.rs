@@ -7,13 +7,11 @@ use super::{
     conduct::conduct,
     course,
     document::{
-        Axis, Comparison, Connects, Difference, Document, Effect, Estimate, FORMAT, Factor, Fairness,
-        Finding, FittedPoint, Group, Limit, Machine, MeanRatio, MixPart, Outage, Point, RatioChange, Run,
-        Scaling, Schedule, Server, Unscaled,
+        Axis, Connects, Difference, Document, FORMAT, Factor, Fairness, Finding, FindingKind, Group, Machine,
+        NoLaw, Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
     },
     fact::{Told, together},
     group::groups,
-    number::round,
     rates, resources,
     trials::trials,
     words::{self, Sentence, Words, capitalised},
@@ -58,8 +56,8 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         scalings: scalings(findings, &groups),
         unscaled: findings.unscaled.iter().map(unscaled).collect(),
         groups,
-        comparisons: findings.comparisons.iter().map(comparison).collect(),
-        effects: findings.effects.iter().map(effect).collect(),
+        comparisons: findings.comparisons.clone(),
+        effects: findings.effects.clone(),
         rates: rates::rates(record, findings),
         trials: trials(record, words),
         courses: course::courses(record, &findings.axis),
@@ -67,12 +65,6 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         resources,
         waits_that_grew,
         profiles: resources::profiles(record),
-    }
-}
-
-impl From<&stats::Estimate> for Estimate {
-    fn from(estimate: &stats::Estimate) -> Self {
-        Self { value: round(estimate.value), low: estimate.low.map(round), high: estimate.high.map(round) }
     }
 }
 
@@ -141,7 +133,7 @@ fn servers(record: &RunRecord, axis: &analyse::Axis, words: Words) -> Vec<Server
             build: known.description.build,
             origin: known.description.origin,
             settings: planned.settings.clone(),
-            data_loaded_s: round(known.data_took.values().map(std::time::Duration::as_secs_f64).sum()),
+            data_loaded_s: known.data_took.values().map(std::time::Duration::as_secs_f64).sum(),
             variables: known.description.variables,
         }
     };
@@ -171,10 +163,6 @@ fn differences(record: &RunRecord) -> Vec<Difference> {
 }
 
 fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Finding> {
-    let kind = |finding: &analyse::Finding| {
-        let json = serde_json::to_value(finding).ok();
-        json.and_then(|json| Some(json.get("kind")?.as_str()?.to_owned())).unwrap_or_default()
-    };
     // a doubt that leaves a point usable stands beside its figures
     let is_remark = |finding: &&analyse::Finding| match finding {
         analyse::Finding::Doubtful { doubts, .. } => verdict(doubts) != Level::Invalid,
@@ -195,10 +183,10 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
     let is_nothing = run.trials_failed > 0 && run.trials_measured == 0;
     if is_nothing {
         let text = words.fill("sentence", "nothing_measured", &[("reasons", &failures(record, words))]);
-        found = vec![Finding { kind: "failed".to_owned(), about: String::new(), text }];
+        found = vec![Finding { kind: FindingKind::Failed, about: String::new(), text }];
     } else if found.is_empty() && !findings.points.is_empty() {
         let text = words.get("sentence", "nothing").to_owned();
-        found.push(Finding { kind: "nothing".to_owned(), about: String::new(), text });
+        found.push(Finding { kind: FindingKind::Nothing, about: String::new(), text });
     }
     found.extend(in_doubt(findings, words));
     found.extend(deaths(record, &findings.axis, words));
@@ -208,14 +196,26 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
         let key = if unmeasured == 1 { "failed_one" } else { "failed_many" };
         let places = [("failed", &*unmeasured.to_string()), ("planned", &*all.to_string())];
         let text = words.fill("sentence", key, &places);
-        found.push(Finding { kind: "failed".to_owned(), about: String::new(), text });
+        found.push(Finding { kind: FindingKind::Failed, about: String::new(), text });
     }
     if !record.complete {
         let places = [("done", &*record.trials.len().to_string()), ("planned", &*planned)];
         let text = words.fill("sentence", "incomplete", &places);
-        found.push(Finding { kind: "incomplete".to_owned(), about: String::new(), text });
+        found.push(Finding { kind: FindingKind::Incomplete, about: String::new(), text });
     }
     found
+}
+
+fn kind(finding: &analyse::Finding) -> FindingKind {
+    match finding {
+        analyse::Finding::Effect { .. } => FindingKind::Effect,
+        analyse::Finding::Advantage { .. } => FindingKind::Advantage,
+        analyse::Finding::NoDifference { .. } => FindingKind::NoDifference,
+        analyse::Finding::NotCompared { .. } => FindingKind::NotCompared,
+        analyse::Finding::Peak { .. } => FindingKind::Peak,
+        analyse::Finding::Overloaded { .. } => FindingKind::Overloaded,
+        analyse::Finding::Doubtful { .. } => FindingKind::Doubtful,
+    }
 }
 
 /// Servers that died between trials, where no trial tells it.
@@ -228,7 +228,7 @@ fn deaths<'a>(
         let Note::Died { server, reason } = note else { return None };
         let server = axis.servers.shown(&record.plan.servers[*server].name);
         let text = words.fill("sentence", "died", &[("server", server), ("reason", reason)]);
-        Some(Finding { kind: "died".to_owned(), about: server.to_owned(), text })
+        Some(Finding { kind: FindingKind::Died, about: server.to_owned(), text })
     })
 }
 
@@ -296,18 +296,12 @@ fn in_doubt(findings: &Findings, words: Words) -> Option<Finding> {
     let count = findings.points.iter().filter(is_doubted).count();
     let places = [("count", &*count.to_string()), ("all", &findings.points.len().to_string())];
     let text = words.fill("sentence", "in_doubt", &places);
-    (count > 0).then(|| Finding { kind: "doubtful".to_owned(), about: String::new(), text })
-}
-
-/// The name of an enum's value in files.
-pub(super) fn name_of(value: impl serde::Serialize) -> String {
-    let name = serde_json::to_value(value).ok();
-    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    (count > 0).then(|| Finding { kind: FindingKind::Doubtful, about: String::new(), text })
 }
 
 fn axis(axis: &analyse::Axis, words: Words) -> Axis {
     Axis {
-        kind: name_of(axis.kind),
+        kind: axis.kind,
         factors: axis.factors.clone(),
         compared: axis.compared.clone(),
         stream: axis.stream().map(str::to_owned),
@@ -326,27 +320,24 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         idle: point.idle,
         trials: point.trials,
         left_out: point.left_out.iter().map(|one| Told::new(words::left_out(one), words)).collect(),
-        throughput: (&point.throughput).into(),
-        statements_per_second: (&point.statements_per_second).into(),
-        rows_per_second: round(point.rows_per_second),
-        mix: point.mix.iter().map(mix_part).collect(),
+        throughput: point.throughput,
+        statements_per_second: point.statements_per_second,
+        rows_per_second: point.rows_per_second,
+        mix: point.mix.clone(),
         schedule: point.schedule.as_ref().map(|schedule| self::schedule(schedule, point.active_s)),
-        utilisation: point.utilisation.map(round),
+        utilisation: point.utilisation,
         overloaded: point.overloaded,
-        limit: point
-            .limit
-            .as_ref()
-            .map(|limit| Limit { reached: limit.reached, seconds: (&limit.seconds).into() }),
-        latency_ms: point.latency_ms.iter().map(|(name, latency)| (name.clone(), latency.into())).collect(),
-        service_ms: point.service_ms.iter().map(|(name, value)| (name.clone(), round(*value))).collect(),
-        latency_max_ms: round(point.latency_max_ms),
+        limit: point.limit.clone(),
+        latency_ms: point.latency_ms.clone(),
+        service_ms: point.service_ms.clone(),
+        latency_max_ms: point.latency_max_ms,
         latency_curve: curve(&point.histogram),
         histogram: histogram.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default(),
-        throughput_by_trial: point.throughput_by_trial.iter().copied().map(round).collect(),
+        throughput_by_trial: point.throughput_by_trial.clone(),
         errors: point.errors.iter().map(|(code, count)| (code.to_string(), *count)).collect(),
-        error_share: round(point.error_share),
-        server_cpu: point.server_cpu.map(round),
-        client_cpu: round(point.client_cpu),
+        error_share: point.error_share,
+        server_cpu: point.server_cpu,
+        client_cpu: point.client_cpu,
         opening: connects(&point.opening),
         reconnecting: connects(&point.reconnecting),
         following: point.following.as_ref().map(super::following::of),
@@ -355,29 +346,17 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
             min: fairness.min,
             median: fairness.median,
             max: fairness.max,
-            variation: round(fairness.variation),
+            variation: fairness.variation,
             starved: point.starved,
         }),
-        verdict: verdict(&point.doubts).name().to_owned(),
+        verdict: verdict(&point.doubts),
         doubts: words.doubts(&point.doubts),
-    }
-}
-
-fn mix_part(part: &analyse::MixPart) -> MixPart {
-    MixPart {
-        name: part.name.clone(),
-        count: part.count,
-        share: round(part.share),
-        throughput: round(part.throughput),
-        latency_ms: part.latency_ms.iter().map(|(name, value)| (name.clone(), round(*value))).collect(),
-        latency_max_ms: round(part.latency_max_ms),
-        errors: part.errors,
     }
 }
 
 fn schedule(schedule: &load::sample::Schedule, seconds: f64) -> Schedule {
     Schedule {
-        offered_per_second: if seconds > 0.0 { round(schedule.offered as f64 / seconds) } else { 0.0 },
+        offered_per_second: if seconds > 0.0 { schedule.offered as f64 / seconds } else { 0.0 },
         offered: schedule.offered,
         started: schedule.started,
         late: schedule.late,
@@ -402,8 +381,8 @@ fn connects(connects: &load::sample::Connects) -> Connects {
 fn outage((trial, outage): &(u32, load::sample::Outage)) -> Outage {
     Outage {
         trial: *trial,
-        from_s: round(outage.from.as_secs_f64()),
-        until_s: round(outage.until.as_secs_f64()),
+        from_s: outage.from.as_secs_f64(),
+        until_s: outage.until.as_secs_f64(),
         recovered: outage.recovered,
     }
 }
@@ -423,27 +402,14 @@ fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
 }
 
 pub(super) fn milliseconds(ns: u64) -> f64 {
-    round(ns as f64 / 1e6)
-}
-
-fn comparison(comparison: &analyse::Comparison) -> Comparison {
-    Comparison {
-        point: comparison.point,
-        base: comparison.base,
-        metric: comparison.metric.clone(),
-        ratio: (&comparison.ratio).into(),
-        verdict: name_of(comparison.verdict),
-        p_value: round(comparison.p_value),
-        detectable: comparison.detectable.map(round),
-        repeats_needed: comparison.repeats_needed,
-    }
+    ns as f64 / 1e6
 }
 
 fn unscaled(ladder: &analyse::Unscaled) -> Unscaled {
     let empty = Unscaled {
         levels: ladder.levels.clone(),
         side: ladder.side.clone(),
-        reason: "too_few_points".to_owned(),
+        reason: NoLaw::TooFewPoints,
         connections: None,
         residual: None,
         peak_low: None,
@@ -452,43 +418,14 @@ fn unscaled(ladder: &analyse::Unscaled) -> Unscaled {
     match ladder.why {
         Unfit::TooFew => empty,
         Unfit::Residual { connections, residual } => Unscaled {
-            reason: "residual".to_owned(),
+            reason: NoLaw::Residual,
             connections: Some(connections),
-            residual: Some(round(residual)),
+            residual: Some(residual),
             ..empty
         },
-        Unfit::Peak { low, high } => Unscaled {
-            reason: "peak".to_owned(),
-            peak_low: low.map(round),
-            peak_high: high.map(round),
-            ..empty
-        },
-    }
-}
-
-fn effect(effect: &analyse::Effect) -> Effect {
-    let mean = |mean: &analyse::MeanRatio| MeanRatio {
-        first: mean.stretch.0,
-        last: mean.stretch.1,
-        rungs: mean.rungs as u32,
-        ratio: (&mean.ratio).into(),
-        verdict: name_of(mean.verdict),
-        p_value: round(mean.p_value),
-        detectable: mean.detectable.map(round),
-        repeats_needed: mean.repeats_needed,
-    };
-    Effect {
-        levels: effect.levels.clone(),
-        side: effect.server.clone(),
-        base: effect.base.clone(),
-        metric: effect.metric.clone(),
-        whole: effect.whole.as_ref().map(mean),
-        from_knee: effect.from_knee.as_ref().map(mean),
-        change: effect.change.map(|change| RatioChange {
-            doubling: (&change.doubling).into(),
-            p_value: round(change.p_value),
-            is_significant: change.is_significant,
-        }),
+        Unfit::Peak { low, high } => {
+            Unscaled { reason: NoLaw::Peak, peak_low: low, peak_high: high, ..empty }
+        }
     }
 }
 
@@ -500,21 +437,15 @@ fn scalings(findings: &Findings, groups: &[Group]) -> Vec<Scaling> {
             let series = group.series.iter().find(|series| series.points.contains(&Some(first)))?;
             Some((place, series.name.clone()))
         })?;
-        let point = |fitted: &analyse::Fitted| FittedPoint {
-            point: fitted.point,
-            connections: fitted.connections,
-            expected: round(fitted.expected),
-            residual: round(fitted.residual),
-        };
         Some(Scaling {
             group,
             series,
-            single: (&of.single).into(),
-            contention: (&of.contention).into(),
-            coherency: (&of.coherency).into(),
-            peak: of.peak.as_ref().map(Estimate::from),
+            single: of.single,
+            contention: of.contention,
+            coherency: of.coherency,
+            peak: of.peak,
             enough: of.enough,
-            points: of.points.iter().map(point).collect(),
+            points: of.points.clone(),
             left_out: of.left_out.clone(),
         })
     };
@@ -528,7 +459,7 @@ pub(super) fn latencies(histogram: &Histogram) -> BTreeMap<String, f64> {
     }
     let quantile = |name: &str, quantile| (name.to_owned(), milliseconds(histogram.quantile_ns(quantile)));
     [
-        ("mean".to_owned(), round(histogram.mean_ns() / 1e6)),
+        ("mean".to_owned(), histogram.mean_ns() / 1e6),
         quantile("p50", 0.5),
         quantile("p95", 0.95),
         quantile("p99", 0.99),

@@ -1,12 +1,8 @@
 //! The claims of a study with what the run says of them, in words and as values.
 
-use super::{
-    document::{Claim, ClaimPart},
-    number,
-    words::Words,
-};
+use super::{document::Claim, number, words::Words};
 use crate::{
-    analyse::{ClaimVerdict, Judgement, Open, Part},
+    analyse::{ClaimVerdict, Judgement, Open},
     plan::{Bound, Statement},
 };
 
@@ -16,33 +12,14 @@ pub(super) fn claims(judgements: &[Judgement], words: Words) -> Vec<Claim> {
 }
 
 fn claim(judgement: &Judgement, words: Words) -> Claim {
-    let verdict = verdict(judgement.verdict);
     Claim {
         says: judgement.claim.says.clone(),
-        verdict: verdict.to_owned(),
-        verdict_words: words.get("claim", verdict).to_owned(),
+        verdict: judgement.verdict,
+        verdict_words: words.named("claim", judgement.verdict).to_owned(),
         text: text(judgement, words),
         metric: judgement.claim.metric.clone(),
         claimed: claimed(judgement, words),
-        parts: judgement.parts.iter().map(part).collect(),
-    }
-}
-
-fn part(part: &Part) -> ClaimPart {
-    ClaimPart {
-        levels: part.levels.clone(),
-        one: part.one.clone(),
-        other: part.other.clone(),
-        estimate: (&part.estimate).into(),
-        verdict: verdict(part.verdict).to_owned(),
-    }
-}
-
-fn verdict(verdict: ClaimVerdict) -> &'static str {
-    match verdict {
-        ClaimVerdict::Supported => "supported",
-        ClaimVerdict::Refuted => "refuted",
-        ClaimVerdict::Open => "open",
+        parts: judgement.parts.clone(),
     }
 }
 

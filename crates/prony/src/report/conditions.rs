@@ -2,7 +2,7 @@
 //! by server, and a sentence about those that differ although the study does not ask for it.
 
 use super::{
-    document::{Condition, Document, Finding},
+    document::{Condition, Document, Finding, FindingKind},
     table::{Cell, Table, Tone},
     words::Words,
 };
@@ -38,12 +38,9 @@ pub(super) fn conditions(record: &RunRecord, words: Words) -> Vec<Condition> {
             key: one.key,
             values: one.values,
             verdict: match one.verdict {
-                Verdict::Same => "same",
-                Verdict::OnPurpose => "on_purpose",
-                Verdict::Different if looked_for => "different",
-                Verdict::Different => "on_purpose",
-            }
-            .to_owned(),
+                Verdict::Different if !looked_for => Verdict::OnPurpose,
+                verdict => verdict,
+            },
             remedy: one.remedy,
         }
     };
@@ -52,14 +49,17 @@ pub(super) fn conditions(record: &RunRecord, words: Words) -> Vec<Condition> {
 
 /// What is to be said where servers differ in what the study does not vary.
 pub(super) fn finding(conditions: &[Condition], words: Words) -> Option<Finding> {
-    let different: Vec<_> =
-        conditions.iter().filter(|one| one.verdict == "different").map(|one| one.title.as_str()).collect();
+    let different: Vec<_> = conditions
+        .iter()
+        .filter(|one| one.verdict == Verdict::Different)
+        .map(|one| one.title.as_str())
+        .collect();
     if different.is_empty() {
         return None;
     }
     let text =
         words.fill("sentence", "unfair", &[("conditions", &different.join(words.get("condition", "comma")))]);
-    Some(Finding { kind: "unfair".to_owned(), about: String::new(), text })
+    Some(Finding { kind: FindingKind::Unfair, about: String::new(), text })
 }
 
 /// A row for each condition, a column for each server; `None` where no server said anything.
@@ -74,11 +74,11 @@ pub(super) fn table(document: &Document, words: Words) -> Option<Table> {
     let row = |one: &Condition| {
         let mut row = vec![Cell::name(&one.title)];
         row.extend(several.then(|| Cell {
-            text: words.get("condition", &one.verdict).to_owned(),
-            tone: match one.verdict.as_str() {
-                "different" => Tone::Bad,
-                "same" => Tone::Faint,
-                _ => Tone::Plain,
+            text: words.named("condition", one.verdict).to_owned(),
+            tone: match one.verdict {
+                Verdict::Different => Tone::Bad,
+                Verdict::Same => Tone::Faint,
+                Verdict::OnPurpose => Tone::Plain,
             },
             numeric: false,
         }));

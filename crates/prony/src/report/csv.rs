@@ -10,6 +10,7 @@
 
 use super::{
     document::{Document, Estimate, Point, Schedule},
+    number::round,
     resources::{Cost, Resources},
 };
 use crate::escape;
@@ -85,14 +86,13 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
     let count = |value: fn(&Schedule) -> u64| {
         schedule.map(|schedule| value(schedule).to_string()).unwrap_or_default()
     };
-    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let doubts: Vec<&str> = point.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
     values.extend([
-        point.latency_max_ms.to_string(),
+        number(Some(point.latency_max_ms)),
         point.errors.values().sum::<u64>().to_string(),
-        point.error_share.to_string(),
-        point.server_cpu.map(|cpu| cpu.to_string()).unwrap_or_default(),
-        point.client_cpu.to_string(),
+        number(Some(point.error_share)),
+        number(point.server_cpu),
+        number(Some(point.client_cpu)),
         number(schedule.map(|schedule| schedule.offered_per_second)),
         count(|schedule| schedule.late),
         count(|schedule| schedule.skipped),
@@ -113,7 +113,7 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
         cost(|cost| cost.written_kb),
         cost(|cost| cost.log_syncs),
         limits.iter().map(|limit| limit.name.as_str()).collect::<Vec<_>>().join("; "),
-        point.verdict.clone(),
+        point.verdict.name().to_owned(),
         doubts.join("; "),
     ]);
     values
@@ -129,12 +129,16 @@ fn resources<'a>(document: &'a Document, point: &Point) -> Option<&'a Resources>
 }
 
 fn ends(estimate: Option<&Estimate>) -> [String; 3] {
-    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     [
-        text(estimate.map(|estimate| estimate.value)),
-        text(estimate.and_then(|estimate| estimate.low)),
-        text(estimate.and_then(|estimate| estimate.high)),
+        number(estimate.map(|estimate| estimate.value)),
+        number(estimate.and_then(|estimate| estimate.low)),
+        number(estimate.and_then(|estimate| estimate.high)),
     ]
+}
+
+/// As many digits as other files have; empty: unknown.
+fn number(value: Option<f64>) -> String {
+    value.map(|value| round(value).to_string()).unwrap_or_default()
 }
 
 fn line(fields: Vec<String>) -> String {

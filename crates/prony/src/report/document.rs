@@ -11,9 +11,17 @@ pub(super) use trial::{Seconds, Trial, TrialStream};
 use super::{
     course::Course,
     fact::{Fact, Told},
+    json::schema_of,
     resources::{Grown, Profiled, Resources},
 };
-use crate::{analyse::Excluded, run::Level};
+pub(super) use crate::analyse::{Comparison, MixPart};
+pub(super) use stats::Estimate;
+
+use crate::{
+    analyse::{AxisKind, ClaimVerdict, Effect, Excluded, Fitted, Limited, Part},
+    fairness,
+    run::Level,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -222,8 +230,8 @@ pub struct Condition {
     pub title: String,
     /// Value on each server, in the order of `servers`; null: not known, or without a meaning there.
     pub values: Vec<Option<String>>,
-    /// `same`; `on_purpose`: the study varies it; `different`: it does not.
-    pub verdict: String,
+    /// How they compare.
+    pub verdict: fairness::Verdict,
     /// The word of `[settings]` that makes it the same.
     pub remedy: Option<String>,
 }
@@ -242,8 +250,8 @@ pub struct Difference {
 pub struct Claim {
     /// As the study says it.
     pub says: String,
-    /// `supported`, `refuted`, `open`.
-    pub verdict: String,
+    /// What the run says of it.
+    pub verdict: ClaimVerdict,
     /// The same in the report's language.
     pub verdict_words: String,
     /// The numbers that decide, in words; where it is open, why.
@@ -253,41 +261,55 @@ pub struct Claim {
     /// What was claimed: `>= 2`.
     pub claimed: String,
     /// Everything that it is about.
-    pub parts: Vec<ClaimPart>,
-}
-
-/// One thing that a claim is about.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ClaimPart {
-    /// Where.
-    pub levels: BTreeMap<String, String>,
-    /// What is held against `other`; null: the number stands for itself.
-    pub one: Option<String>,
-    /// What it is held against.
-    pub other: Option<String>,
-    /// A ratio, a slope, or the metric: transactions per second, ms, s for `active`, a share for `errors`.
-    pub estimate: Estimate,
-    /// `supported`, `refuted`, `open`.
-    pub verdict: String,
+    pub parts: Vec<Part>,
 }
 
 /// One thing that was found.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Finding {
-    /// `effect`, `advantage`, `no_difference`, `not_compared`, `overloaded`, `peak`, `doubtful`, `failed`,
-    /// `incomplete`.
-    pub kind: String,
+    /// What it is.
+    pub kind: FindingKind,
     /// What it is about, in words; empty: the whole run.
     pub about: String,
     /// The sentence.
     pub text: String,
 }
 
+/// What a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// Over a whole ladder, or from its knee on, one side is better.
+    Effect,
+    /// One side is better at some places of a ladder.
+    Advantage,
+    /// No difference was found.
+    NoDifference,
+    /// Nothing can be said, for one could not keep up with what was offered.
+    NotCompared,
+    /// Where throughput is highest.
+    Peak,
+    /// More was offered than a server could do.
+    Overloaded,
+    /// Results that are not to be relied on, or only with care.
+    Doubtful,
+    /// The servers differed in what the study does not vary.
+    Unfair,
+    /// A server died between trials.
+    Died,
+    /// Trials could not be measured.
+    Failed,
+    /// The run was not finished.
+    Incomplete,
+    /// Nothing stands out.
+    Nothing,
+}
+
 /// What points are drawn along.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Axis {
-    /// `rate` (starts offered in a second), `connections`, `number` (another one that varies), `names`.
-    pub kind: String,
+    /// What they are.
+    pub kind: AxisKind,
     /// The factors that it shows; empty: connections that do not vary.
     pub factors: Vec<String>,
     /// The factors whose levels are compared; empty: servers are.
@@ -296,17 +318,6 @@ pub struct Axis {
     pub stream: Option<String>,
     /// What to write beside it.
     pub title: String,
-}
-
-/// A number with its uncertainty.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub struct Estimate {
-    /// The number.
-    pub value: f64,
-    /// Lower end of its confidence interval, however wide; null: one trial, nothing is known.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
 }
 
 /// One stream of a treatment, all valid trials together.
@@ -346,7 +357,7 @@ pub struct Point {
     /// lasted.
     pub overloaded: u32,
     /// What became of the stream's limit; null: it has none.
-    pub limit: Option<Limit>,
+    pub limit: Option<Limited>,
     /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`.
     pub latency_ms: BTreeMap<String, Estimate>,
     /// Service time of a transaction, from the actual send, ms, by the same names; empty: it is the response
@@ -380,30 +391,10 @@ pub struct Point {
     pub outages: Vec<Outage>,
     /// How equally connections were served; null: unknown, or only one connection.
     pub fairness: Option<Fairness>,
-    /// `fine`, `suspicious`, `invalid`: the worst doubt.
-    pub verdict: String,
+    /// The level of the worst doubt.
+    pub verdict: Level,
     /// Reasons to doubt the numbers.
     pub doubts: Vec<Doubt>,
-}
-
-/// One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures
-/// leave out count here.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct MixPart {
-    /// Its name in the workload.
-    pub name: String,
-    /// Ended well.
-    pub count: u64,
-    /// The same as a share of all that ended well, 0 to 1.
-    pub share: f64,
-    /// The same per second.
-    pub throughput: f64,
-    /// Response time, ms, from merged histograms: `mean`, `p50`, `p95`, `p99`; empty: none ended well.
-    pub latency_ms: BTreeMap<String, f64>,
-    /// Longest response time, ms.
-    pub latency_max_ms: f64,
-    /// Ended with an error.
-    pub errors: u64,
 }
 
 /// What became of the starts of a schedule, all trials together.
@@ -423,15 +414,6 @@ pub struct Schedule {
     pub never_sent: u64,
     /// From due to sent, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
     pub delay_ms: BTreeMap<String, f64>,
-}
-
-/// What became of a stream's limit.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Limit {
-    /// Trials in which it was reached.
-    pub reached: u32,
-    /// How long that took, s; where it was not reached in all trials, a bound from below.
-    pub seconds: Estimate,
 }
 
 /// How replicas, or further nodes of a cluster, followed the server that was written to, all trials together.
@@ -535,85 +517,6 @@ pub struct Doubt {
     pub figures: Fact,
 }
 
-/// One server against another.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Comparison {
-    /// Index in `points` of the one.
-    pub point: usize,
-    /// Index in `points` of the one it is held against.
-    pub base: usize,
-    /// `throughput`, `p95`, `p99`.
-    pub metric: String,
-    /// The one divided by the other.
-    pub ratio: Estimate,
-    /// `better`, `worse`, `same`, `undecided`, `overloaded` (not compared: one could not keep up with what
-    /// was offered).
-    pub verdict: String,
-    /// Probability of a difference as great if there were none, corrected for the number of comparisons.
-    pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
-    /// unknown.
-    pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
-    /// reasonable.
-    pub repeats_needed: Option<u32>,
-}
-
-/// One server against another along a whole ladder, in one metric.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Effect {
-    /// Levels that stay the same along the ladder.
-    pub levels: BTreeMap<String, String>,
-    /// The one: a server, or the levels that are compared.
-    pub side: String,
-    /// What it is held against.
-    pub base: String,
-    /// `throughput`, `p95`, `p99`.
-    pub metric: String,
-    /// Over all places; null: no repeat has them all.
-    pub whole: Option<MeanRatio>,
-    /// From the knee on, the first place with nine tenths of the highest throughput of both together; null:
-    /// there is none, or it is the first place or the last.
-    pub from_knee: Option<MeanRatio>,
-    /// How the ratio changes along the ladder; null: not known, or places are no numbers.
-    pub change: Option<RatioChange>,
-}
-
-/// The geometric mean of ratios; its interval comes from how it differs from repeat to repeat.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct MeanRatio {
-    /// First place, on the axis.
-    pub first: f64,
-    /// Last place.
-    pub last: f64,
-    /// Places.
-    pub rungs: u32,
-    /// The one divided by the other.
-    pub ratio: Estimate,
-    /// `better`, `worse`, `same`, `undecided`.
-    pub verdict: String,
-    /// Probability of a difference as great if there were none, corrected for all that is asked of the
-    /// metric.
-    pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
-    /// unknown.
-    pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
-    /// reasonable.
-    pub repeats_needed: Option<u32>,
-}
-
-/// How a ratio changes along a ladder.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RatioChange {
-    /// What it is multiplied by with each doubling along the axis.
-    pub doubling: Estimate,
-    /// Probability of as great a change if there were none, corrected for all that is asked of the metric.
-    pub p_value: f64,
-    /// Whether it is significant, and over the ladder more than what matters.
-    pub is_significant: bool,
-}
-
 /// The universal scalability law, `X(N) = single N / (1 + contention (N - 1) + coherency N (N - 1))`, fitted
 /// to the closed loops of one server on N connections.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -634,7 +537,7 @@ pub struct Scaling {
     /// Fewest connections with 95 % of the law's highest throughput within the ladder.
     pub enough: u32,
     /// Points that it was fitted to.
-    pub points: Vec<FittedPoint>,
+    pub points: Vec<Fitted>,
     /// Points that were left out since their throughput is not the server's own.
     pub left_out: Vec<Excluded>,
 }
@@ -646,9 +549,8 @@ pub struct Unscaled {
     pub levels: BTreeMap<String, String>,
     /// The server or level that it is of.
     pub side: String,
-    /// `too_few_points` count; `residual`: a point is off by more than 25 %; `peak`: the ends of the interval
-    /// of its top differ by more than a factor of 3.
-    pub reason: String,
+    /// Why.
+    pub reason: NoLaw,
     /// Connections of the point that is off by most, where that is the reason.
     pub connections: Option<u32>,
     /// Measured by expected less 1 there.
@@ -659,22 +561,20 @@ pub struct Unscaled {
     pub peak_high: Option<f64>,
 }
 
-/// A point beside what the law expects.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FittedPoint {
-    /// Index in `points`.
-    pub point: usize,
-    /// Connections.
-    pub connections: u32,
-    /// What the law expects, transactions per second.
-    pub expected: f64,
-    /// Measured by expected less 1.
-    pub residual: f64,
+/// Why a ladder has no law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoLaw {
+    /// Too few of its points count.
+    TooFewPoints,
+    /// A point is off by more than 25 %.
+    Residual,
+    /// The ends of the interval of its top differ by more than a factor of 3.
+    Peak,
 }
 
 /// The schema of the document, as committed in `schemas/report.json`.
 #[must_use]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Document);
-    serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+    schema_of::<Document>()
 }

@@ -3,7 +3,6 @@
 use super::{
     build::{latencies, milliseconds},
     document::{Following, Member, SemiSync},
-    number::round,
 };
 use crate::{analyse, run};
 
@@ -16,9 +15,9 @@ pub(super) fn of(following: &run::Following) -> Following {
             acknowledged: waits.acknowledged,
             unacknowledged: waits.unacknowledged,
             given_up: waits.given_up,
-            wait_mean_ms: waits.wait_mean_us.map(|us| round(us as f64 / 1e3)),
+            wait_mean_ms: waits.wait_mean_us.map(|us| us as f64 / 1e3),
         }),
-        paused_share: following.paused.map(round),
+        paused_share: following.paused,
     }
 }
 
@@ -26,6 +25,6 @@ fn member(member: &run::Member) -> Member {
     Member {
         lag_ms: latencies(&member.lag),
         lag_max_ms: milliseconds(member.lag.max_ns()),
-        drain_s: member.drain.map(|drain| round(drain.as_secs_f64())),
+        drain_s: member.drain.map(|drain| drain.as_secs_f64()),
     }
 }

@@ -134,10 +134,15 @@ fn embedded(value: &impl Serialize) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// Every text of a value as it is to be shown.
+/// Every text of a value as it is to be shown, every figure with the digits that files have.
 fn show(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::String(text) => *text = escape::plain(text),
+        serde_json::Value::Number(number) => {
+            if let Some(value) = number.as_f64().filter(|_| number.is_f64()) {
+                *number = serde_json::Number::from_f64(number::round(value)).unwrap_or(number.clone());
+            }
+        }
         serde_json::Value::Array(items) => items.iter_mut().for_each(show),
         serde_json::Value::Object(fields) => {
             let shown = std::mem::take(fields).into_iter().map(|(name, mut value)| {

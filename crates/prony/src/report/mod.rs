@@ -21,6 +21,7 @@ mod following;
 mod group;
 pub mod history;
 mod html;
+mod json;
 mod markdown;
 pub(crate) mod number;
 mod rates;
@@ -33,6 +34,8 @@ mod words;
 
 pub use build::build;
 pub use document::{Document, Doubt, schema};
+pub use json::schema_of;
+pub(crate) use json::written;
 pub use runs::{ComparedPoint, ComparedRun, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema};
 pub use words::{Language, Sentence, Words};
 
@@ -122,9 +125,7 @@ pub fn render(
         Format::Terminal => terminal::shown(&terminal::render(&document, words, options), options),
         Format::Html => html::render(&document, words)?,
         Format::Markdown => markdown::render(&document, words),
-        Format::Json => {
-            escape::plain(&serde_json::to_string_pretty(&document).expect("a document is JSON")) + "\n"
-        }
+        Format::Json => escape::plain(&written(&document)),
         Format::Csv => csv::render(&document),
     })
 }

@@ -3,7 +3,6 @@
 use super::{
     document::{Document, FoundRate, Point},
     number,
-    number::round,
     table::{Cell, Table, estimate},
     words::{Words, spoken},
 };
@@ -23,9 +22,9 @@ pub(super) fn rates(record: &RunRecord, findings: &Findings) -> Vec<FoundRate> {
     let one = |found: &crate::analyse::FoundRate| FoundRate {
         point: found.point,
         objective: found.objective.clone(),
-        rate_per_second: (&found.rate).into(),
-        broken_at_per_second: found.broken_at.map(round),
-        closed_loop_per_second: round(found.closed_loop),
+        rate_per_second: found.rate,
+        broken_at_per_second: found.broken_at,
+        closed_loop_per_second: found.closed_loop,
         loads: found.loads,
         searches: searches(found.point).collect(),
     };

@@ -3,7 +3,7 @@
 use super::{
     document::Document,
     fact::{Fact, Told, together},
-    number::{self, round},
+    number,
     table::{Cell, Table},
     words::Words,
 };
@@ -139,8 +139,8 @@ pub(super) fn build(record: &RunRecord, axis: &Axis, words: Words) -> (Vec<Resou
                 first: place(grown.rungs.0)?,
                 last: place(grown.rungs.1)?,
                 counter: grown.counter,
-                at_first: round(grown.first),
-                at_last: round(grown.last),
+                at_first: grown.first,
+                at_last: grown.last,
             })
         })
         .collect();
@@ -149,30 +149,26 @@ pub(super) fn build(record: &RunRecord, axis: &Axis, words: Words) -> (Vec<Resou
 
 fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Resources {
     let treatment = &record.plan.treatments[one.treatment];
-    let rounded = |values: &BTreeMap<String, f64>| -> BTreeMap<String, f64> {
-        values.iter().map(|(name, value)| (name.clone(), round(*value))).collect()
-    };
     let cost = &one.cost;
-    let each = |value: Option<f64>| value.map(round);
     Resources {
         levels: treatment.levels.clone(),
         server: record.plan.servers[treatment.server].name.clone(),
         trials: one.trials,
-        transactions_per_second: round(one.transactions_per_second),
+        transactions_per_second: one.transactions_per_second,
         cost: Cost {
-            server_cpu_us: each(cost.server_cpu_us()),
-            server_cpu_system_us: each(cost.server_cpu_system_us),
-            client_cpu_us: each(cost.client_cpu_us),
-            relay_cpu_us: each(cost.relay_cpu_us),
-            context_switches: each(cost.switches),
-            context_switches_involuntary: each(cost.switches_involuntary),
-            reads: each(cost.reads),
-            written_kb: each(cost.written_kb),
-            log_syncs: each(cost.log_syncs),
+            server_cpu_us: cost.server_cpu_us(),
+            server_cpu_system_us: cost.server_cpu_system_us,
+            client_cpu_us: cost.client_cpu_us,
+            relay_cpu_us: cost.relay_cpu_us,
+            context_switches: cost.switches,
+            context_switches_involuntary: cost.switches_involuntary,
+            reads: cost.reads,
+            written_kb: cost.written_kb,
+            log_syncs: cost.log_syncs,
         },
-        processors: rounded(&one.processors),
+        processors: one.processors.clone(),
         limited_by: one.limits.iter().map(|limit| limited_by(limit, words)).collect(),
-        means: rounded(&one.means),
+        means: one.means.clone(),
     }
 }
 

@@ -6,7 +6,10 @@ use super::{
     number,
     words::Words,
 };
-use crate::run::Level;
+use crate::{
+    analyse::{AxisKind, Verdict},
+    run::Level,
+};
 use serde::Serialize;
 
 /// What a cell means for the eye.
@@ -141,13 +144,7 @@ pub(super) fn table(
 
 /// Estimate with its half-width: `1,234 ± 21`.
 pub(super) fn estimate(estimate: &Estimate) -> String {
-    number::estimate(&stats::Estimate {
-        value: estimate.value,
-        low: estimate.low,
-        high: estimate.high,
-        level: 0.95,
-        observations: 0,
-    })
+    number::estimate(estimate)
 }
 
 /// What a group's table shows.
@@ -321,7 +318,7 @@ pub(super) fn members(group: &Group) -> impl Iterator<Item = usize> + '_ {
 /// Whether the axis itself says what this stream was offered.
 fn is_offered(document: &Document, group: &Group) -> bool {
     let axis = &document.axis;
-    axis.kind == "rate" && axis.stream.as_ref().is_none_or(|stream| *stream == group.stream)
+    axis.kind == AxisKind::Rate && axis.stream.as_ref().is_none_or(|stream| *stream == group.stream)
 }
 
 /// Whether there is more than one series, so that each row must say which.
@@ -357,16 +354,16 @@ fn overloaded(point: &Point, words: Words) -> Option<String> {
 
 /// `+32 % better`.
 fn verdict(comparison: &Comparison, words: Words) -> Cell {
-    if comparison.verdict == "overloaded" {
+    if comparison.verdict == Verdict::Overloaded {
         return Cell::toned(words.get("verdict", "overloaded").to_owned(), Tone::Faint);
     }
     let change = (comparison.ratio.value - 1.0) * 100.0;
-    let tone = match comparison.verdict.as_str() {
-        "better" => Tone::Good,
-        "worse" => Tone::Bad,
+    let tone = match comparison.verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
         _ => Tone::Faint,
     };
     let sign = if change >= 0.0 { "+" } else { "" };
-    let verdict = words.get("verdict", &comparison.verdict);
+    let verdict = words.named("verdict", comparison.verdict);
     Cell::toned(format!("{sign}{} % {verdict}", number::percent(change)), tone)
 }

@@ -9,7 +9,7 @@ use super::{
     table::{Layout, Remarks, Table, Tone, table},
     words::Words,
 };
-use crate::{escape, plan};
+use crate::{analyse::Verdict, escape, plan};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
     presets,
@@ -107,7 +107,7 @@ pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
     let repeats: Vec<u32> = document
         .comparisons
         .iter()
-        .filter(|one| one.metric == "throughput" && one.verdict == "undecided")
+        .filter(|one| one.metric == "throughput" && one.verdict == Verdict::Undecided)
         .filter_map(|one| one.repeats_needed)
         .collect();
     if let (Some(fewest), Some(most)) = (repeats.iter().min(), repeats.iter().max()) {

@@ -3,7 +3,6 @@
 use super::{
     build::{latencies, milliseconds, second_of},
     document::{Seconds, Trial, TrialStream},
-    number::round,
     words::Words,
 };
 use crate::{
@@ -48,7 +47,7 @@ fn trial(record: &RunRecord, trial: &TrialRecord, words: Words) -> Trial {
         server: record.plan.servers[treatment.server].name.clone(),
         started: second_of(trial.started),
         failure,
-        verdict: verdict(doubts).name().to_owned(),
+        verdict: verdict(doubts),
         doubts: doubts.iter().map(|doubt| words.doubt(doubt)).collect(),
         server_cpu: server_cpu(record, trial),
         streams: streams(treatment, trial, outcome),
@@ -79,10 +78,10 @@ fn stream(
     };
     let Some((told, outcome)) = told else { return shown };
     let seconds = told.active_time(outcome.interval).as_secs_f64();
-    let per_second = |count: u64| (seconds > 0.0).then(|| round(count as f64 / seconds));
+    let per_second = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
     shown.throughput = per_second(told.transactions.count);
     shown.offered = told.schedule.as_ref().and_then(|schedule| per_second(schedule.offered));
-    shown.active_s = Some(round(seconds));
+    shown.active_s = Some(seconds);
     shown.latency_ms = latencies(told.transactions.response());
     shown.errors = told.errors.iter().map(|error| (error.code.to_string(), error.count)).collect();
     shown
@@ -93,7 +92,7 @@ fn server_cpu(record: &RunRecord, trial: &TrialRecord) -> Option<f64> {
     let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { return None };
     let inside = analyse::in_interval(&trial.readings, record, outcome);
     let cpu = trial.readings.server_cpu()?;
-    trial.readings.mean(&inside, &cpu).map(round)
+    trial.readings.mean(&inside, &cpu)
 }
 
 fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
@@ -108,8 +107,8 @@ fn seconds(trial: &TrialRecord, stream: usize) -> Seconds {
         let length = sample.length.as_secs_f64();
         end += f64::from(sample.second.saturating_sub(next)) + length;
         next = sample.second + 1;
-        seconds.end_s.push(round(end));
-        let rate = |count: u64| round(if length > 0.0 { count as f64 / length } else { 0.0 });
+        seconds.end_s.push(end);
+        let rate = |count: u64| if length > 0.0 { count as f64 / length } else { 0.0 };
         seconds.throughput.push(rate(sample.transactions.count));
         seconds.offered.extend(sample.schedule.as_ref().map(|schedule| rate(schedule.offered)));
         seconds.p95_ms.push(p95);

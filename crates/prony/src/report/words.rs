@@ -93,6 +93,12 @@ impl Words {
         self.table.get(section).and_then(|texts| texts.get(key)).map_or("", String::as_str)
     }
 
+    /// The word for a value of an enum.
+    pub(super) fn named(self, section: &str, value: impl serde::Serialize) -> &'static str {
+        let name = serde_json::to_value(value).ok();
+        self.get(section, name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default())
+    }
+
     /// A text with its places filled.
     pub(super) fn fill(self, section: &str, key: &str, places: &[(&str, &str)]) -> String {
         let value = |place: &str| places.iter().find(|(name, _)| *name == place);

@@ -94,8 +94,8 @@ pub struct Sought {
 /// One load of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probed {
-    /// `bracket`, `narrow`, `confirm`, `above`, `rest` or `beyond`.
-    pub purpose: String,
+    /// What it is for.
+    pub purpose: search::Purpose,
     /// Starts offered in a second.
     pub offered_per_second: f64,
     /// Transactions that ended well in a second.
@@ -316,7 +316,7 @@ impl Search<'_> {
                 .filter(|objective| breaks(objective))
                 .all(|objective| objective.of_service().is_some_and(|service| !breaks(&service)));
         let probed = Probed {
-            purpose: format!("{:?}", probe.purpose).to_lowercase(),
+            purpose: probe.purpose,
             offered_per_second: probe.rate,
             achieved_per_second: told.transactions.count as f64 / outcome.interval.as_secs_f64(),
             interval_s: outcome.interval.as_secs_f64(),
@@ -486,7 +486,7 @@ mod tests {
         let (hurried, _) = sought("p99 < 20ms", 2600.0, Some(soon));
         let Ending::Found { rate, .. } = hurried.ending else { panic!("{:?}", hurried.ending) };
         assert!((1500.0..2600.0).contains(&rate), "{rate}");
-        assert!(hurried.probes.iter().all(|probed| probed.purpose != "narrow"), "{hurried:?}");
+        assert!(hurried.probes.iter().all(|probed| probed.purpose != search::Purpose::Narrow), "{hurried:?}");
     }
 
     #[test]
@@ -494,7 +494,7 @@ mod tests {
         let (spec, objectives) = (spec(), Objectives::parse("p99 < 20ms").expect("an objective"));
         let (clock, deadline) = (Duration::ZERO, None);
         let search = Search { spec: &spec, stream: 0, objectives: &objectives, clock, deadline };
-        let until = |purpose: &str| {
+        let until = |purpose: search::Purpose| {
             let is_over = std::cell::Cell::new(false);
             let sought = seek(
                 search,
@@ -506,9 +506,9 @@ mod tests {
             );
             sought.expect("infallible").expect("a rate")
         };
-        let early = until("bracket");
+        let early = until(search::Purpose::Bracket);
         assert_eq!((early.rate(), early.probes.len()), (None, 1));
-        let late = until("above");
+        let late = until(search::Purpose::Above);
         assert!(late.rate().is_some_and(|rate| (2200.0..2600.0).contains(&rate)), "{late:?}");
         assert_eq!(late.ending, Ending::Unfinished { why: Why::Interrupted, confirmed: late.rate() });
     }

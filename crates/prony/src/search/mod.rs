@@ -19,6 +19,7 @@ mod objective;
 
 pub use objective::{Error as ObjectiveError, Objective, Objectives};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The bracket's ends when narrowing stops.
@@ -56,7 +57,7 @@ pub struct Probe {
 }
 
 /// What a load is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To find a rate that keeps the objective and one that does not.
@@ -74,6 +75,19 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// As results have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bracket => "bracket",
+            Self::Narrow => "narrow",
+            Self::Confirm => "confirm",
+            Self::Above => "above",
+            Self::Rest => "rest",
+            Self::Beyond => "beyond",
+        }
+    }
+
     /// Whether its loads are longer.
     #[must_use]
     pub fn is_long(self) -> bool {

@@ -138,7 +138,7 @@ fn carry_out(
 /// A line for each load that is over: a search takes minutes, and what it does should be seen.
 fn tell(probed: &Probed, left: Duration, objectives: &Objectives) {
     let result = match (probed.kept, probed.overloaded, probed.cannot_tell) {
-        _ if probed.purpose == "rest" => "(nothing is asked of it)",
+        _ if probed.purpose == Purpose::Rest => "(nothing is asked of it)",
         (true, ..) => "kept",
         (_, true, _) => "BROKEN (overloaded)",
         (.., true) => "too few transactions to tell: again, for longer",
@@ -148,7 +148,7 @@ fn tell(probed: &Probed, left: Duration, objectives: &Objectives) {
     let steal = steal.map(|steal| format!(", neighbours took {steal:.2} processors (steal)"));
     aside(format_args!(
         "{:8} {:>9}/s for {:>4.1} s   {}   {result}{}{}; about {} s left",
-        probed.purpose,
+        probed.purpose.name(),
         number::count(probed.offered_per_second.round() as u64),
         probed.interval_s,
         probed.shown(objectives),
@@ -274,7 +274,7 @@ fn unfinished(found: &Found, why: Why, confirmed: Option<f64>, objectives: &Obje
         let probes = found.probes.iter().filter(move |probed| is(probed));
         probes.map(|probed| probed.offered_per_second)
     };
-    let broken = |probed: &Probed| !probed.kept && !probed.cannot_tell && probed.purpose != "rest";
+    let broken = |probed: &Probed| !probed.kept && !probed.cannot_tell && probed.purpose != Purpose::Rest;
     let known = [
         rates(|probed| probed.kept).max_by(f64::total_cmp).map(|rate| format!("{rate:.0}/s kept it once")),
         rates(broken).min_by(f64::total_cmp).map(|rate| format!("{rate:.0}/s broke it")),
@@ -322,7 +322,7 @@ mod tests {
 
     fn probed(rate: f64, kept: bool) -> Probed {
         Probed {
-            purpose: "bracket".to_owned(),
+            purpose: Purpose::Bracket,
             offered_per_second: rate,
             achieved_per_second: rate,
             interval_s: 3.0,

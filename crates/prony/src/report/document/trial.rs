@@ -1,6 +1,7 @@
 //! One trial as the document has it: its streams, and their seconds.
 
 use super::Doubt;
+use crate::run::Level;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,8 +21,8 @@ pub struct Trial {
     pub started: String,
     /// Why it could not be measured; null: it was.
     pub failure: Option<String>,
-    /// `fine`, `suspicious`, `invalid`: the worst doubt.
-    pub verdict: String,
+    /// The level of the worst doubt.
+    pub verdict: Level,
     /// Reasons to doubt it.
     pub doubts: Vec<Doubt>,
     /// CPUs that the server kept busy.

@@ -4,7 +4,7 @@
 
 mod text;
 
-use super::{Error, Options, build::second_of, document::Estimate, number::round, words::Words};
+use super::{Error, Options, build::second_of, document::Estimate, json, words::Words};
 use crate::{
     analyse::{self, RunDifference, Verdict},
     run::TrialOutcome,
@@ -105,8 +105,8 @@ pub struct ComparedPoint {
     pub value: Estimate,
     /// The run by the base; without ends where either has one trial of each combination.
     pub ratio: Estimate,
-    /// What it means for the run: `better`, `worse`, `same`, `undecided`, `overloaded` (not compared).
-    pub verdict: String,
+    /// What it means for the run.
+    pub verdict: Verdict,
     /// Probability of a difference as great if there were none, corrected for the number of comparisons of
     /// the metric.
     pub p_value: f64,
@@ -139,7 +139,7 @@ pub fn render_runs(base: &RunRecord, run: &RunRecord, format: RunsFormat, option
         text: match format {
             RunsFormat::Terminal => text::terminal(&document, words, options),
             RunsFormat::Markdown => text::markdown(&document, words),
-            RunsFormat::Json => serde_json::to_string_pretty(&document).expect("a document is JSON") + "\n",
+            RunsFormat::Json => json::written(&document),
         },
         worse: runs.comparisons.iter().filter(|one| one.verdict == Verdict::Worse).count(),
         compared: runs.comparisons.len(),
@@ -149,8 +149,7 @@ pub fn render_runs(base: &RunRecord, run: &RunRecord, format: RunsFormat, option
 /// The schema of the document, as committed in `schemas/compare.json`.
 #[must_use]
 pub fn runs_schema() -> String {
-    let schema = schemars::schema_for!(RunsDocument);
-    serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+    json::schema_of::<RunsDocument>()
 }
 
 fn document(base: &RunRecord, run: &RunRecord, runs: &analyse::Runs) -> RunsDocument {
@@ -187,12 +186,12 @@ fn compared_point(one: &analyse::RunComparison) -> ComparedPoint {
         stream: one.stream.clone(),
         metric: one.metric.clone(),
         is_stated: one.is_stated,
-        base: (&one.base).into(),
-        value: (&one.value).into(),
-        ratio: (&one.ratio).into(),
-        verdict: super::build::name_of(one.verdict),
-        p_value: round(one.p_value),
-        detectable: one.detectable.map(round),
+        base: one.base,
+        value: one.value,
+        ratio: one.ratio,
+        verdict: one.verdict,
+        p_value: one.p_value,
+        detectable: one.detectable,
         repeats_needed: one.repeats_needed,
     }
 }

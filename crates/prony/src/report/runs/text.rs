@@ -9,7 +9,7 @@ use super::{
     },
     ComparedPoint, ComparedRun, RunsDocument,
 };
-use crate::{escape, plan::without_levels};
+use crate::{analyse::Verdict, escape, plan::without_levels};
 use std::fmt::Write as _;
 
 /// Differences of settings that a terminal shows; JSON has them all.
@@ -63,8 +63,14 @@ fn heads(document: &RunsDocument, words: Words) -> Vec<String> {
     };
     let mut lines = vec![run("base", &document.base), run("run", &document.run)];
     let count =
-        |verdict: &str| document.comparisons.iter().filter(|one| one.verdict == verdict).count().to_string();
-    let counts = ["better", "worse", "same", "undecided"].map(|verdict| (verdict, count(verdict)));
+        |verdict| document.comparisons.iter().filter(|one| one.verdict == verdict).count().to_string();
+    let verdicts = [
+        ("better", Verdict::Better),
+        ("worse", Verdict::Worse),
+        ("same", Verdict::Same),
+        ("undecided", Verdict::Undecided),
+    ];
+    let counts = verdicts.map(|(place, verdict)| (place, count(verdict)));
     let mut places: Vec<(&str, &str)> = counts.iter().map(|(name, count)| (*name, count.as_str())).collect();
     let all = document.comparisons.len().to_string();
     places.push(("all", &all));
@@ -117,12 +123,12 @@ fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
         let places = [("low", &*number::ratio(low)), ("high", &number::ratio(high))];
         words.fill("runs", "interval", &places)
     });
-    let tone = match one.verdict.as_str() {
-        "better" => Tone::Good,
-        "worse" => Tone::Bad,
+    let tone = match one.verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
         _ => Tone::Faint,
     };
-    let mut verdict = words.get("verdict", &one.verdict).to_owned();
+    let mut verdict = words.named("verdict", one.verdict).to_owned();
     if let Some(repeats) = one.repeats_needed {
         verdict = words.fill("runs", "needs", &[("verdict", &verdict), ("repeats", &repeats.to_string())]);
     }
