@@ -11,6 +11,33 @@ use ::load::spec::{
 };
 use std::time::Duration;
 
+/// What is said of one combination: words around the value that may be another one elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Phrase {
+    before: &'static str,
+    value: String,
+    after: String,
+}
+
+impl Phrase {
+    fn new(before: &'static str, value: impl Into<String>, after: impl Into<String>) -> Self {
+        Self { before, value: value.into(), after: after.into() }
+    }
+
+    /// One that is said as it is.
+    fn plain(text: impl Into<String>) -> Self {
+        Self::new("", text, "")
+    }
+
+    fn nothing() -> Self {
+        Self::plain("")
+    }
+
+    fn text(&self) -> String {
+        format!("{}{}{}", self.before, self.value, self.after)
+    }
+}
+
 /// One line for each stream, and one on its connections where something is special about them.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
@@ -20,18 +47,8 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
         }
     }
     let mut lines: Vec<String> = names.iter().map(|name| stream_line(plan, name)).collect();
-    let clients = plan.treatments.iter().map(|treatment| &treatment.client);
-    let said = [
-        one_of(clients.clone().map(transport)),
-        one_of(clients.clone().map(encryption)),
-        one_of(clients.clone().map(compression)),
-        one_of(clients.clone().map(sources)),
-        one_of(clients.clone().map(opening)),
-        one_of(clients.clone().map(patience)),
-        one_of(clients.clone().map(workers)),
-        one_of(clients.clone().map(|client| client.latency.map_or_else(String::new, latency))),
-        one_of(clients.map(pin)),
-    ];
+    let said = [transport, encryption, compression, sources, opening, patience, workers, between, pin];
+    let said = said.map(|say| one_of(plan.treatments.iter().map(|treatment| say(&treatment.client))));
     let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
     if !said.is_empty() {
         lines.push(format!("connections: {}", said.join("; ")));
@@ -46,19 +63,20 @@ fn stream_line(plan: &Plan, name: &str) -> String {
         .iter()
         .map(|treatment| treatment.streams.iter().find(|stream| stream.name == name))
         .collect();
-    let of = |say: fn(&Stream) -> String| one_of(there.iter().flatten().map(|stream| say(stream)));
+    let of = |say: fn(&Stream) -> Phrase| one_of(there.iter().flatten().map(|stream| say(stream)));
     let starts = plan.treatments.iter().zip(&there).filter_map(|(treatment, stream)| {
         let goal = treatment.goal.as_ref().filter(|goal| goal.stream == name);
         stream.map(|stream| goal.map_or_else(|| start(stream), |goal| search(stream, goal)))
     });
-    let numbers = there.iter().map(|stream| {
-        stream.map_or_else(|| "no".to_owned(), |stream| show_count(u64::from(stream.connections)))
-    });
-    let connections = one_of(numbers);
+    let is_one = there.iter().all(|stream| stream.is_some_and(|stream| stream.connections == 1));
+    let connections = one_of(there.iter().map(|stream| {
+        let count = |stream: &Stream| show_count(u64::from(stream.connections));
+        Phrase::plain(stream.map_or_else(|| "no".to_owned(), count))
+    }));
     let is_primary = |stream: &&Stream| stream.to == Destination::Primary;
     let to =
         if there.iter().flatten().all(is_primary) { String::new() } else { format!(" {}", of(destination)) };
-    let noun = if connections == "1" { "connection" } else { "connections" };
+    let noun = if is_one { "connection" } else { "connections" };
     let parts = [
         format!("{} on {connections} {noun}{to}, {}", of(workload), of(protocol)),
         of(idle),
@@ -75,39 +93,28 @@ fn stream_line(plan: &Plan, name: &str) -> String {
     format!("{name}: {}", parts.join("; "))
 }
 
-/// Different texts in their order: `a, b or c`. Where only some say something, what the others say is
-/// `otherwise not`.
-fn one_of(texts: impl Iterator<Item = String>) -> String {
-    let mut different: Vec<String> = Vec::new();
-    for text in texts {
-        if !different.contains(&text) {
-            different.push(text);
+/// Different phrases in their order: `a, b or c`; of those that differ in their value alone the values (`every
+/// 10 or 1 ms`). Where only some say something, what the others say is `not at all`.
+fn one_of(phrases: impl Iterator<Item = Phrase>) -> String {
+    let mut different: Vec<Phrase> = Vec::new();
+    for phrase in phrases {
+        if !different.contains(&phrase) {
+            different.push(phrase);
         }
     }
-    let some_say_nothing = different.len() > 1 && different.iter().any(String::is_empty);
-    different.retain(|text| !text.is_empty());
-    if some_say_nothing {
-        different.push("not at all".to_owned());
+    let all = different.len();
+    different.retain(|phrase| *phrase != Phrase::nothing());
+    let some_say_nothing = all > 1 && different.len() < all;
+    if let [first, others @ ..] = &different[..]
+        && !some_say_nothing
+        && others.iter().all(|other| (other.before, &other.after) == (first.before, &first.after))
+    {
+        let values = different.iter().map(|phrase| phrase.value.clone()).collect();
+        return format!("{}{}{}", first.before, listed(values), first.after);
     }
-    let words: Vec<Vec<&str>> = different.iter().map(|text| text.split(' ').collect()).collect();
-    let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
-    let same =
-        |at: &dyn Fn(&[&str]) -> usize| words.iter().all(|one| one[at(one)] == words[0][at(&words[0])]);
-    let begin = (0..shortest).take_while(|&place| same(&|_| place)).count();
-    if words.len() < 2 || begin < WORDS_SHARED {
-        return listed(different);
-    }
-    // `every 10 or 1 ms`: what all say is said once
-    let end = (0..shortest - begin).take_while(|&place| same(&|one| one.len() - 1 - place)).count();
-    let middles: Vec<String> = words.iter().map(|one| one[begin..one.len() - end].join(" ")).collect();
-    let comma = if middles.iter().all(|middle| middle.ends_with(',')) { "," } else { "" };
-    let middles = middles.iter().map(|middle| middle.trim_end_matches(',').to_owned()).collect();
-    let (before, after) = (words[0][..begin].join(" "), words[0][words[0].len() - end..].join(" "));
-    format!("{before} {}{comma} {after}", listed(middles)).trim_end().to_owned()
+    let texts = different.iter().map(Phrase::text);
+    listed(texts.chain(some_say_nothing.then(|| "not at all".to_owned())).collect())
 }
-
-/// Words that texts must begin with alike to be told as one.
-const WORDS_SHARED: usize = 3;
 
 /// `a, b or c`.
 pub(super) fn listed(mut texts: Vec<String>) -> String {
@@ -121,161 +128,167 @@ pub(super) fn listed(mut texts: Vec<String>) -> String {
     }
 }
 
-fn workload(stream: &Stream) -> String {
-    stream.workload.name.clone()
+fn workload(stream: &Stream) -> Phrase {
+    Phrase::plain(stream.workload.name.clone())
 }
 
-fn protocol(stream: &Stream) -> String {
-    let words = match stream.protocol {
+fn protocol(stream: &Stream) -> Phrase {
+    Phrase::plain(match stream.protocol {
         Protocol::Prepared => "prepared statements",
         Protocol::Text => "plain text",
-    };
-    words.to_owned()
+    })
 }
 
 /// Where it goes.
-fn destination(stream: &Stream) -> String {
-    match stream.to {
+fn destination(stream: &Stream) -> Phrase {
+    Phrase::plain(match stream.to {
         Destination::Primary => "to the primary",
         Destination::Members => "to the replicas or further nodes in turn",
         Destination::All => "to all servers that work together, in turn",
         Destination::Local => "by the Unix socket of the server",
-    }
-    .to_owned()
+    })
 }
 
-fn idle(stream: &Stream) -> String {
+fn idle(stream: &Stream) -> Phrase {
     match stream.idle {
-        0 => String::new(),
-        idle => format!("{} more that are open and idle", show_count(u64::from(idle))),
+        0 => Phrase::nothing(),
+        idle => Phrase::new("", show_count(u64::from(idle)), " more that are open and idle"),
     }
 }
 
-fn start(stream: &Stream) -> String {
+fn start(stream: &Stream) -> Phrase {
     let skip = |lateness_max: &Option<Duration>| {
         lateness_max.map_or_else(String::new, |most| format!(", skipped when {} late", time(most)))
     };
     match &stream.arrival {
-        Arrival::Closed => "each transaction as soon as the connection's last one has ended".to_owned(),
+        Arrival::Closed => Phrase::plain("each transaction as soon as the connection's last one has ended"),
         Arrival::Think(Think::Fixed(pause)) => {
-            format!("each connection pauses {} after a transaction", time(*pause))
+            Phrase::new("each connection pauses ", time(*pause), " after a transaction")
         }
-        Arrival::Think(Think::Exponential(mean)) => {
-            format!("each connection pauses {} on average after a transaction, exponentially", time(*mean))
-        }
+        Arrival::Think(Think::Exponential(mean)) => Phrase::new(
+            "each connection pauses ",
+            time(*mean),
+            " on average after a transaction, exponentially",
+        ),
         Arrival::Paced { every, lateness_max } => {
-            format!("each connection starts a transaction every {}{}", time(*every), skip(lateness_max))
+            Phrase::new("each connection starts a transaction every ", time(*every), skip(lateness_max))
         }
         Arrival::Open { rate, gaps, lateness_max } => {
             let gaps = if *gaps == Gaps::Poisson { "at random (Poisson)" } else { "evenly" };
-            format!(
-                "transactions start at {}, {gaps}, whoever is free{}",
-                arrival::write_rate(rate),
-                skip(lateness_max)
-            )
+            let after = format!(", {gaps}, whoever is free{}", skip(lateness_max));
+            Phrase::new("transactions start at ", arrival::write_rate(rate), after)
         }
     }
 }
 
-fn search(stream: &Stream, goal: &Goal) -> String {
+fn search(stream: &Stream, goal: &Goal) -> Phrase {
     let evenly = matches!(stream.arrival, Arrival::Open { gaps: Gaps::Constant, .. });
-    format!(
-        "each trial searches the highest rate that keeps {}, with transactions that start {}, whoever is \
-         free, and is then measured at it",
-        goal.objective,
+    let after = format!(
+        ", with transactions that start {}, whoever is free, and is then measured at it",
         if evenly { "evenly" } else { "at random (Poisson)" }
-    )
+    );
+    Phrase::new("each trial searches the highest rate that keeps ", goal.objective.clone(), after)
 }
 
-fn reconnect(stream: &Stream) -> String {
+fn reconnect(stream: &Stream) -> Phrase {
     match stream.connect {
-        ConnectionMode::Long => "lasting connections".to_owned(),
-        ConnectionMode::Statement => "a new connection for each statement".to_owned(),
-        ConnectionMode::Transactions(1) => "a new connection for each transaction".to_owned(),
-        ConnectionMode::Transactions(count) => format!("a new connection after {count} transactions"),
-    }
-}
-
-fn begin(stream: &Stream) -> String {
-    match &stream.begin {
-        Begin::Together => String::new(),
-        Begin::After(time_after) => format!("begins {} after the warm-up", time(*time_after)),
-        Begin::WhenDone(other) => format!("begins when {other} is done"),
-    }
-}
-
-fn limit(stream: &Stream) -> String {
-    match stream.limit {
-        None => String::new(),
-        Some(Limit::Transactions(count)) => {
-            format!("ends after {} transactions", show_count(count))
+        ConnectionMode::Long => Phrase::plain("lasting connections"),
+        ConnectionMode::Statement => Phrase::new("a new connection for each ", "statement", ""),
+        ConnectionMode::Transactions(1) => Phrase::new("a new connection for each ", "transaction", ""),
+        ConnectionMode::Transactions(count) => {
+            Phrase::new("a new connection after ", count.to_string(), " transactions")
         }
-        Some(Limit::Rows(count)) => format!("ends after {} rows", show_count(count)),
     }
 }
 
-fn transport(client: &Client) -> String {
-    match client.transport {
-        None => String::new(),
-        Some(Transport::Tcp) => "by TCP".to_owned(),
-        Some(Transport::Socket) => "by the Unix socket".to_owned(),
+fn begin(stream: &Stream) -> Phrase {
+    match &stream.begin {
+        Begin::Together => Phrase::nothing(),
+        Begin::After(time_after) => Phrase::new("begins ", time(*time_after), " after the warm-up"),
+        Begin::WhenDone(other) => Phrase::new("begins when ", other.clone(), " is done"),
     }
 }
 
-fn encryption(client: &Client) -> String {
-    match client.tls {
-        None => String::new(),
-        Some(TlsMode::Disabled) => "without TLS".to_owned(),
-        Some(TlsMode::Preferred) => "TLS where the server has it".to_owned(),
-        Some(_) => "TLS".to_owned(),
+fn limit(stream: &Stream) -> Phrase {
+    match stream.limit {
+        None => Phrase::nothing(),
+        Some(Limit::Transactions(count)) => Phrase::new("ends after ", show_count(count), " transactions"),
+        Some(Limit::Rows(count)) => Phrase::new("ends after ", show_count(count), " rows"),
     }
 }
 
-fn compression(client: &Client) -> String {
-    match client.compress {
-        None => String::new(),
-        Some(false) => "uncompressed".to_owned(),
-        Some(true) => "compressed".to_owned(),
-    }
+fn transport(client: &Client) -> Phrase {
+    Phrase::plain(match client.transport {
+        None => "",
+        Some(Transport::Tcp) => "by TCP",
+        Some(Transport::Socket) => "by the Unix socket",
+    })
 }
 
-fn sources(client: &Client) -> String {
+fn encryption(client: &Client) -> Phrase {
+    Phrase::plain(match client.tls {
+        None => "",
+        Some(TlsMode::Disabled) => "without TLS",
+        Some(TlsMode::Preferred) => "TLS where the server has it",
+        Some(_) => "TLS",
+    })
+}
+
+fn compression(client: &Client) -> Phrase {
+    Phrase::plain(match client.compress {
+        None => "",
+        Some(false) => "uncompressed",
+        Some(true) => "compressed",
+    })
+}
+
+fn sources(client: &Client) -> Phrase {
     let addresses: Vec<String> = client.sources.iter().map(ToString::to_string).collect();
-    if addresses.is_empty() { String::new() } else { format!("from {}", addresses.join(", ")) }
+    if addresses.is_empty() { Phrase::nothing() } else { Phrase::new("from ", addresses.join(", "), "") }
 }
 
-fn opening(client: &Client) -> String {
-    client.open_rate.map_or_else(String::new, |rate| format!("opened at {rate} a second"))
+fn opening(client: &Client) -> Phrase {
+    let at = |rate: f64| Phrase::new("opened at ", rate.to_string(), " a second");
+    client.open_rate.map_or_else(Phrase::nothing, at)
 }
 
-fn patience(client: &Client) -> String {
+fn patience(client: &Client) -> Phrase {
     let mut parts = Vec::new();
     if client.connect_timeout != Client::default().connect_timeout {
         parts.push(format!("given {} to open", time(client.connect_timeout)));
     }
     parts.extend(client.reply_timeout.map(|most| format!("given up where a reply takes {}", time(most))));
-    parts.join(", ")
+    Phrase::plain(parts.join(", "))
 }
 
-fn workers(client: &Client) -> String {
+fn workers(client: &Client) -> Phrase {
     match client.workers {
-        None => String::new(),
-        Some(1) => "1 thread of the load engine".to_owned(),
-        Some(count) => format!("{count} threads of the load engine"),
+        None => Phrase::nothing(),
+        Some(1) => Phrase::plain("1 thread of the load engine"),
+        Some(count) => Phrase::new("", count.to_string(), " threads of the load engine"),
     }
 }
 
-/// What a network adds.
-pub(super) fn latency(round_trip: Duration) -> String {
+/// What a network adds before a server.
+fn between(client: &Client) -> Phrase {
+    client.latency.map_or_else(Phrase::nothing, network)
+}
+
+fn network(round_trip: Duration) -> Phrase {
     match round_trip {
-        Duration::ZERO => "with no network between".to_owned(),
-        round_trip => format!("through a network that adds a round trip of {}", time(round_trip)),
+        Duration::ZERO => Phrase::plain("with no network between"),
+        round_trip => Phrase::new("through a network that adds a round trip of ", time(round_trip), ""),
     }
 }
 
-fn pin(client: &Client) -> String {
+/// The same, as it is said of servers.
+pub(super) fn latency(round_trip: Duration) -> String {
+    network(round_trip).text()
+}
+
+fn pin(client: &Client) -> Phrase {
     let numbers: Vec<String> = client.pin.iter().map(u32::to_string).collect();
-    if numbers.is_empty() { String::new() } else { format!("on processors {}", numbers.join(", ")) }
+    if numbers.is_empty() { Phrase::nothing() } else { Phrase::new("on processors ", numbers.join(", "), "") }
 }
 
 /// `10 ms`.

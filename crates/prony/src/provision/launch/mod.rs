@@ -313,7 +313,7 @@ pub(in crate::provision) fn password() -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::process::Start, *};
+    use super::{process::Start, *};
     use load::{Stop, null::NullServer};
     use std::process::Command;
 
