@@ -76,7 +76,7 @@ fn memory_and_cpu_time_stay_within_their_limits_and_the_groups_go_with_the_serve
     };
     let mut connection = Connection::open(server.target(), WAIT).expect("a connection");
     let description = server.describe("tested", &mut connection).expect("a description");
-    let confinement = description.confinement.expect("limits");
+    let confinement = description.limits.expect("limits");
     assert_eq!(
         (confinement.limits.memory_bytes, &confinement.limits.pin),
         (limits.memory_bytes, &limits.pin)

@@ -16,7 +16,7 @@ use load::{Stop, client::Connection, spec::Target};
 use prony::{
     dataset::{self, Checksum},
     plan::{DataPlan, Plan, ServerPlan},
-    provision::{Places, Provisioner, Server, kept_data},
+    provision::{Places, Provisioner, Server, cached_data},
     run::{self, Began, Event, Origin},
     study::{self, Adjustments},
     telemetry::Machine,
@@ -95,7 +95,7 @@ fn brought_back(product: &str, version: &str, engine: &str, times: u32) {
     load(&target, &plan);
     let loaded = checksum(&target, &plan);
     let mut snapshot = provisioner.snapshot(&mut up, None, true, &mut |_| ()).unwrap().expect("one");
-    assert!(!snapshot.is_kept());
+    assert!(!snapshot.is_cached());
     for _ in 0..times {
         spoil(&up);
         let pid = up.pid();
@@ -244,7 +244,7 @@ fn two_runs_at_once_and_one_after_them_use_what_one_of_them_loaded() {
     let both = [start("one.sqlite"), start("two.sqlite")];
     let both = both.map(|child| finished(&child.wait_with_output().unwrap()));
     assert!(both.iter().any(|said| said.contains("data loaded and verified")), "{both:?}");
-    let [kept] = <[_; 1]>::try_from(kept_data(&places(home)).unwrap()).unwrap();
+    let [kept] = <[_; 1]>::try_from(cached_data(&places(home)).unwrap()).unwrap();
     assert!(!kept.in_use && kept.data.rows == 2_000 && kept.product == "mariadb", "{kept:?}");
 
     let said = finished(&prony(home, &["run", "tested.toml"]).output().unwrap());
@@ -253,7 +253,7 @@ fn two_runs_at_once_and_one_after_them_use_what_one_of_them_loaded() {
     let list = prony(home, &["server", "data"]).output().unwrap();
     assert!(String::from_utf8_lossy(&list.stdout).contains(&kept.name), "{list:?}");
     let removed = prony(home, &["server", "data", "--remove", &kept.name]).output().unwrap();
-    assert!(removed.status.success() && kept_data(&places(home)).unwrap().is_empty(), "{removed:?}");
+    assert!(removed.status.success() && cached_data(&places(home)).unwrap().is_empty(), "{removed:?}");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_run_that_is_killed_while_files_are_copied_leaves_nothing_and_the_next_one_g
     }
     finished(&prony(home, &["run", "tested.toml"]).output().unwrap());
     assert!(!unfinished() && !has(&instances, &|_| true), "it is swept");
-    assert_eq!(kept_data(&places(home)).unwrap().len(), 1);
+    assert_eq!(cached_data(&places(home)).unwrap().len(), 1);
 }
 
 #[test]

@@ -73,6 +73,32 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Rooms of the module `provision`, a folder or a file each, and those above them that each may use: the way
+/// is one-way here, too.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("disk", &[]),
+    ("process", &[]),
+    ("limits", &[]),
+    ("containers", &["process"]),
+    ("login", &["process"]),
+    ("software", &["disk", "process", "containers"]),
+    ("settings", &["login", "software"]),
+    ("launch", &["disk", "process", "limits", "containers", "login", "software", "settings"]),
+    ("data", &["disk", "process", "software", "settings", "launch"]),
+    (
+        "instance",
+        &["disk", "process", "limits", "containers", "login", "software", "settings", "launch", "data"],
+    ),
+    ("attach", &["disk", "login", "software", "settings"]),
+    ("server", &["limits", "login", "software", "instance", "attach"]),
+    ("provisioner", &["login", "software", "settings", "launch", "data", "instance", "attach", "server"]),
+    ("group", &["disk", "login", "software", "launch", "instance", "server", "provisioner"]),
+];
+
+/// What every room of `provision` may name: errors, the user's directories, what goes along with long work,
+/// values of the module's own.
+const OF_ALL_ROOMS: &[&str] = &["Error", "Places", "Home", "Work", "Namespace", "ServerDescription"];
+
 /// Longest file, lines, tests not counted: what can be read in one sitting.
 const LINES_MAX: usize = 750;
 
@@ -185,10 +211,15 @@ fn is_too_wide(line: &str, width: usize) -> bool {
 
 /// Names that follow `crate::` in code, `use crate::{a, b::c}` included.
 fn uses(text: &str) -> BTreeSet<String> {
+    names_behind("crate::", text)
+}
+
+/// Names that follow `before` in code, those in braces included.
+fn names_behind(before: &str, text: &str) -> BTreeSet<String> {
     let code: String =
         text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let mut names = BTreeSet::new();
-    for after in code.split("crate::").skip(1) {
+    for after in code.split(before).skip(1) {
         if let Some(group) = after.strip_prefix('{') {
             let mut depth = 0;
             let mut word = String::new();
@@ -246,20 +277,22 @@ fn modules_know_only_what_the_architecture_lets_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The table of modules, as `ARCHITECTURE.md` shows it: what each is for (the first sentence of its header),
-/// and what it may use.
-fn table_of_modules() -> String {
-    let mut table = "| module | what it is for | may use |\n|---|---|---|\n".to_owned();
-    for (name, allowed) in MODULES {
-        let header =
-            fs::read_to_string(crates().join("prony/src").join(name).join("mod.rs")).expect("a module");
+/// A table of modules, or of rooms, below `root`, as `ARCHITECTURE.md` shows it: what each is for (the first
+/// sentence of its header), and what it may use.
+fn table(root: &str, head: &str, entries: &[(&str, &[&str])]) -> String {
+    let mut table = format!("| {head} | what it is for | may use |\n|---|---|---|\n");
+    for (name, allowed) in entries {
+        let root = crates().join(root);
+        let header = fs::read_to_string(root.join(name).join("mod.rs"))
+            .or_else(|_| fs::read_to_string(root.join(format!("{name}.rs"))))
+            .expect("a module");
         let header: Vec<&str> = header.lines().map_while(|line| line.strip_prefix("//!")).collect();
         let paragraph = header.split(|line| line.trim().is_empty()).next().unwrap_or_default();
         let text = paragraph.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
         let sentence = text.split_once(". ").map_or(&*text, |(first, _)| first).trim_end_matches(['.', ':']);
         let uses = match allowed.len() {
             0 => "–".to_owned(),
-            count if count + 1 == MODULES.len() => "all".to_owned(),
+            count if count + 1 == entries.len() => "all".to_owned(),
             _ => allowed.join(", "),
         };
         table.push_str(&format!(
@@ -272,16 +305,22 @@ fn table_of_modules() -> String {
 
 #[test]
 fn the_table_of_modules_in_the_architecture_is_the_one_that_is_enforced() {
+    let modules = table("prony/src", "module", MODULES);
+    let rooms = table("prony/src/provision", "room", ROOMS);
     let path = crates().join("../ARCHITECTURE.md");
-    let text = fs::read_to_string(&path).expect("ARCHITECTURE.md");
-    let (begin, end) = ("<!-- modules: written by the test `tidy` -->\n", "<!-- end of modules -->\n");
-    let (before, rest) = text.split_once(begin).expect("where the table begins");
-    let (found, after) = rest.split_once(end).expect("where it ends");
-    let table = table_of_modules();
+    let mut text = fs::read_to_string(&path).expect("ARCHITECTURE.md");
+    for (what, table) in [("modules", modules), ("rooms", rooms)] {
+        let (begin, end) =
+            (format!("<!-- {what}: written by the test `tidy` -->\n"), format!("<!-- end of {what} -->\n"));
+        let (before, rest) = text.split_once(&begin).expect("where the table begins");
+        let (found, after) = rest.split_once(&end).expect("where it ends");
+        if std::env::var_os("PRONY_UPDATE").is_none() {
+            assert_eq!(found, table, "`make schemas` writes the table anew");
+        }
+        text = format!("{before}{begin}{table}{end}{after}");
+    }
     if std::env::var_os("PRONY_UPDATE").is_some() {
-        fs::write(&path, format!("{before}{begin}{table}{end}{after}")).expect("ARCHITECTURE.md, written");
-    } else {
-        assert_eq!(found, table, "`make schemas` writes the table anew");
+        fs::write(&path, text).expect("ARCHITECTURE.md, written");
     }
 }
 
@@ -298,6 +337,91 @@ fn no_module_may_use_more_than_it_does() {
         let idle: Vec<_> = allowed.iter().filter(|other| !used[*name].contains(**other)).collect();
         assert!(idle.is_empty(), "{name} may use {idle:?} and does not: take them off the table");
     }
+}
+
+/// Every source file of `provision` by its room, which is a folder or a file; the module's own head has none.
+fn rooms() -> Vec<(String, PathBuf, String)> {
+    let root = crates().join("prony/src/provision");
+    let in_room = |(path, text): (PathBuf, String)| {
+        let inner = path.strip_prefix(&root).ok()?.to_owned();
+        let first = inner.components().next()?.as_os_str().to_string_lossy();
+        let room = first.trim_end_matches(".rs").to_owned();
+        (!["mod", "error", "places", "work"].contains(&&*room)).then_some((room, inner, text))
+    };
+    sources().into_iter().filter_map(in_room).collect()
+}
+
+#[test]
+fn rooms_of_provision_know_only_those_above_them() {
+    let mut used = std::collections::BTreeMap::<String, BTreeSet<String>>::new();
+    let mut wrong = Vec::new();
+    for (room, inner, text) in rooms() {
+        let allowed = ROOMS.iter().find(|(name, _)| *name == room).map(|(_, allowed)| *allowed);
+        let allowed = allowed.unwrap_or_else(|| panic!("{room} is not in the table of rooms"));
+        let names = names_behind("provision::", &text);
+        for name in names.iter().filter(|name| **name != room && !OF_ALL_ROOMS.contains(&name.as_str())) {
+            if !allowed.contains(&name.as_str()) {
+                wrong.push(format!("provision/{} uses {name}", inner.display()));
+            }
+        }
+        // what would leave the room by another door
+        let is_head = inner.ends_with("mod.rs") && inner.components().count() == 2;
+        if text.contains("super::super::") || (is_head && !names_behind("super::", &text).is_empty()) {
+            wrong
+                .push(format!("provision/{}: say `crate::provision::` outside of the room", inner.display()));
+        }
+        used.entry(room).or_default().extend(names);
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    for (place, (name, allowed)) in ROOMS.iter().enumerate() {
+        let above: Vec<&str> = ROOMS[..place].iter().map(|(name, _)| *name).collect();
+        let below: Vec<_> = allowed.iter().filter(|other| !above.contains(other)).collect();
+        assert!(below.is_empty(), "{name} uses {below:?}, which stand below it in the table");
+        let idle: Vec<_> = allowed.iter().filter(|other| !used[*name].contains(**other)).collect();
+        assert!(idle.is_empty(), "{name} may use {idle:?} and does not: take them off the table");
+    }
+}
+
+/// A signature with a tuple of three or more says nothing of what is what.
+#[test]
+fn provision_hands_no_tuples_of_three_around() {
+    let mut wrong = Vec::new();
+    for (_, inner, text) in rooms() {
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        wrong.extend(
+            tuples(&code.join("\n")).into_iter().map(|tuple| format!("{}: {tuple}", inner.display())),
+        );
+    }
+    assert!(wrong.is_empty(), "give them a name: {wrong:#?}");
+}
+
+/// Types that are tuples of three or more: behind `->`, `<`, `:` or `&`, not the arguments of a function.
+fn tuples(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices('(') {
+        let before = code[..at].trim_end_matches(['&', ' ', '\n']);
+        let is_type = before.ends_with("->") || before.ends_with('<') || before.ends_with(':');
+        let is_path = before.ends_with("::");
+        let Some(inner) = code[at + 1..].split([')', '{', ';', '=']).next() else { continue };
+        // values have literals, calls or fields in them
+        let is_value = inner.contains(['.', '"', '(', '!', '|']);
+        if is_type
+            && !is_path
+            && !is_value
+            && inner.trim_end_matches([',', ' ', '\n']).matches(',').count() >= 2
+        {
+            found.push(format!("({inner})"));
+        }
+    }
+    found
+}
+
+#[test]
+fn tuples_of_three_are_found_in_types_alone() {
+    assert_eq!(tuples("fn f(a: u8, b: u8, c: u8) -> (u8, String, u8) {}").len(), 1);
+    assert_eq!(tuples("let all: Vec<(u8, String, PathBuf)> = Vec::new();").len(), 1);
+    assert_eq!(tuples("fn f((a, b, c): (&str, &str, u32)) { g(1, 2, 3); Self::new(1, 2, 3) }").len(), 1);
+    assert!(tuples("fn f(pair: (u8, u8), other: u8) -> Result<(), Error> {}").is_empty());
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl<'a> Foreseen<'a> {
     /// Looks at what is installed, in the cache and in the catalogue; nothing is fetched.
     pub(super) fn of(plan: &'a Plan, provisioner: &Provisioner) -> Result<Self, Failure> {
         let builds = plan.servers.iter().map(|server| provisioner.foresee(server)).collect::<Result<_, _>>();
-        let network = run::apart(plan, provisioner.launcher());
+        let network = run::namespaces(plan, provisioner.launcher());
         let directory = provisioner.places().instances();
         Ok(Self {
             plan,

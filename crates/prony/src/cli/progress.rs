@@ -134,8 +134,8 @@ impl RunProgress {
                 let origin = description.origin.split(": ").next().unwrap_or_default();
                 let name = self.server(*server);
                 self.line(&format!("{name}: {} {}, {origin}", description.product, description.version));
-                if let Some(confinement) = &description.confinement {
-                    self.line(&format!("{name}: limited to {}", confinement.limits));
+                if let Some(in_force) = &description.limits {
+                    self.line(&format!("{name}: limited to {}", in_force.limits));
                 }
                 self.data_begun = Instant::now();
             }
@@ -244,7 +244,7 @@ impl RunProgress {
             "{name}: network {}with a round trip of {stated:?} by {}, measured {:.3} ms",
             between.as_ref().map_or("", |_| "between its servers "),
             match means {
-                Means::Apart(discipline) => format!("{discipline} in network namespaces"),
+                Means::Netem(discipline) => format!("{discipline} in network namespaces"),
                 Means::Relay => "a relay".to_owned(),
             },
             ms(measured)

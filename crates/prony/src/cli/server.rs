@@ -11,7 +11,7 @@ use super::{
     terminal::{aside, print, print_json},
 };
 use crate::provision::{
-    Error, Provisioner, Settlement, Software, Standing, StandingWish,
+    Error, Provisioner, Restoration, Software, Standing, StandingWish,
     catalogue::{self, Entry},
     fetch,
 };
@@ -171,23 +171,23 @@ fn fetch_all(names: &[String]) -> Result<(), Failure> {
 
 /// Puts back what killed runs changed on servers elsewhere, and says so; whether there was anything.
 pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
-    let debts = provisioner.pay_debts().map_err(|error| failure(&error))?;
+    let debts = provisioner.restore_settings().map_err(|error| failure(&error))?;
     for paid in &debts {
         let server = &paid.server;
         match &paid.result {
-            Ok(Settlement::Restarted) => {
+            Ok(Restoration::Restarted) => {
                 aside(format_args!(
                     "{server}: a run that was killed had changed settings; the server has been restarted \
                      since, which ended them"
                 ));
             }
-            Ok(Settlement::PutBack(changes)) if changes.is_empty() => {
+            Ok(Restoration::PutBack(changes)) if changes.is_empty() => {
                 aside(format_args!(
                     "{server}: a run that was killed had changed settings; they have other values by now \
                      and stay"
                 ));
             }
-            Ok(Settlement::PutBack(changes)) => {
+            Ok(Restoration::PutBack(changes)) => {
                 aside(format_args!(
                     "{server}: put back what a killed run had changed: {}",
                     changes.join(", ")

@@ -1,17 +1,17 @@
 //! A network with a stated latency between Prony and a server on one machine, and between servers: what was
 //! stated, what was used for it, and what was measured. It knows no study and no database, only addresses.
 //!
-//! What makes it is netem, where servers can be set apart; elsewhere a relay ([`load::relay`]), which needs
-//! neither rights nor a special kernel. The relay runs as a process of its own, which cannot outlive this
-//! one, so that its CPU time can be told apart and its delay does not depend on what Prony does. Both are
-//! measured, by the same statements.
+//! What makes it is netem, where servers can have network namespaces; elsewhere a relay ([`load::relay`]),
+//! which needs neither rights nor a special kernel. The relay runs as a process of its own, which cannot
+//! outlive this one, so that its CPU time can be told apart and its delay does not depend on what Prony does.
+//! Both are measured, by the same statements.
 
-mod apart;
+mod namespace;
 mod probe;
 mod process;
 
-pub use apart::{Node, discipline, join, possible};
 pub use load::relay::{Figures, keep_awake};
+pub use namespace::{Node, discipline, join, possible};
 pub use probe::{round_trip, round_trip_from};
 pub use process::{Link, serve};
 
@@ -61,10 +61,11 @@ pub enum Means {
     /// A process of Prony's own that hands everything on later.
     Relay,
     /// A queueing discipline of the kernel's, as `tc` has it, on devices between network namespaces.
-    Apart(String),
+    #[serde(rename = "apart")]
+    Netem(String),
 }
 
-/// Why servers are not set apart.
+/// Why servers do not get network namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyRelay {

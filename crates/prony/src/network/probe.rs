@@ -1,7 +1,7 @@
 //! How long a round trip takes: over the very way that the load takes, with a statement that costs the server
 //! next to nothing.
 
-use super::apart::{Node, open_in};
+use super::namespace::{Node, open_in};
 use load::{
     client::{Connection, Error},
     spec::Target,

@@ -67,13 +67,13 @@ pub enum Error {
         "{server} cannot have what is asked for:{}\nremove it for this server, or compare others",
         lines(refusals)
     )]
-    Refused { server: String, refusals: Vec<crate::provision::Refusal> },
+    Refused { server: String, refusals: Vec<super::settings::translate::Refusal> },
     #[error(
         "{server} runs, but not with the settings that were asked for:{}\nask for what it can have, or \
          remove the setting; its log may say why:\n{log}",
         lines(differences)
     )]
-    NotTaken { server: String, differences: Vec<crate::provision::NotTaken>, log: String },
+    NotTaken { server: String, differences: Vec<super::settings::read_back::NotTaken>, log: String },
     #[error(
         "not enough space for the data in {directory}: {needed_mb} MB are needed, {available_mb} MB are \
          free. Free some, use a smaller data set, or set XDG_STATE_HOME to a directory on a larger disk",
@@ -102,8 +102,8 @@ pub enum Error {
     NoSpaceForSnapshots { directory: PathBuf, needed_mb: u64, snapshots_mb: u64, available_mb: u64 },
     #[error("{variable} is {value}: a size belongs there, such as 50G")]
     DataLimit { variable: &'static str, value: String },
-    #[error("no data of the name {name} are kept; `prony server data` lists those that are")]
-    NotKept { name: String },
+    #[error("the data cache has no entry {name}; `prony server data` lists its entries")]
+    NotCached { name: String },
     #[error(
         "{path} leads out of the data directory, so that a snapshot would not have all data: put fresh = \
          \"reload\" into [measure]",
@@ -210,7 +210,7 @@ pub enum Error {
         lines(left),
         if said.is_empty() { String::new() } else { format!("\nthe server says: {said}") }
     )]
-    NotPutBack { server: String, left: Vec<crate::provision::Moved>, said: String },
+    NotPutBack { server: String, left: Vec<super::settings::globals::Moved>, said: String },
     #[error(
         "{server}: SET GLOBAL {variable}: {source}; a variable that cannot be changed while the server runs \
          has no place in the settings of a server that Prony did not start"

@@ -15,8 +15,10 @@ mod instance;
 mod launch;
 mod limits;
 mod login;
+mod places;
 mod process;
 mod provisioner;
+mod server;
 mod settings;
 mod software;
 mod work;
@@ -24,50 +26,50 @@ mod work;
 pub use attach::{
     Running,
     in_use::changer,
-    log_in, no_process,
+    no_process,
     owner::{NoProcess, process_of},
-    restore::{Applied, Paid, Settlement},
+    restore::{Restoration, Restored},
 };
 pub use data::{
-    cache::{KeptData, kept_data, remove_kept},
+    cache::{CachedData, cached_data, remove_cached},
     snapshot::{PutBack, Snapshot},
 };
-pub use disk::{
-    places::Places,
-    space::{SERVER_BYTES, available, check as check_space, check_snapshots},
-};
+pub use disk::space::{SERVER_BYTES, available, check as check_space, check_snapshots};
 pub use error::Error;
-pub use group::{Between, Cluster, Fault, Group, Health, Part, SemiSync, Watch, directly};
+pub use group::{Between, Cluster, Fault, Group, Health, SemiSync, Watch, directly};
 pub use instance::{
-    Instance, Wish,
+    Instance, Part, Wish,
     orphans::sweep,
     standing::{Standing, StandingWish},
 };
 pub use launch::SCHEMA;
-pub use limits::{Confinement, Usage};
+pub use limits::{LimitsInForce, Usage};
 pub use login::{
     describe::{describe, is_setting, pairs, status},
+    log_in,
     preflight::{Error as PreflightError, Remark, Wants, preflight},
     target,
 };
+pub use places::Places;
 pub use process::trampoline;
-pub use provisioner::{Provisioner, Server};
+pub use provisioner::Provisioner;
+pub use server::Server;
 pub use settings::{
     globals::{Globals, Left, Moved, globals, moved, put_back},
     read_back::{NotTaken, alike, not_taken},
-    translate::{Build, Expected, Form, Refusal, Translated, Word, translate, words},
+    translate::{Expected, Form, Refusal, Translated, Word, translate, words},
 };
-pub use software::{Software, catalogue, fetch, installed::installed, libraries::Libraries};
-pub use work::Work;
+pub use software::{Software, catalogue, fetch, installed::installed, libraries::Libraries, version::Build};
+use work::{Home, Work};
 
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::Ipv4Addr, path::PathBuf};
 
 /// A network namespace that a server is to be in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Apart {
+pub struct Namespace {
     /// The kernel's file of it.
-    pub namespace: PathBuf,
+    pub file: PathBuf,
     /// Where this machine then reaches the server.
     pub address: Ipv4Addr,
 }
@@ -90,8 +92,8 @@ pub struct ServerDescription {
     /// Process number, where Prony started it.
     pub pid: Option<u32>,
     /// The limits that hold for it, where the study asks for any.
-    #[serde(default)]
-    pub confinement: Option<Confinement>,
+    #[serde(default, rename = "confinement")]
+    pub limits: Option<LimitsInForce>,
     /// `SHOW GLOBAL VARIABLES`, all of them.
     pub variables: BTreeMap<String, String>,
     /// `SHOW GLOBAL STATUS` when it was ready.

@@ -1,10 +1,22 @@
-//! What goes along with work that may take minutes: whom to tell of its steps, and who may end it.
+//! What goes along with work that may take minutes: where things are kept, whom to tell of its steps, and who
+//! may end it.
 
-use crate::provision::Error;
+use crate::provision::{Error, Places};
 use load::Stop;
+use std::path::{Path, PathBuf};
+
+/// Where Prony keeps things, and its own program.
+#[derive(Debug, Clone)]
+pub(in crate::provision) struct Home {
+    /// Where things are kept.
+    pub places: Places,
+    /// The `prony` program, which starts others; see [`crate::provision::trampoline`].
+    pub launcher: PathBuf,
+}
 
 /// Carried through everything that fetches, initialises or starts.
-pub struct Work<'a> {
+pub(in crate::provision) struct Work<'a> {
+    home: &'a Home,
     tell: &'a mut dyn FnMut(&str),
     stop: &'a Stop,
 }
@@ -12,8 +24,18 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     /// `tell` hears each step in words (`fetching mysql-5.7.22: 12 of 18 MB`), once a second at most while
     /// one lasts; pulling `stop` ends the work soon, cleanly.
-    pub fn new(tell: &'a mut dyn FnMut(&str), stop: &'a Stop) -> Self {
-        Self { tell, stop }
+    pub(in crate::provision) fn new(home: &'a Home, tell: &'a mut dyn FnMut(&str), stop: &'a Stop) -> Self {
+        Self { home, tell, stop }
+    }
+
+    /// Where things are kept.
+    pub(in crate::provision) fn places(&self) -> &'a Places {
+        &self.home.places
+    }
+
+    /// The `prony` program.
+    pub(in crate::provision) fn launcher(&self) -> &'a Path {
+        &self.home.launcher
     }
 
     /// Tells a step.
@@ -25,5 +47,16 @@ impl<'a> Work<'a> {
     /// [`Error::Interrupted`] once the user wants an end.
     pub(in crate::provision) fn heed(&self) -> Result<(), Error> {
         if self.stop.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+impl Work<'_> {
+    /// Does a test's job with places below `home`, telling nobody.
+    pub(in crate::provision) fn in_test<T>(home: &Path, job: impl FnOnce(&mut Work<'_>) -> T) -> T {
+        let at = |name: &str| home.join(name);
+        let places = Places { cache: at("cache"), state: at("state"), config: at("config") };
+        let home = Home { places, launcher: PathBuf::from("/none") };
+        job(&mut Work::new(&home, &mut |_| {}, &Stop::default()))
     }
 }

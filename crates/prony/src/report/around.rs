@@ -5,7 +5,7 @@ use super::{number, words::Words};
 use crate::{
     network::{LinkRecord, Means},
     plan::{Replication, ServerSource, Topology, Transport, WaitPoint},
-    provision::Confinement,
+    provision::LimitsInForce,
     run::TrialOutcome,
     store::{RunRecord, ServerRecord},
 };
@@ -40,7 +40,7 @@ pub(super) fn topology(topology: Topology, words: Words) -> Option<String> {
 
 /// One text for each limit that the kernel said it had.
 pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {
-    let Some(Confinement { by, limits, disk }) = &known.description.confinement else { return Vec::new() };
+    let Some(LimitsInForce { by, limits, disk }) = &known.description.limits else { return Vec::new() };
     let usage = known.surroundings.usage.clone().unwrap_or_default();
     let fill = |key: &str, places: &[(&str, &str)]| words.fill("sentence", key, places);
     let mib = |bytes: u64| (bytes >> 20).to_string();
@@ -116,8 +116,8 @@ fn network(link: &LinkRecord, words: Words) -> String {
     let (key, discipline) = match (&link.means, link.between.is_some()) {
         (Means::Relay, false) => ("network", ""),
         (Means::Relay, true) => ("network_between", ""),
-        (Means::Apart(discipline), false) => ("network_apart", discipline.as_str()),
-        (Means::Apart(discipline), true) => ("network_apart_between", discipline.as_str()),
+        (Means::Netem(discipline), false) => ("network_apart", discipline.as_str()),
+        (Means::Netem(discipline), true) => ("network_apart_between", discipline.as_str()),
     };
     let places = [
         ("stated", ms(link.stated)),

@@ -11,7 +11,7 @@ use crate::{
         self, Figures, Link, LinkRecord, Means, Node, Surroundings, WhyRelay, round_trip, round_trip_from,
     },
     plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology, Transport, Treatment},
-    provision::Apart,
+    provision::Namespace,
 };
 use load::spec::{Address, Target, is_used};
 use std::{
@@ -36,7 +36,7 @@ pub(super) struct Links {
     /// compare.
     awake: Option<File>,
     all: Vec<Held>,
-    /// The namespaces of servers that are set apart, by index in [`crate::plan::Plan::servers`].
+    /// The namespaces of servers, by index in [`crate::plan::Plan::servers`].
     nodes: BTreeMap<usize, Vec<Node>>,
 }
 
@@ -70,9 +70,9 @@ impl Made {
     }
 }
 
-/// Whether the servers of a plan will be set apart, with netem between, or why a relay makes its networks;
-/// `None`: it has none.
-pub fn apart(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> {
+/// Whether the servers of a plan will have network namespaces, with netem between, or why a relay makes its
+/// networks; `None`: it has none.
+pub fn namespaces(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> {
     let of_server = |server: &ServerPlan| {
         server.latency.is_some_and(|latency| !latency.is_zero()) || !server.latency_between.is_zero()
     };
@@ -110,7 +110,7 @@ struct Way<'a> {
 impl Links {
     /// None yet; says what will make those of `plan`.
     pub(super) fn new(plan: &Plan, launcher: &Path) -> Result<Self, Error> {
-        let means = apart(plan, launcher);
+        let means = namespaces(plan, launcher);
         if let (Network::Netem, Some(Err(why))) = (plan.network, &means) {
             return Err(Error::NoNetem { why: why.clone() });
         }
@@ -120,7 +120,7 @@ impl Links {
 
     /// Makes the namespaces in which a server, and those that work together with it, will be; none where a
     /// relay is used.
-    pub(super) fn set_apart(&mut self, server: usize, plan: &ServerPlan) -> Result<Vec<Apart>, Error> {
+    pub(super) fn namespaces(&mut self, server: usize, plan: &ServerPlan) -> Result<Vec<Namespace>, Error> {
         if self.means != Some(Ok(())) {
             return Ok(Vec::new());
         }
@@ -130,9 +130,9 @@ impl Links {
         };
         let nodes: io::Result<Vec<Node>> = (0..count).map(|_| Node::start(&self.launcher)).collect();
         let nodes = nodes.map_err(|source| Error::Network { name: plan.name.clone(), source })?;
-        let apart = nodes.iter().map(|node| node.apart().clone()).collect();
+        let namespaces = nodes.iter().map(|node| node.namespace().clone()).collect();
         self.nodes.insert(server, nodes);
-        Ok(apart)
+        Ok(namespaces)
     }
 
     /// Makes a network to a server at `host` and `port`, from the machine or from another one of those that
@@ -156,7 +156,7 @@ impl Links {
     /// What is known of a network that is about to be made.
     fn record(&self, stated: Duration, between: Option<String>) -> LinkRecord {
         let (means, why) = match &self.means {
-            Some(Ok(())) => (Means::Apart(network::discipline(stated)), None),
+            Some(Ok(())) => (Means::Netem(network::discipline(stated)), None),
             Some(Err(why)) => (Means::Relay, Some(why.clone())),
             None => (Means::Relay, None),
         };
@@ -218,7 +218,7 @@ impl Links {
         latency: Duration,
     ) -> io::Result<Address> {
         let Address::Tcp { host, port } = address else { return Ok(address.clone()) };
-        // servers that are set apart do not reach each other otherwise
+        // servers in namespaces do not reach each other otherwise
         if latency.is_zero() && !self.nodes.contains_key(&server) {
             return Ok(address.clone());
         }

@@ -34,7 +34,7 @@ pub use doubt::{Doubt, Level, Steady, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
 pub use failure::TrialFailure;
 pub use lag::{Following, Member, Waits};
-pub use links::apart;
+pub use links::namespaces;
 pub use nodes::node;
 pub use rate::{Probed, Search, Sought, Step, seek};
 pub use schedule::Earlier;

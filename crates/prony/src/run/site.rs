@@ -76,10 +76,10 @@ impl Run<'_, '_> {
         let first = plan.treatments[treatments[0]].data;
         let largest = treatments.iter().map(|&each| plan.treatments[each].data);
         let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
-        let apart = self.links.set_apart(index, server_plan)?;
-        // what was kept before servers could be set apart has no account for it
-        let kept = (apart.is_empty() && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
-        let provisioner = self.provisioner.clone().within(apart);
+        let namespaces = self.links.namespaces(index, server_plan)?;
+        // what was cached before servers could have namespaces has no account for them
+        let kept = (namespaces.is_empty() && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
+        let provisioner = self.provisioner.clone().within(namespaces);
         let mut told = Ok(());
         let (links, latency) = (&mut self.links, server_plan.latency_between);
         let mut between =

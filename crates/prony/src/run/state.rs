@@ -446,7 +446,7 @@ impl Run<'_, '_> {
     /// started.
     pub(super) fn check_space(&self) -> Result<(), Error> {
         let plan = self.plan;
-        let kept = provision::kept_data(self.provisioner.places()).map_err(Error::Space)?;
+        let kept = provision::cached_data(self.provisioner.places()).map_err(Error::Space)?;
         let is_kept = |server: &ServerPlan, data: usize| {
             let ServerSource::Product { product, version } = &server.source else { return false };
             let version = version.as_deref().unwrap_or_default();

@@ -200,7 +200,7 @@ pub fn description(server: usize) -> ServerDescription {
         origin: "installed".to_owned(),
         program: Some("/usr/sbin/mariadbd".to_owned()),
         pid: Some(4711),
-        confinement: None,
+        limits: None,
         variables,
         status_before: [("Questions".to_owned(), "3".to_owned())].into(),
     }

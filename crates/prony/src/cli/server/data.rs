@@ -8,7 +8,7 @@ use crate::{
         terminal::{print, print_json},
     },
     plan::DataPlan,
-    provision::{KeptData, kept_data, remove_kept},
+    provision::{CachedData, cached_data, remove_cached},
     report::number,
 };
 use comfy_table::Cell;
@@ -16,20 +16,20 @@ use comfy_table::Cell;
 pub(super) fn data(remove: &[String], remove_all: bool, json: bool) -> Result<(), Failure> {
     let provisioner = provisioner()?;
     let places = provisioner.places();
-    let kept = kept_data(places).map_err(|error| failure(&error))?;
+    let kept = cached_data(places).map_err(|error| failure(&error))?;
     if remove.is_empty() && !remove_all {
         return if json { print_json(&kept) } else { show(&kept) };
     }
     let names: Vec<String> =
         if remove_all { kept.into_iter().map(|each| each.name).collect() } else { remove.to_vec() };
     for name in names {
-        let removed = remove_kept(places, &name).map_err(|error| failure(&error))?;
+        let removed = remove_cached(places, &name).map_err(|error| failure(&error))?;
         print(&format!("{name}: {}\n", if removed { "removed" } else { "in use by a run, and left" }))?;
     }
     Ok(())
 }
 
-fn show(kept: &[KeptData]) -> Result<(), Failure> {
+fn show(kept: &[CachedData]) -> Result<(), Failure> {
     if kept.is_empty() {
         return print("no data are kept\n");
     }

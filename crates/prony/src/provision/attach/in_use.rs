@@ -5,7 +5,10 @@
 //! afterwards whether the settings have stayed. A server without such locks is guarded by files on this
 //! machine alone.
 
-use crate::provision::{Error, log_in, login::target};
+use crate::provision::{
+    Error,
+    login::{log_in, target},
+};
 use load::{
     client::{self, Connection},
     lock::Lock,

@@ -1,5 +1,5 @@
-//! Settings that a study sets on a server which Prony did not start, and what Prony therefore owes to it: the
-//! values that were there.
+//! Settings that a study sets on a server which Prony did not start, and restoring the values that were
+//! there.
 //!
 //! Before a variable is changed, its name, the value before and the value after are written to a file in the
 //! state directory and synced; what moved along with it is added. The file is named after the server itself
@@ -12,14 +12,14 @@ use super::{identity::Identity, in_use::InUse};
 use crate::provision::{
     Error, Places,
     disk::lock::Lock,
-    log_in,
-    login::{describe, target},
-    not_taken,
+    login::{describe, log_in, target},
     settings::{
         globals::{self, Globals, Left, Moved, literal},
-        read_back,
-        translate::{self, Build, same, translate},
+        plain_name,
+        read_back::{self, not_taken},
+        translate::{self, Refusal, same, translate},
     },
+    software::version::Build,
 };
 use load::{
     client::{self, Connection},
@@ -34,12 +34,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Version of the file's form. The first one had neither [`Debt::target`] nor [`Debt::identity`].
+/// Version of the file's form. The first one had neither [`Saved::target`] nor [`Saved::identity`].
 const FORMAT: u32 = 2;
 
-/// What is owed to one server, as its file has it.
+/// The settings of one server that are to be restored, as its file has them.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Debt {
+struct Saved {
     format: u32,
     /// Its address without a password, for people.
     server: String,
@@ -53,29 +53,29 @@ struct Debt {
 
 /// Settings that are in force on a server that runs elsewhere; put back when dropped.
 #[derive(Debug)]
-pub struct Applied {
+pub(in crate::provision) struct Applied {
     target: Target,
     /// Keeps other runs out.
     pub(in crate::provision) place: InUse,
     lock: Lock,
-    debt: Debt,
+    saved: Saved,
     /// All variables as they are now.
     globals: Globals,
-    paid: bool,
+    is_restored: bool,
 }
 
-/// A debt that was looked at.
+/// A server whose settings a killed run had changed.
 #[derive(Debug)]
-pub struct Paid {
+pub struct Restored {
     /// The server's address without a password.
     pub server: String,
     /// What became of it; or why nothing could be put back.
-    pub result: Result<Settlement, Error>,
+    pub result: Result<Restoration, Error>,
 }
 
-/// What became of a debt.
+/// What became of its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settlement {
+pub enum Restoration {
     /// These were put back, as `max_connections = 151`; all others have other values by now.
     PutBack(Vec<String>),
     /// The server was started anew: nothing is left of what was set while it ran.
@@ -99,13 +99,13 @@ impl Applied {
         let lost = |error| lost(target, error);
         let identity = Identity::of(&mut connection, target).map_err(lost)?;
         let lock = lock_of(&identity, &server, places)?;
-        pay(&mut connection, &read(&lock)?, &identity)?;
+        restore(&mut connection, &read(&lock)?, &identity)?;
         let description = describe::describe(&mut connection, "").map_err(lost)?;
         let build = Build { product: &description.product, version: &description.version };
         let refused = |refusals| Error::Refused { server: server.clone(), refusals };
         let told = translate(build, settings).map_err(refused)?;
         let stored = storable(&mut connection, target).map_err(lost)?;
-        let debt = Debt {
+        let saved = Saved {
             format: FORMAT,
             server: server.clone(),
             target: Some(stored),
@@ -113,7 +113,7 @@ impl Applied {
             changes: Vec::new(),
         };
         let globals = description.variables;
-        let mut applied = Self { target: target.clone(), place, lock, debt, globals, paid: false };
+        let mut applied = Self { target: target.clone(), place, lock, saved, globals, is_restored: false };
         for (option, value) in told.options.iter().filter(|(option, _)| !translate::is_plugin(option)) {
             applied.set(&mut connection, option, value)?;
         }
@@ -125,20 +125,20 @@ impl Applied {
     }
 
     fn set(&mut self, connection: &mut Connection, option: &str, value: &str) -> Result<(), Error> {
-        let option = crate::provision::settings::plain_name(option);
+        let option = plain_name(option);
         let Some(variable) = same(&option).into_iter().find(|name| self.globals.contains_key(name)) else {
             let reason = "it has no variable of that name, so it cannot be set while it runs".to_owned();
-            let refusal = crate::provision::Refusal { asked: format!("{option} = {value}"), reason };
-            return Err(Error::Refused { server: self.debt.server.clone(), refusals: vec![refusal] });
+            let refusal = Refusal { asked: format!("{option} = {value}"), reason };
+            return Err(Error::Refused { server: self.saved.server.clone(), refusals: vec![refusal] });
         };
         let before = self.globals[&variable].clone();
         if read_back::alike(value, &before) {
             return Ok(());
         }
         let asked = Moved { variable: variable.clone(), before, after: value.to_owned() };
-        self.debt.changes.push(asked.clone());
-        write(&self.lock, &self.debt)?;
-        set_global(connection, &self.debt.server, &variable, value)?;
+        self.saved.changes.push(asked.clone());
+        write(&self.lock, &self.saved)?;
+        set_global(connection, &self.saved.server, &variable, value)?;
         self.see_what_moved(connection, asked)
     }
 
@@ -147,42 +147,42 @@ impl Applied {
         let now = globals::globals(connection).map_err(|error| lost(&self.target, error))?;
         let others = globals::moved(&self.globals, &now);
         let after = now.get(&asked.variable).cloned().unwrap_or_else(|| asked.after.clone());
-        self.debt.changes.pop();
-        self.debt.changes.extend(others.into_iter().filter(|other| other.variable != asked.variable));
-        self.debt.changes.push(Moved { after, ..asked });
+        self.saved.changes.pop();
+        self.saved.changes.extend(others.into_iter().filter(|other| other.variable != asked.variable));
+        self.saved.changes.push(Moved { after, ..asked });
         self.globals = now;
-        write(&self.lock, &self.debt)
+        write(&self.lock, &self.saved)
     }
 
     /// Puts everything back.
     ///
     /// # Errors
-    /// [`Error::Login`], [`Error::NotPutBack`]: then the debt stays written down.
+    /// [`Error::Login`], [`Error::NotPutBack`]: then it stays written down.
     pub(in crate::provision) fn restore(&mut self) -> Result<(), Error> {
-        if self.paid {
+        if self.is_restored {
             return Ok(());
         }
-        if !self.debt.changes.is_empty() {
+        if !self.saved.changes.is_empty() {
             let mut connection = log_in(&self.target)?;
             let now =
                 Identity::of(&mut connection, &self.target).map_err(|error| lost(&self.target, error))?;
-            pay(&mut connection, &self.debt, &now)?;
+            restore(&mut connection, &self.saved, &now)?;
         }
-        self.paid = true;
+        self.is_restored = true;
         remove(&self.lock)
     }
 }
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        // Nobody is there to hear of it; the debt stays written down, and the next run tries again.
+        // Nobody is there to hear of it; it stays written down, and the next run tries again.
         let _ = self.restore();
     }
 }
 
 /// The file of a server, locked.
 fn lock_of(identity: &Identity, server: &str, places: &Places) -> Result<Lock, Error> {
-    let directory = places.owed();
+    let directory = places.saved_settings();
     fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
     let mut hasher = DefaultHasher::new();
     identity.key.hash(&mut hasher);
@@ -215,72 +215,72 @@ fn storable(connection: &mut Connection, target: &Target) -> Result<Target, clie
     Ok(stored)
 }
 
-/// Pays what killed runs owe. Debts of living processes are left alone.
+/// Restores the settings that killed runs had changed. What living processes have changed is left alone.
 ///
 /// # Errors
-/// [`Error::File`]; what goes wrong with one server is told in its [`Paid`].
-pub(in crate::provision) fn pay_all(places: &Places) -> Result<Vec<Paid>, Error> {
-    let directory = places.owed();
+/// [`Error::File`]; what goes wrong with one server is told in its [`Restored`].
+pub(in crate::provision) fn restore_all(places: &Places) -> Result<Vec<Restored>, Error> {
+    let directory = places.saved_settings();
     let entries = match directory.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::file("read", &directory))?,
     };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    paths.iter().filter_map(|path| pay_one(path).transpose()).collect()
+    paths.iter().filter_map(|path| restore_one(path).transpose()).collect()
 }
 
-fn pay_one(path: &Path) -> Result<Option<Paid>, Error> {
+fn restore_one(path: &Path) -> Result<Option<Restored>, Error> {
     let lock = Lock::open(path)?;
     if !lock.try_take()? || !lock.is_in_place().map_err(Error::file("read", path))? {
         return Ok(None);
     }
-    let debt = read(&lock)?;
-    if debt.changes.is_empty() {
+    let saved = read(&lock)?;
+    if saved.changes.is_empty() {
         remove(&lock)?;
         return Ok(None);
     }
-    let result = pay_alone(&debt).and_then(|told| remove(&lock).map(|()| told));
-    Ok(Some(Paid { server: debt.server, result }))
+    let result = restore_alone(&saved).and_then(|told| remove(&lock).map(|()| told));
+    Ok(Some(Restored { server: saved.server, result }))
 }
 
-/// Pays while nobody else is at work there: trials of others would be about two servers.
-fn pay_alone(debt: &Debt) -> Result<Settlement, Error> {
-    let target = match &debt.target {
+/// Restores while nobody else is at work there: trials of others would be about two servers.
+fn restore_alone(saved: &Saved) -> Result<Restoration, Error> {
+    let target = match &saved.target {
         Some(target) => target::with_password(target.clone())?,
-        None => target::resolve(Some(&debt.server), None)?,
+        None => target::resolve(Some(&saved.server), None)?,
     };
     let _place = InUse::alone(&target)?;
     let mut connection = log_in(&target)?;
     let now = Identity::of(&mut connection, &target).map_err(|error| lost(&target, error))?;
-    pay(&mut connection, debt, &now)
+    restore(&mut connection, saved, &now)
 }
 
 /// Puts back what is still as Prony set it, the last change first.
-fn pay(connection: &mut Connection, debt: &Debt, server: &Identity) -> Result<Settlement, Error> {
-    if let Some(then) = &debt.identity {
+fn restore(connection: &mut Connection, saved: &Saved, server: &Identity) -> Result<Restoration, Error> {
+    if let Some(then) = &saved.identity {
         if then.key != server.key {
-            return Err(Error::OtherServer { server: debt.server.clone() });
+            return Err(Error::OtherServer { server: saved.server.clone() });
         }
         if then.is_restarted(server) {
-            return Ok(Settlement::Restarted);
+            return Ok(Restoration::Restarted);
         }
     }
-    let failed = |source| Error::Statement { server: debt.server.clone(), source: Box::new(source) };
+    let failed = |source| Error::Statement { server: saved.server.clone(), source: Box::new(source) };
     let mut wanted = globals::globals(connection).map_err(failed)?;
     let mut told = Vec::new();
-    for Moved { variable, before, after } in debt.changes.iter().rev() {
+    for Moved { variable, before, after } in saved.changes.iter().rev() {
         if wanted.get(variable).is_some_and(|now| read_back::alike(after, now)) {
             wanted.insert(variable.clone(), before.clone());
             told.push(format!("{variable} = {before}"));
         }
     }
-    let names: Vec<&str> = debt.changes.iter().map(|change| change.variable.as_str()).collect();
+    let names: Vec<&str> = saved.changes.iter().map(|change| change.variable.as_str()).collect();
     let Left { moved, said } = globals::put_back(connection, &wanted, &names).map_err(failed)?;
     if moved.is_empty() {
-        return Ok(Settlement::PutBack(told));
+        return Ok(Restoration::PutBack(told));
     }
-    Err(Error::NotPutBack { server: debt.server.clone(), left: moved, said })
+    Err(Error::NotPutBack { server: saved.server.clone(), left: moved, said })
 }
 
 fn set_global(connection: &mut Connection, server: &str, variable: &str, value: &str) -> Result<(), Error> {
@@ -296,21 +296,25 @@ fn lost(target: &Target, source: client::Error) -> Error {
     Error::Login { server: target::shown(target), remedy: String::new(), source: Box::new(source) }
 }
 
-fn read(lock: &Lock) -> Result<Debt, Error> {
+fn read(lock: &Lock) -> Result<Saved, Error> {
     let mut text = String::new();
     lock.file().read_to_string(&mut text).map_err(Error::file("read", lock.path()))?;
     if text.is_empty() {
         // Made by a process that changed nothing.
-        return Ok(Debt::default());
+        return Ok(Saved::default());
     }
     let wrong = |reason: String| Error::Record { file: lock.path().to_owned(), reason };
-    let debt: Debt = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if (1..=FORMAT).contains(&debt.format) { Ok(debt) } else { Err(wrong(format!("format {}", debt.format))) }
+    let saved: Saved = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if (1..=FORMAT).contains(&saved.format) {
+        Ok(saved)
+    } else {
+        Err(wrong(format!("format {}", saved.format)))
+    }
 }
 
 /// On the disk before the server is told.
-fn write(lock: &Lock, debt: &Debt) -> Result<(), Error> {
-    let text = serde_json::to_string(debt).expect("plain values become JSON");
+fn write(lock: &Lock, saved: &Saved) -> Result<(), Error> {
+    let text = serde_json::to_string(saved).expect("plain values become JSON");
     let mut file = lock.file();
     file.rewind()
         .and_then(|()| file.set_len(0))

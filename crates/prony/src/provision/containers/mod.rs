@@ -145,7 +145,8 @@ impl Image {
     /// sees `directory`, with what `flags` say; and the container.
     pub(in crate::provision) fn command(
         &self,
-        (launcher, bond): (&Path, Bond),
+        launcher: &Path,
+        bond: Bond,
         program: &Path,
         directory: &Path,
         flags: &[String],

@@ -1,4 +1,4 @@
-//! Loaded data directories that are kept for later runs, in the user's cache: loading takes minutes where
+//! The data cache: loaded data directories for later runs, in the user's cache: loading takes minutes where
 //! copying takes seconds.
 //!
 //! An entry is found by everything that its files depend on: the server's program, its settings but for those
@@ -7,19 +7,18 @@
 //! one holds its lock with others; who makes or removes one holds it alone. So a killed Prony leaves nothing
 //! but a directory that the next one sweeps.
 
-use super::snapshot::Snapshot;
+use super::snapshot::{self, Snapshot};
 use crate::{
     plan::DataPlan,
     provision::{
-        Error, Places,
+        Error, Places, Work,
         disk::{
             files::{make_private, remove_if_there, write_private},
             lock::Lock,
             space,
         },
-        settings,
+        settings::plain_name,
         software::Software,
-        work::Work,
     },
     quantity,
 };
@@ -122,7 +121,7 @@ pub(in crate::provision) struct Found {
 
 /// An entry, for people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct KeptData {
+pub struct CachedData {
     /// Name by which it is removed.
     pub name: String,
     /// Of the server: `mariadb`.
@@ -152,7 +151,7 @@ impl Key {
         let program = software.program.metadata().map_err(Error::file("read", &software.program))?;
         let lasting = settings
             .iter()
-            .map(|(name, value)| (settings::plain_name(name), value.clone()))
+            .map(|(name, value)| (plain_name(name), value.clone()))
             .filter(|(name, _)| !is_traceless(name));
         Ok(Self {
             product: software.product.clone(),
@@ -184,21 +183,17 @@ fn is_traceless(name: &str) -> bool {
 
 /// The entry of `key`, whole and held against removal; one that has suffered is removed. `None`: there is
 /// none.
-pub(in crate::provision) fn find(
-    places: &Places,
-    key: &Key,
-    work: &mut Work<'_>,
-) -> Result<Option<Found>, Error> {
-    let directory = places.data().join(key.name());
+pub(in crate::provision) fn find(key: &Key, work: &mut Work<'_>) -> Result<Option<Found>, Error> {
+    let directory = work.places().data().join(key.name());
     if !directory.is_dir() {
         return Ok(None);
     }
     let lock = Lock::open(&lock_of(&directory))?;
-    lock.share(work, "another Prony that keeps the same data")?;
+    lock.share(work, "another Prony that caches the same data")?;
     if !lock.is_in_place().map_err(Error::file("read", lock.path()))? || !directory.is_dir() {
         return Ok(None);
     }
-    work.say("checking the data that were kept");
+    work.say("checking the cached data");
     let password = match read(&directory) {
         Some(entry) if entry.key == *key && sums(&directory.join("data"), work)? == entry.files => {
             entry.password
@@ -221,13 +216,12 @@ pub(in crate::provision) fn find(
 /// it. `None`: there is one already (which another Prony has made meanwhile, with another password), or no
 /// room.
 pub(in crate::provision) fn keep(
-    places: &Places,
     key: &Key,
     data: &Path,
     password: &str,
     work: &mut Work<'_>,
 ) -> Result<Option<Snapshot>, Error> {
-    let all = places.data();
+    let all = work.places().data();
     fs::create_dir_all(&all).map_err(Error::file("make the directory", &all))?;
     let directory = all.join(key.name());
     let lock = Lock::open(&lock_of(&directory))?;
@@ -239,7 +233,7 @@ pub(in crate::provision) fn keep(
     }
     let unfinished = all.join(format!(".{}.unfinished", key.name()));
     remove_if_there(&unfinished)?;
-    let bytes = crate::provision::data::snapshot::bytes_in(data)?;
+    let bytes = snapshot::bytes_in(data)?;
     let made = if make_room(&all, bytes)? { make(key, data, &unfinished, password, work) } else { Ok(None) };
     match made {
         Ok(Some(snapshot)) => {
@@ -284,21 +278,17 @@ fn make(
 /// the limit. False: they cannot be.
 fn make_room(all: &Path, bytes: u64) -> Result<bool, Error> {
     let limit = limit_bytes()?;
-    let mut entries: Vec<(SystemTime, PathBuf, u64)> = entries(all)?
-        .into_iter()
-        .map(|directory| {
-            (used(&directory), crate::provision::data::snapshot::bytes_in(&directory).unwrap_or(0), directory)
-        })
-        .map(|(used, bytes, directory)| (used, directory, bytes))
-        .collect();
-    entries.sort();
-    let mut taken: u64 = entries.iter().map(|(_, _, bytes)| bytes).sum();
+    let mut entries = entries(all)?;
+    entries.sort_by_cached_key(|directory| (used(directory), directory.clone()));
+    let size = |directory: &PathBuf| snapshot::bytes_in(directory).unwrap_or(0);
+    let mut taken: u64 = entries.iter().map(size).sum();
     let too_large = bytes > limit;
-    for (_, directory, bytes_there) in entries {
+    for directory in entries {
         let fits = taken + bytes <= limit && space::available(all)? >= bytes + FREE_BYTES_MIN;
         if fits || too_large {
             break;
         }
+        let bytes_there = size(&directory);
         if remove(&directory)? {
             taken -= bytes_there;
         }
@@ -317,14 +307,14 @@ fn limit_bytes() -> Result<u64, Error> {
 ///
 /// # Errors
 /// [`Error::File`] where the cache cannot be read.
-pub fn kept_data(places: &Places) -> Result<Vec<KeptData>, Error> {
+pub fn cached_data(places: &Places) -> Result<Vec<CachedData>, Error> {
     let mut found = Vec::new();
     for directory in entries(&places.data())? {
         let Some(entry) = read(&directory) else { continue };
         let Key { product, version, settings, data, .. } = entry.key;
         let used = used(&directory);
         let in_use = !Lock::open(&lock_of(&directory))?.try_take()?;
-        let kept = KeptData {
+        let cached = CachedData {
             name: name_of(&directory),
             product,
             version,
@@ -335,20 +325,20 @@ pub fn kept_data(places: &Places) -> Result<Vec<KeptData>, Error> {
             used: now(used),
             in_use,
         };
-        found.push((used, kept));
+        found.push((used, cached));
     }
     found.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
-    Ok(found.into_iter().map(|(_, kept)| kept).collect())
+    Ok(found.into_iter().map(|(_, cached)| cached).collect())
 }
 
 /// Removes the entry `name`. False: a run uses it.
 ///
 /// # Errors
-/// [`Error::NotKept`] where there is none.
-pub fn remove_kept(places: &Places, name: &str) -> Result<bool, Error> {
+/// [`Error::NotCached`] where there is none.
+pub fn remove_cached(places: &Places, name: &str) -> Result<bool, Error> {
     let directory = places.data().join(name);
     if name.is_empty() || name.starts_with('.') || name.contains('/') || !directory.is_dir() {
-        return Err(Error::NotKept { name: name.to_owned() });
+        return Err(Error::NotCached { name: name.to_owned() });
     }
     remove(&directory)
 }
@@ -432,7 +422,7 @@ fn sync(path: &Path) -> Result<(), Error> {
 fn sums(data: &Path, work: &Work<'_>) -> Result<BTreeMap<String, Sum>, Error> {
     let mut sums = BTreeMap::new();
     let mut buffer = vec![0; 1 << 20];
-    for name in crate::provision::data::snapshot::files_in(data)? {
+    for name in snapshot::files_in(data)? {
         work.heed()?;
         let path = data.join(&name);
         let mut file = File::open(&path).map_err(Error::file("read", &path))?;
@@ -453,11 +443,6 @@ fn sums(data: &Path, work: &Work<'_>) -> Result<BTreeMap<String, Sum>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use load::Stop;
-
-    fn places(home: &Path) -> Places {
-        Places { cache: home.join("cache"), state: home.join("state"), config: home.join("config") }
-    }
 
     fn key(rows: u64) -> Key {
         Key {
@@ -471,36 +456,40 @@ mod tests {
         }
     }
 
-    fn with<T>(job: impl FnOnce(&mut Work<'_>) -> T) -> T {
-        job(&mut Work::new(&mut |_| {}, &Stop::default()))
+    fn places(home: &Path) -> Places {
+        Work::in_test(home, |work| work.places().clone())
     }
 
     #[test]
-    fn what_is_kept_is_found_again_whole_or_not_at_all() {
+    fn what_is_cached_is_found_again_whole_or_not_at_all() {
         let home = tempfile::tempdir().unwrap();
         let (places, data) = (places(home.path()), home.path().join("data"));
+        let find = |rows| Work::in_test(home.path(), |work| super::find(&key(rows), work)).unwrap();
+        let keep = |password: &str| {
+            Work::in_test(home.path(), |work| super::keep(&key(1), &data, password, work)).unwrap()
+        };
         fs::create_dir_all(data.join("prony")).unwrap();
         fs::write(data.join("prony/sbtest1.ibd"), "rows").unwrap();
-        assert!(with(|work| find(&places, &key(1), work)).unwrap().is_none());
-        let mine = with(|work| keep(&places, &key(1), &data, "secret", work)).unwrap().unwrap();
-        assert!(mine.is_kept());
-        assert!(with(|work| keep(&places, &key(1), &data, "other", work)).unwrap().is_none(), "it is there");
-        let found = with(|work| find(&places, &key(1), work)).unwrap().unwrap();
+        assert!(find(1).is_none());
+        let mine = keep("secret").unwrap();
+        assert!(mine.is_cached());
+        assert!(keep("other").is_none(), "it is there");
+        let found = find(1).unwrap();
         assert_eq!(found.password, "secret");
-        assert!(with(|work| find(&places, &key(2), work)).unwrap().is_none(), "another data set");
+        assert!(find(2).is_none(), "another data set");
 
-        let [listed] = <[_; 1]>::try_from(kept_data(&places).unwrap()).unwrap();
+        let [listed] = <[_; 1]>::try_from(cached_data(&places).unwrap()).unwrap();
         assert!(listed.in_use && listed.bytes == 4 && listed.data.rows == 1, "{listed:?}");
-        assert!(!remove_kept(&places, &listed.name).unwrap(), "two use it");
+        assert!(!remove_cached(&places, &listed.name).unwrap(), "two use it");
         drop((mine, found));
         let file = places.data().join(&listed.name).join("data/prony/sbtest1.ibd");
         fs::write(&file, "rowz").unwrap();
-        assert!(with(|work| find(&places, &key(1), work)).unwrap().is_none(), "it has suffered");
-        assert_eq!(kept_data(&places).unwrap(), []);
-        assert!(matches!(remove_kept(&places, &listed.name), Err(Error::NotKept { .. })));
-        assert!(matches!(remove_kept(&places, "../templates"), Err(Error::NotKept { .. })));
-        drop(with(|work| keep(&places, &key(1), &data, "secret", work)).unwrap().unwrap());
-        assert!(remove_kept(&places, &listed.name).unwrap());
+        assert!(find(1).is_none(), "it has suffered");
+        assert_eq!(cached_data(&places).unwrap(), []);
+        assert!(matches!(remove_cached(&places, &listed.name), Err(Error::NotCached { .. })));
+        assert!(matches!(remove_cached(&places, "../templates"), Err(Error::NotCached { .. })));
+        drop(keep("secret").unwrap());
+        assert!(remove_cached(&places, &listed.name).unwrap());
         assert_eq!(read_directory(&places.data()).unwrap(), <[PathBuf; 0]>::default());
     }
 

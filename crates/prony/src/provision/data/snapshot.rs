@@ -9,9 +9,8 @@
 //! Where a file system keeps whole seconds, everything is copied.
 
 use crate::provision::{
-    Error,
+    Error, Work,
     disk::{files::make_private, lock::Lock},
-    work::Work,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -156,7 +155,7 @@ impl Snapshot {
 
     /// Whether it is in the cache, for later runs.
     #[must_use]
-    pub fn is_kept(&self) -> bool {
+    pub fn is_cached(&self) -> bool {
         self.hold.is_some()
     }
 
@@ -300,10 +299,9 @@ pub(in crate::provision) fn keeps_elsewhere<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use load::Stop;
 
     fn put_back(snapshot: &mut Snapshot, data: &Path) -> PutBack {
-        snapshot.put_back(data, &mut Work::new(&mut |_| {}, &Stop::default())).unwrap()
+        Work::in_test(data, |work| snapshot.put_back(data, work)).unwrap()
     }
 
     #[test]
@@ -314,8 +312,7 @@ mod tests {
         fs::write(data.join("prony/sbtest1.ibd"), "as loaded").unwrap();
         fs::write(data.join("ibdata1"), "system").unwrap();
         fs::write(data.join("auto.cnf"), "mine").unwrap();
-        let mut snapshot =
-            Snapshot::take(&data, &copy, &mut Work::new(&mut |_| {}, &Stop::default())).unwrap();
+        let mut snapshot = Work::in_test(home.path(), |work| Snapshot::take(&data, &copy, work)).unwrap();
         assert!(!copy.join("auto.cnf").exists(), "the server's own");
         assert_eq!(put_back(&mut snapshot, &data), PutBack { files: 0, bytes: 0 });
 
@@ -341,8 +338,8 @@ mod tests {
         let data = home.path().join("data");
         fs::create_dir(&data).unwrap();
         std::os::unix::fs::symlink("/elsewhere/t.ibd", data.join("t.ibd")).unwrap();
-        let stop = Stop::default();
-        let taken = Snapshot::take(&data, &home.path().join("copy"), &mut Work::new(&mut |_| {}, &stop));
+        let copy = home.path().join("copy");
+        let taken = Work::in_test(home.path(), |work| Snapshot::take(&data, &copy, work));
         assert!(matches!(taken, Err(Error::Elsewhere { .. })), "{taken:?}");
     }
 }

@@ -5,16 +5,19 @@
 //! Perl or a shell of their time.
 
 use crate::provision::{
-    Error, Places,
+    Error, Work,
     disk::{
         files::{copy_directory, make_private, remove_if_there, write_private},
         lock::Lock,
     },
-    launch::{log, process::Process},
+    launch::{
+        log,
+        option_file::OptionFile,
+        process::{Process, Start},
+    },
     process::trampoline::Bond,
-    settings::{self, OptionFile},
-    software::Software,
-    work::Work,
+    settings::plain_name,
+    software::{Software, version::Version},
 };
 use std::{
     collections::BTreeMap,
@@ -63,16 +66,14 @@ pub(in crate::provision) fn fill(
     software: &Software,
     settings: &BTreeMap<String, String>,
     data: &Path,
-    places: &Places,
-    launcher: &Path,
     work: &mut Work<'_>,
 ) -> Result<(), Error> {
     let lasting: BTreeMap<_, _> = settings
         .iter()
-        .filter(|(name, _)| LASTING_SETTINGS.contains(&settings::plain_name(name).as_str()))
+        .filter(|(name, _)| LASTING_SETTINGS.contains(&plain_name(name).as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    let templates = places.templates();
+    let templates = work.places().templates();
     fs::create_dir_all(&templates).map_err(Error::file("make the directory", &templates))?;
     let name = template_name(software, &lasting)?;
     let template = templates.join(&name);
@@ -83,7 +84,7 @@ pub(in crate::provision) fn fill(
         let unfinished = template.with_file_name(format!(".{name}.unfinished"));
         remove_if_there(&unfinished)?;
         make_private(&unfinished)?;
-        let made = make(software, &lasting, &unfinished, launcher, work);
+        let made = make(software, &lasting, &unfinished, work);
         if made.is_err() {
             remove_if_there(&unfinished)?;
         }
@@ -139,7 +140,6 @@ fn make(
     software: &Software,
     lasting: &BTreeMap<String, String>,
     directory: &Path,
-    launcher: &Path,
     work: &Work<'_>,
 ) -> Result<(), Error> {
     let data = directory.join("data");
@@ -156,12 +156,12 @@ fn make(
         socket: &directory.join("sock"),
         port: None,
         administration: None,
-        apart: None,
+        namespace: None,
         init_file: None,
     };
     let file = directory.join("my.cnf");
     write_private(&file, &options.text(software, lasting)?)?;
-    let mut start = software.start((launcher, Bond::Owner), &file, &[]);
+    let mut start = Start::of(software, work.launcher(), Bond::Owner, &file, &[]);
     let command = &mut start.command;
     command.current_dir(directory).stdout(create(&log)?).stderr(create(&log)?);
     match &method {
@@ -173,9 +173,8 @@ fn make(
         }
         Method::Shipped(_) => unreachable!("handled above"),
     };
-    let process = start
-        .spawn(Bond::Owner)
-        .map_err(|source| Error::Spawn { program: software.program.clone(), source })?;
+    let process =
+        start.spawn().map_err(|source| Error::Spawn { program: software.program.clone(), source })?;
     let failed = |reason: String| Error::Initialise {
         server: software.to_string(),
         reason,
@@ -201,7 +200,7 @@ enum Method {
 
 impl Method {
     fn of(software: &Software) -> Result<Self, Error> {
-        if !software.is_mariadb() && software.numbers() >= (5, 7, 0) {
+        if !software.is_mariadb() && software.numbers() >= Version::new(5, 7, 0) {
             return Ok(Self::InitializeInsecure);
         }
         let find = |names: [&str; 2]| names.iter().find_map(|name| software.shared_file(name));

@@ -1,6 +1,6 @@
 //! A lock between processes that ends with its holder, however that ends (`flock`).
 
-use crate::provision::{Error, work::Work};
+use crate::provision::{Error, Work};
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{File, OpenOptions},

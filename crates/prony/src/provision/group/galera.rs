@@ -4,10 +4,15 @@
 //! or mariabackup, and the one with rsync does not work for root; ours needs a shell and cp, since all nodes
 //! are on one machine.
 
-use super::{Between, Cluster, Group, JOIN_LIMIT, Part, connect, replication::query, wait_until};
-use crate::{
-    plan::ServerPlan,
-    provision::{Error, Provisioner, Software, Work, disk::files, fetch, launch::free_port},
+use super::{Between, Cluster, Group, Wanted, connect, replication::query, wait_until};
+use crate::provision::{
+    Error, Places,
+    disk::files,
+    instance::Part,
+    launch::free_port,
+    login::target::shown,
+    provisioner::Provisioner,
+    software::{Software, fetch, version::Version},
 };
 use load::{
     Stop,
@@ -34,25 +39,23 @@ struct Ports {
 }
 
 pub(super) fn bring_up(
-    provisioner: &Provisioner,
-    plan: &ServerPlan,
+    wanted: &Wanted<'_>,
     nodes: u32,
-    data_bytes: u64,
     between: &mut Between<'_>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Group, Error> {
-    let software = provisioner.software_of(&plan.source, progress)?;
+    let software = wanted.software(progress)?;
     if software.image.is_some() {
         let reason = "Galera's library and the script that copies files lie outside of its container; let \
                       Prony fetch the server";
         return Err(Error::Topology { server: software.to_string(), reason: reason.to_owned() });
     }
-    let own_provider = plan.settings.get("wsrep_provider").map(PathBuf::from);
+    let own_provider = wanted.plan.settings.get("wsrep_provider").map(PathBuf::from);
     let provider = match own_provider {
         Some(provider) => provider,
-        None => provider(provisioner, &software, progress)?,
+        None => provider(wanted.provisioner, &software, progress)?,
     };
-    let programs = programs(provisioner)?;
+    let programs = programs(wanted.provisioner.places())?;
     let mut part = Part { programs: Some(programs), ..Part::default() };
     let mut servers = Vec::new();
     let mut first_group = None;
@@ -70,15 +73,13 @@ pub(super) fn bring_up(
         first_group = first_group.or(Some(ports.group));
         part.settings = settings(&provider, number, &ports, &seed);
         let told = &mut |step: &str| progress(&format!("node {} of {nodes}: {step}", number + 1));
-        let server = provisioner.bring_up_node(plan, &part, data_bytes, told)?;
+        let server = wanted.node(&part, told)?;
         // the accounts come with the first node's files
         part.password.get_or_insert_with(|| server.target().password.clone());
         servers.push(server);
     }
     let primary = servers.remove(0);
-    let group = Group { topology: plan.topology, primary, members: servers };
-    group.wait_until_equal(JOIN_LIMIT, provisioner.stop())?;
-    Ok(group)
+    Ok(wanted.group(primary, servers))
 }
 
 fn settings(provider: &Path, number: u32, ports: &Ports, seed: &str) -> BTreeMap<String, String> {
@@ -107,20 +108,19 @@ fn provider(
     software: &Software,
     progress: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, Error> {
-    if !software.is_mariadb() || software.numbers() < (10, 1, 0) {
+    if !software.is_mariadb() || software.numbers() < Version::new(10, 1, 0) {
         return Err(Error::Topology {
             server: software.to_string(),
             reason: "it has no Galera; MariaDB has it from 10.1 on".to_owned(),
         });
     }
-    let series = if software.numbers() >= (10, 4, 0) { "4" } else { "3" };
-    let mut work = Work::new(progress, provisioner.stop());
-    fetch::galera(series, software, provisioner.places(), provisioner.launcher(), &mut work)
+    let series = if software.numbers() >= Version::new(10, 4, 0) { "4" } else { "3" };
+    fetch::galera(series, software, &mut provisioner.work(progress))
 }
 
 /// The directory with our script; a server is given it in its PATH.
-fn programs(provisioner: &Provisioner) -> Result<PathBuf, Error> {
-    let directory = provisioner.places().cache.join("programs");
+fn programs(places: &Places) -> Result<PathBuf, Error> {
+    let directory = places.cache.join("programs");
     fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
     let script = directory.join(format!("wsrep_sst_{METHOD}"));
     let unfinished = directory.join(format!(".{}.unfinished", std::process::id()));
@@ -141,10 +141,8 @@ pub(super) fn wait_until_equal(
         let target = server.target();
         let mut connection = connect(target)?;
         wait_until(deadline, stop, &mut || {
-            let state = status(&mut connection).map_err(|source| Error::Statement {
-                server: crate::provision::login::target::shown(target),
-                source: Box::new(source),
-            })?;
+            let state = status(&mut connection)
+                .map_err(|source| Error::Statement { server: shown(target), source: Box::new(source) })?;
             let is_ready = state.nodes == nodes && state.is_synced;
             Ok((!is_ready).then(|| format!("node {number} sees {} of {nodes} nodes", state.nodes)))
         })?;

@@ -4,7 +4,7 @@
 use super::{Group, galera, replication, words::Words};
 use crate::{
     plan::{Replication, Topology},
-    provision::Server,
+    provision::server::Server,
 };
 use load::{
     client::{self, Connection},

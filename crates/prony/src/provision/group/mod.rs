@@ -14,17 +14,22 @@ pub use health::{Cluster, Fault, Health, SemiSync, Watch};
 
 use crate::{
     plan::{ServerPlan, Topology},
-    provision::{Apart, Error, Provisioner, Server, Work, instance::STOP_LIMIT},
+    provision::{
+        Error,
+        instance::{Part, STOP_LIMIT},
+        login::log_in,
+        provisioner::Provisioner,
+        server::Server,
+        software::{Software, search},
+    },
 };
 use load::{
     Stop,
     client::Connection,
-    spec::{Address, Secret, Target},
+    spec::{Address, Target},
 };
 use std::{
-    collections::BTreeMap,
     io,
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -45,22 +50,6 @@ pub type Between<'a> = dyn FnMut(usize, usize, &Address) -> io::Result<Address> 
 /// Never.
 pub fn directly(_from: usize, _to: usize, address: &Address) -> io::Result<Address> {
     Ok(address.clone())
-}
-
-/// What a server must be given for its part among others; nothing for one that is alone.
-#[derive(Debug, Clone, Default)]
-pub struct Part {
-    /// Settings over those of the study.
-    pub settings: BTreeMap<String, String>,
-    /// Password of the account that comes with another server's files; `None`: it gets an account of its
-    /// own.
-    pub password: Option<Secret>,
-    /// A directory in which it finds programs before all others.
-    pub programs: Option<PathBuf>,
-    /// Its number among them, the primary's being 0.
-    pub number: usize,
-    /// A network namespace of its own.
-    pub apart: Option<Apart>,
 }
 
 /// Servers that answer and work together as one of the plan's; one at least.
@@ -150,6 +139,31 @@ impl From<Server> for Group {
     }
 }
 
+/// Servers that are to be brought up as one.
+struct Wanted<'a> {
+    provisioner: &'a Provisioner,
+    plan: &'a ServerPlan,
+    /// Of the data that each must have room for.
+    data_bytes: u64,
+}
+
+impl Wanted<'_> {
+    /// The program of all of them.
+    fn software(&self, progress: &mut dyn FnMut(&str)) -> Result<Software, Error> {
+        search::of_source(&self.plan.source, &mut self.provisioner.work(progress))
+    }
+
+    /// One of them.
+    fn node(&self, part: &Part, progress: &mut dyn FnMut(&str)) -> Result<Server, Error> {
+        self.provisioner.bring_up_node(self.plan, part, self.data_bytes, progress)
+    }
+
+    /// All of them.
+    fn group(&self, primary: Server, members: Vec<Server>) -> Group {
+        Group { topology: self.plan.topology, primary, members }
+    }
+}
+
 impl Provisioner {
     /// Brings up all servers that work together as the one of `plan`, each with room for `data_bytes` of
     /// data, and connects them; `progress` as in [`Provisioner::bring_up`].
@@ -163,13 +177,16 @@ impl Provisioner {
         between: &mut Between<'_>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Group, Error> {
-        match plan.topology {
-            Topology::Single => self.bring_up(plan, data_bytes, progress).map(Group::from),
+        let wanted = Wanted { provisioner: self, plan, data_bytes };
+        let group = match plan.topology {
+            Topology::Single => return self.bring_up(plan, data_bytes, progress).map(Group::from),
             Topology::Replicas { count, replication } => {
-                replication::bring_up(self, plan, (count, replication), data_bytes, between, progress)
+                replication::bring_up(&wanted, count, replication, between, progress)?
             }
-            Topology::Galera { nodes } => galera::bring_up(self, plan, nodes, data_bytes, between, progress),
-        }
+            Topology::Galera { nodes } => galera::bring_up(&wanted, nodes, between, progress)?,
+        };
+        group.wait_until_equal(JOIN_LIMIT, self.stop())?;
+        Ok(group)
     }
 }
 
@@ -192,7 +209,7 @@ impl Provisioner {
         // the first one of a cluster was the last to end, and knows all
         for server in [&mut group.primary].into_iter().chain(&mut group.members) {
             if let Server::Own(instance) = server {
-                instance.start_again(&Work::new(progress, self.stop()))?;
+                instance.start_again(&self.work(progress))?;
             }
         }
         group.wait_until_equal(JOIN_LIMIT, self.stop())?;
@@ -202,7 +219,7 @@ impl Provisioner {
 
 /// A control connection to a node.
 fn connect(target: &Target) -> Result<Connection, Error> {
-    crate::provision::log_in(target)
+    log_in(target)
 }
 
 /// Asks `is_equal` until it says so. What it returns while it does not is in the error, should it never.

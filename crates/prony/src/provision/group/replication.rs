@@ -1,10 +1,10 @@
 //! A primary with replicas, asynchronous or semi-synchronous, by global transaction ids where the version has
 //! them.
 
-use super::{Between, Group, JOIN_LIMIT, Part, connect, wait_until, words::Words};
+use super::{Between, Group, Wanted, connect, wait_until, words::Words};
 use crate::{
-    plan::{Replication, ServerPlan, WaitPoint},
-    provision::{Error, Provisioner, Server, Software},
+    plan::{Replication, WaitPoint},
+    provision::{Error, instance::Part, login::target, server::Server, software::Software},
 };
 use load::{
     Stop,
@@ -14,34 +14,27 @@ use load::{
 use std::{collections::BTreeMap, time::Instant};
 
 pub(super) fn bring_up(
-    provisioner: &Provisioner,
-    plan: &ServerPlan,
-    (count, replication): (u32, Replication),
-    data_bytes: u64,
+    wanted: &Wanted<'_>,
+    count: u32,
+    replication: Replication,
     between: &mut Between<'_>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Group, Error> {
-    let software = provisioner.software_of(&plan.source, progress)?;
+    let software = wanted.software(progress)?;
     let words = Words::of(&software);
     check(&software, words, replication)?;
     let start = |number: u32, progress: &mut dyn FnMut(&str)| {
-        let settings = settings(&plan.settings, words, replication, number);
-        provisioner.bring_up_node(
-            plan,
-            &Part { settings, number: number as usize, ..Part::default() },
-            data_bytes,
-            progress,
-        )
+        let settings = settings(&wanted.plan.settings, words, replication, number);
+        wanted.node(&Part { settings, number: number as usize, ..Part::default() }, progress)
     };
     let primary = start(0, progress)?;
     let mut members = Vec::new();
     for number in 1..=count {
         members.push(start(number, &mut |step| progress(&format!("replica {number} of {count}: {step}")))?);
     }
-    let group = Group { topology: plan.topology, primary, members };
+    let group = wanted.group(primary, members);
     progress("connecting the replicas");
     follow(&group, words, between)?;
-    group.wait_until_equal(JOIN_LIMIT, provisioner.stop())?;
     Ok(group)
 }
 
@@ -253,7 +246,7 @@ pub(super) fn words_of(server: &Server) -> Words {
 }
 
 fn shown(target: &Target) -> String {
-    crate::provision::login::target::shown(target)
+    target::shown(target)
 }
 
 pub(super) fn query(

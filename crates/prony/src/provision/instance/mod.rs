@@ -1,6 +1,7 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It
 //! ends with its owner.
 
+mod new;
 pub(in crate::provision) mod orphans;
 pub(in crate::provision) mod standing;
 pub(in crate::provision) mod state;
@@ -8,17 +9,18 @@ pub(in crate::provision) mod state;
 use crate::{
     plan::Limits,
     provision::{
-        Apart, Error, Part, Places, Snapshot, Translated,
-        data::{cache::Found, templates},
-        disk::space,
-        launch::{self, Launch, Launched, log, process::Process},
-        limits::{Confinement, Confines, Usage},
+        Error, Namespace, Work,
+        data::cache::Found,
+        launch::{self, Launch, log, process::Process},
+        limits::{Cgroup, LimitsInForce, Usage},
         process::{death, trampoline::Bond},
+        settings::{self, translate::Translated},
         software::Software,
-        work::Work,
     },
 };
-use load::spec::{Address, Target};
+use load::spec::{Address, Secret, Target};
+use new::{Limited, New};
+use orphans::InstanceDirectory;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -45,12 +47,11 @@ const PORT_PAUSE: Duration = Duration::from_millis(500);
 pub struct Instance {
     software: Software,
     settings: Translated,
-    launcher: PathBuf,
     programs: Option<PathBuf>,
-    apart: Option<Apart>,
-    confines: Confines,
-    confinement: Option<Confinement>,
-    directory: orphans::InstanceDirectory,
+    namespace: Option<Namespace>,
+    cgroup: Cgroup,
+    limits: Option<LimitsInForce>,
+    directory: InstanceDirectory,
     process: Process,
     target: Target,
     port: u16,
@@ -62,6 +63,22 @@ pub struct Instance {
     began: Instant,
     /// Processes that the kernel had killed by then for want of memory.
     kills_before: Option<u64>,
+}
+
+/// What a server must be given for its part among others; nothing for one that is alone.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Settings over those of the study.
+    pub settings: BTreeMap<String, String>,
+    /// Password of the account that comes with another server's files; `None`: it gets an account of its
+    /// own.
+    pub password: Option<Secret>,
+    /// A directory in which it finds programs before all others.
+    pub programs: Option<PathBuf>,
+    /// Its number among them, the primary's being 0.
+    pub number: usize,
+    /// A network namespace of its own.
+    pub namespace: Option<Namespace>,
 }
 
 /// What a new instance is to be.
@@ -80,78 +97,41 @@ pub struct Wish<'a> {
 }
 
 impl Instance {
-    /// Makes a data directory in the places' [`Places::instances`], starts the server on it and waits until
-    /// it answers. `launcher` is the `prony` program; see [`crate::provision::trampoline`].
+    /// Makes a data directory in the places' [`Places::instances`](crate::provision::Places::instances) with
+    /// system tables alone, or with a copy of what `cached` has, starts the server on it and waits until it
+    /// answers.
     ///
     /// # Errors
     /// A setting that cannot be ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space
     /// ([`Error::NoSpace`]), or a server that does not come up, with its own last words. Nothing is left
     /// behind.
-    pub fn start(
+    pub(in crate::provision) fn start(
         wish: &Wish<'_>,
-        places: &Places,
-        launcher: &Path,
+        cached: Option<&mut Found>,
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
-        let password = match &wish.part.password {
-            Some(password) => Ok(password.reveal().to_owned()),
-            None => launch::password(),
-        };
-        Self::start_with(wish, (password?, None), places, launcher, work)
-    }
-
-    /// The same on the data of `kept`, which is copied.
-    pub(in crate::provision) fn start_on(
-        wish: &Wish<'_>,
-        kept: &mut Found,
-        places: &Places,
-        launcher: &Path,
-        work: &mut Work<'_>,
-    ) -> Result<Self, Error> {
-        Self::start_with(wish, (kept.password.clone(), Some(&mut kept.snapshot)), places, launcher, work)
-    }
-
-    fn start_with(
-        wish: &Wish<'_>,
-        (password, snapshot): (String, Option<&mut Snapshot>),
-        places: &Places,
-        launcher: &Path,
-        work: &mut Work<'_>,
-    ) -> Result<Self, Error> {
-        let told = launch::translated(wish.software, wish.settings)?;
-        let mut directory = orphans::InstanceDirectory::create(&places.instances())?;
-        let started = confine(wish, &mut directory).and_then(|mut confines| {
-            let account = (password.as_str(), snapshot);
-            let mut launched =
-                Self::start_in((wish, &told), &directory, &confines, account, places, launcher, work)?;
-            if wish.software.image.is_some() {
-                confines.adopt(launched.process.pid(), directory.path());
-            }
-            match confines.confirm(launched.process.pid()) {
-                Ok(confinement) => Ok((launched, confines, confinement)),
-                Err(error) => {
-                    // it has not run with what was asked for, and holds nothing yet
-                    launched.process.kill();
-                    Err(error)
-                }
-            }
-        });
-        match started {
-            Ok((launched, confines, confinement)) => Ok(Self {
-                confines,
-                confinement,
+        let settings = settings::translated(wish.software, wish.settings)?;
+        let known = cached.as_ref().map(|cached| cached.password.clone());
+        let known = known.or_else(|| wish.part.password.as_ref().map(|known| known.reveal().to_owned()));
+        let has_account = known.is_some();
+        let password = known.map_or_else(launch::password, Ok)?;
+        let mut directory = InstanceDirectory::create(&work.places().instances())?;
+        let new = New { wish, settings: &settings, password: &password, has_account };
+        match new.start(&mut directory, cached, work) {
+            Ok(Limited { launched, cgroup, limits }) => Ok(Self {
                 software: wish.software.clone(),
-                settings: told,
-                launcher: launcher.to_owned(),
                 programs: wish.part.programs.clone(),
-                apart: wish.part.apart.clone(),
+                namespace: wish.part.namespace.clone(),
+                cgroup,
+                limits,
+                directory,
                 process: launched.process,
-                target: launch::target(wish.part.apart.as_ref(), launched.port, &password),
+                target: launch::target(wish.part.namespace.as_ref(), launched.port, &password),
+                settings,
                 port: launched.port,
                 keep_pages: false,
                 socket: launched.socket,
                 log: launched.log,
-                directory,
                 stopped: false,
                 began: Instant::now(),
                 kills_before: death::memory_kills(),
@@ -162,39 +142,6 @@ impl Instance {
                 Err(error)
             }
         }
-    }
-
-    fn start_in(
-        (wish, told): (&Wish<'_>, &Translated),
-        directory: &orphans::InstanceDirectory,
-        confines: &Confines,
-        (password, snapshot): (&str, Option<&mut Snapshot>),
-        places: &Places,
-        launcher: &Path,
-        work: &mut Work<'_>,
-    ) -> Result<Launched, Error> {
-        space::check(directory.path(), wish.data_bytes)?;
-        let data = directory.path().join("data");
-        let has_account = snapshot.is_some() || wish.part.password.is_some();
-        match snapshot {
-            Some(snapshot) => drop(snapshot.put_back(&data, work)?),
-            None => templates::fill(wish.software, &told.options, &data, places, launcher, work)?,
-        }
-        work.say(&format!("starting {} {}", wish.software.product, wish.software.version));
-        let launch = Launch {
-            software: wish.software,
-            settings: told,
-            directory: directory.path(),
-            port: None,
-            password,
-            has_account,
-            programs: wish.part.programs.as_deref(),
-            apart: wish.part.apart.as_ref(),
-            confines,
-            bond: Bond::Owner,
-            launcher,
-        };
-        launch.start(&|process, _, socket| directory.record(process, socket), work)
     }
 
     /// How to log in, over TCP.
@@ -229,14 +176,14 @@ impl Instance {
 
     /// The limits that hold for it, as the kernel says; `None`: there are none.
     #[must_use]
-    pub fn confinement(&self) -> Option<&Confinement> {
-        self.confinement.as_ref()
+    pub fn limits(&self) -> Option<&LimitsInForce> {
+        self.limits.as_ref()
     }
 
     /// What it used of them so far; `None`: there are none, or the processors alone.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        self.confines.usage()
+        self.cgroup.usage()
     }
 
     /// Whether it is still running.
@@ -262,8 +209,8 @@ impl Instance {
     fn memory_death(&self, status: ExitStatus) -> Option<u64> {
         // the group of a container is gone with it
         let was_killed = self.software.image.is_some() && status.code() == Some(CODE_KILLED);
-        let limit = self.confines.memory_limit().filter(|_| was_killed);
-        limit.or_else(|| self.confines.memory_death())
+        let limit = self.cgroup.memory_limit().filter(|_| was_killed);
+        limit.or_else(|| self.cgroup.memory_death())
     }
 
     /// Shuts it down in order, by a signal to this one process, or kills it if that takes too long, and
@@ -280,7 +227,7 @@ impl Instance {
     ///
     /// # Errors
     /// A server that does not come up again, with its own last words. It is down then.
-    pub fn restart(&mut self, work: &mut Work<'_>) -> Result<(), Error> {
+    pub(in crate::provision) fn restart(&mut self, work: &mut Work<'_>) -> Result<(), Error> {
         work.say("restarting it");
         self.end_process(STOP_LIMIT);
         self.start_again(work)
@@ -289,7 +236,7 @@ impl Instance {
     /// Starts it on the data that are there now, at its port.
     pub(in crate::provision) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
         let began = Instant::now();
-        self.confines.forget_kills();
+        self.cgroup.forget_kills();
         let says_itself = |name: &String| name.replace('-', "_").contains("innodb_buffer_pool_load");
         if !self.keep_pages && !self.settings.options.keys().any(says_itself) {
             self.forget_buffer_pool()?;
@@ -306,11 +253,10 @@ impl Instance {
                 port: Some(self.port),
                 password: self.target.password.reveal(),
                 has_account: true,
-                confines: &self.confines,
+                cgroup: &self.cgroup,
                 bond: Bond::Owner,
-                launcher: &self.launcher,
                 programs: self.programs.as_deref(),
-                apart: self.apart.as_ref(),
+                namespace: self.namespace.as_ref(),
             };
             match launch.start(&|process, _, socket| self.directory.record(process, socket), work) {
                 // Somebody's outgoing connection may have the port for a moment.
@@ -321,7 +267,7 @@ impl Instance {
                     self.process = started?.process;
                     (self.began, self.kills_before) = (Instant::now(), death::memory_kills());
                     if self.software.image.is_some() {
-                        self.confines.adopt(self.process.pid(), self.directory.path());
+                        self.cgroup.adopt(self.process.pid(), self.directory.path());
                     }
                     return Ok(());
                 }
@@ -371,7 +317,7 @@ impl Instance {
             // The server has removed it if it had the time.
             let _ = std::fs::remove_file(&self.socket);
         }
-        self.confines = Confines::default();
+        self.cgroup = Cgroup::default();
         self.directory.remove()
     }
 
@@ -388,20 +334,6 @@ impl Instance {
         self.kill();
         false
     }
-}
-
-/// Makes the control groups that a server's limits need, and has them written down before. One in a container
-/// gets them from those who make that.
-fn confine(wish: &Wish<'_>, directory: &mut orphans::InstanceDirectory) -> Result<Confines, Error> {
-    let limits = wish.limits;
-    if wish.software.image.is_some() {
-        return Ok(Confines::of_others(limits));
-    }
-    let name = directory.path().file_name().unwrap_or_default().to_string_lossy();
-    let mut confines = Confines::plan(limits, &format!("prony-{name}"))?;
-    directory.record_groups(confines.directories())?;
-    confines.make(directory.path())?;
-    Ok(confines)
 }
 
 /// The file in which MySQL writes down whose a socket is.

@@ -9,7 +9,7 @@ mod in_use;
 
 use super::STOP_LIMIT;
 use crate::provision::{
-    Error, Places,
+    Error, Places, Work,
     data::templates,
     disk::{
         files::{make_private, remove_if_there, write_private},
@@ -17,10 +17,11 @@ use crate::provision::{
         space,
     },
     launch::{self, ACCOUNT, Launch, SCHEMA},
-    limits::Confines,
+    limits::Cgroup,
+    login::{log_in, target},
     process::{identity::ProcessIdentity, trampoline::Bond},
+    settings,
     software::Software,
-    work::Work,
 };
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -93,19 +94,14 @@ struct Kept {
 }
 
 impl Standing {
-    /// Starts a server and waits until it answers. `launcher` is the `prony` program; see
-    /// [`crate::provision::trampoline`].
+    /// Starts a server and waits until it answers.
     ///
     /// # Errors
     /// Those of [`crate::provision::Instance::start`]; [`Error::StandsAlready`], [`Error::ForeignDirectory`],
     /// [`Error::OtherData`]. Then nothing is left but what was there before.
-    pub fn start(
-        wish: &StandingWish<'_>,
-        places: &Places,
-        launcher: &Path,
-        work: &mut Work<'_>,
-    ) -> Result<Self, Error> {
+    pub(in crate::provision) fn start(wish: &StandingWish<'_>, work: &mut Work<'_>) -> Result<Self, Error> {
         check_name(wish.name)?;
+        let places = work.places();
         let all = places.standing();
         fs::create_dir_all(&all).map_err(Error::file("make the directory", &all))?;
         let lock = Lock::open(&all.join(format!(".{}.lock", wish.name)))?;
@@ -125,7 +121,7 @@ impl Standing {
         let _alone = in_use::begin(&directory, places)?;
         let kept = kept_in(&directory, wish.software)?;
         let was_there = directory.exists();
-        let started = Self::start_in(wish, &directory, kept.as_ref(), &record, (places, launcher), work);
+        let started = Self::start_in(wish, &directory, kept.as_ref(), &record, work);
         if started.is_err() {
             // The first error is the one to show.
             let _ = fs::remove_file(&record);
@@ -141,11 +137,10 @@ impl Standing {
         directory: &Path,
         kept: Option<&Kept>,
         record: &Path,
-        (places, launcher): (&Places, &Path),
         work: &mut Work<'_>,
     ) -> Result<Self, Error> {
         let software = wish.software;
-        let told = launch::translated(software, wish.settings)?;
+        let told = settings::translated(software, wish.settings)?;
         let password = kept.map_or_else(launch::password, |kept| Ok(kept.password.clone()))?;
         if kept.is_none() {
             if directory.exists() {
@@ -156,7 +151,7 @@ impl Standing {
                 make_private(directory)?;
             }
             space::check(directory, 0)?;
-            templates::fill(software, &told.options, &directory.join("data"), places, launcher, work)?;
+            templates::fill(software, &told.options, &directory.join("data"), work)?;
         }
         work.say(&format!("starting {} {}", software.product, software.version));
         let launch = Launch {
@@ -167,10 +162,9 @@ impl Standing {
             password: &password,
             has_account: kept.is_some(),
             programs: None,
-            apart: None,
-            confines: &Confines::default(),
+            namespace: None,
+            cgroup: &Cgroup::default(),
             bond: Bond::None,
-            launcher,
         };
         let standing = |pid: u32, port: u16, socket: &Path| Self {
             format: FORMAT,
@@ -218,8 +212,9 @@ impl Standing {
     ///
     /// # Errors
     /// [`Error::StandsNot`]; [`Error::File`] if something cannot be removed.
-    pub fn stop(name: &str, places: &Places, work: &mut Work<'_>) -> Result<Self, Error> {
+    pub(in crate::provision) fn stop(name: &str, work: &mut Work<'_>) -> Result<Self, Error> {
         check_name(name)?;
+        let places = work.places();
         let record = record_of(places, name);
         let stands_not = || Error::StandsNot { name: name.to_owned() };
         if !record.exists() {
@@ -275,7 +270,7 @@ impl Standing {
     /// How to log in, without the password.
     #[must_use]
     pub fn url(&self) -> String {
-        crate::provision::login::target::shown(&launch::target(None, self.port, ""))
+        target::shown(&launch::target(None, self.port, ""))
     }
 
     fn end(&self) {
@@ -297,7 +292,7 @@ fn finish(
     launched: &launch::Launched,
     password: &str,
 ) -> Result<(), Error> {
-    crate::provision::log_in(&launch::target(None, launched.port, password))?;
+    log_in(&launch::target(None, launched.port, password))?;
     // the account is Prony's, and the server listens on this machine only; `loose`, since not every client
     // knows the option
     let key = if software.is_mariadb() { "" } else { "loose-get-server-public-key = 1\n" };

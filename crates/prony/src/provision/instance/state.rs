@@ -1,15 +1,16 @@
 //! The state of a server of Prony's own between two trials: a snapshot of it, putting that back, starting it
 //! on data that an earlier run has loaded.
 
+use super::{Instance, Wish};
 use crate::{
     plan::DataPlan,
     provision::{
-        Error, Instance, Places, PutBack, Snapshot,
+        Error, Work,
         data::{
-            cache::{self, Found, Key},
-            snapshot::{self, BUFFER_POOL},
+            cache::{self as data_cache, Found, Key},
+            snapshot::{self, BUFFER_POOL, PutBack, Snapshot},
         },
-        work::Work,
+        settings,
     },
 };
 use load::client::Connection;
@@ -22,16 +23,16 @@ const LOGIN_LIMIT: Duration = Duration::from_secs(20);
 
 impl Instance {
     /// Shuts it down so that nothing remains to be done (no dirty page, no old version of a row, no change
-    /// that waits for its page), copies its data directory, and starts it again at its port. With `keep`,
+    /// that waits for its page), copies its data directory, and starts it again at its port. With `cache`,
     /// the copy is in the user's cache, for later runs with the same data set, if it can be; else, where
     /// one is `needed`, it is in the instance's directory.
     ///
     /// # Errors
     /// [`Error::Elsewhere`] where the data directory does not hold all data; [`Error::NotStopped`];
     /// [`Error::File`]. The server is down then, but for the first.
-    pub fn snapshot(
+    pub(in crate::provision) fn snapshot(
         &mut self,
-        keep: Option<(&Places, &DataPlan)>,
+        cache: Option<&DataPlan>,
         needed: bool,
         work: &mut Work<'_>,
     ) -> Result<Option<Snapshot>, Error> {
@@ -44,21 +45,21 @@ impl Instance {
             .and_then(|mut connection| connection.query("SET GLOBAL innodb_fast_shutdown = 0"));
         self.shut_down(STOP_LIMIT, work)?;
         let data = self.data_directory();
-        let kept = match keep {
-            Some((places, plan)) => {
+        let cached = match cache {
+            Some(plan) => {
                 let key = Key::of(self.software(), self.settings(), plan)?;
-                cache::keep(places, &key, &data, self.target().password.reveal(), work)
+                data_cache::keep(&key, &data, self.target().password.reveal(), work)
             }
             None => Ok(None),
         };
-        let taken = match kept {
+        let taken = match cached {
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             // A cache that cannot be written to is no reason not to measure.
             Err(_) | Ok(None) if needed => {
                 Some(Snapshot::take(&data, &self.new_directory("snapshot"), work)?)
             }
             Err(_) => None,
-            Ok(kept) => kept,
+            Ok(cached) => cached,
         };
         work.say("starting it again");
         self.start_again(work)?;
@@ -70,7 +71,11 @@ impl Instance {
     ///
     /// # Errors
     /// [`Error::File`], or a server that does not come up. It is down then.
-    pub fn put_back(&mut self, snapshot: &mut Snapshot, work: &mut Work<'_>) -> Result<PutBack, Error> {
+    pub(in crate::provision) fn put_back(
+        &mut self,
+        snapshot: &mut Snapshot,
+        work: &mut Work<'_>,
+    ) -> Result<PutBack, Error> {
         self.kill();
         let put_back = snapshot.put_back(&self.data_directory(), work)?;
         work.say("starting it again");
@@ -90,14 +95,13 @@ impl Instance {
     }
 }
 
-/// The data directory that an earlier run has kept for such a server, and the password in it.
-pub(in crate::provision) fn kept_for(
-    wish: &crate::provision::Wish<'_>,
+/// The data directory that an earlier run has cached for such a server, and the password in it.
+pub(in crate::provision) fn cached_for(
+    wish: &Wish<'_>,
     data: &DataPlan,
-    places: &Places,
     work: &mut Work<'_>,
 ) -> Result<Option<Found>, Error> {
-    let told = crate::provision::launch::translated(wish.software, wish.settings)?;
+    let told = settings::translated(wish.software, wish.settings)?;
     let key = Key::of(wish.software, &told.options, data)?;
-    cache::find(places, &key, work)
+    data_cache::find(&key, work)
 }

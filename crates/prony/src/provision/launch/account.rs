@@ -1,6 +1,6 @@
 //! The account and the schema that Prony makes in a server of its own, in the words of each generation.
 
-use crate::provision::software::Software;
+use crate::provision::software::{Software, version::Version};
 
 /// Over the socket it comes from the first, over TCP from the second, whichever of this machine's own
 /// addresses a load connects from; with names resolved from the first. In a network namespace it comes from
@@ -17,7 +17,7 @@ pub(in crate::provision) fn statements(
 ) -> String {
     let mut lines = vec!["SET sql_log_bin=0;".to_owned()];
     // Fresh servers let root, and old ones anybody, in without a password.
-    if software.is_mariadb() && software.numbers() >= (10, 4, 0) {
+    if software.is_mariadb() && software.numbers() >= Version::new(10, 4, 0) {
         lines.push("DELETE FROM mysql.global_priv WHERE User='';".to_owned());
         lines.push(
             "UPDATE mysql.global_priv SET Priv=JSON_SET(Priv,'$.account_locked',TRUE) WHERE User='root';"
@@ -45,5 +45,5 @@ pub(in crate::provision) fn statements(
 /// MySQL 8.0 has no `GRANT ... IDENTIFIED BY`; 5.5 can do either, but its sql_mode may forbid the one that
 /// makes accounts.
 fn has_create_user(software: &Software) -> bool {
-    software.is_mariadb() || software.numbers() >= (5, 7, 0)
+    software.is_mariadb() || software.numbers() >= Version::new(5, 7, 0)
 }

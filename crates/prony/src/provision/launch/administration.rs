@@ -1,7 +1,10 @@
 //! A way into a server of Prony's own that its load cannot fill: the port that it keeps for administrators.
 //! Telemetry comes in there.
 
-use crate::provision::{settings::plain_name, software::Software};
+use crate::provision::{
+    settings::plain_name,
+    software::{Software, version::Version},
+};
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
 /// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL
@@ -13,7 +16,9 @@ pub(in crate::provision) fn has_port(software: &Software, settings: &BTreeMap<St
         let is_pool = value("thread_handling").is_some_and(|value| value.contains("pool"));
         return is_pool && value("extra_port").is_none();
     }
-    software.numbers() >= (8, 0, 14) && value("admin_address").is_none() && value("admin_port").is_none()
+    software.numbers() >= Version::new(8, 0, 14)
+        && value("admin_address").is_none()
+        && value("admin_port").is_none()
 }
 
 /// The lines of its option file for `port` at `host`.

@@ -2,13 +2,17 @@
 //! only for who brings one. Signed by itself and for this machine alone; what it proves to nobody is not the
 //! point of a measurement.
 
-use crate::provision::{Error, Places, Software, disk::files};
+use crate::provision::{
+    Error, Places,
+    disk::files,
+    software::{Software, version::Version},
+};
 use std::{fs, path::PathBuf};
 
 /// First version of MariaDB whose builds speak a version of TLS that is still in use.
-const MARIADB_SPEAKS: (u32, u32, u32) = (10, 4, 0);
+const MARIADB_SPEAKS: Version = Version::new(10, 4, 0);
 /// First version of MariaDB that makes a certificate by itself, at each start; MySQL does since 5.7, once.
-const MARIADB_MAKES: (u32, u32, u32) = (11, 4, 0);
+const MARIADB_MAKES: Version = Version::new(11, 4, 0);
 
 /// Whether a server makes a certificate at each start.
 pub(in crate::provision) fn is_made(software: &Software) -> bool {

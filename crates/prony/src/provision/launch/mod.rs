@@ -4,26 +4,22 @@ mod account;
 pub(in crate::provision) mod administration;
 pub(in crate::provision) mod certificate;
 pub(in crate::provision) mod log;
+pub(in crate::provision) mod option_file;
 pub(in crate::provision) mod process;
 
 use crate::provision::{
-    Apart, Error, Refusal, Translated,
+    Error, Namespace, Work,
     disk::files::write_private,
-    limits::Confines,
-    login::describe,
-    not_taken,
+    limits::Cgroup,
+    login::{describe, log_in},
     process::trampoline::{self, Bond},
-    settings::{
-        self, OptionFile,
-        translate::{self, translate},
-    },
+    settings::{self, read_back::not_taken, translate::Translated},
     software::Software,
-    work::Work,
 };
 use load::spec::{Address, Secret, Target, Tls, Trust};
-use process::Process;
+use option_file::OptionFile;
+use process::{Process, Start};
 use std::{
-    collections::BTreeMap,
     fs::File,
     io::{self, Read},
     net::{Ipv4Addr, TcpListener},
@@ -63,13 +59,11 @@ pub(in crate::provision) struct Launch<'a> {
     /// A directory in which the server finds programs before all others.
     pub(in crate::provision) programs: Option<&'a Path>,
     /// A network namespace of its own.
-    pub(in crate::provision) apart: Option<&'a Apart>,
+    pub(in crate::provision) namespace: Option<&'a Namespace>,
     /// What it may use of the machine.
-    pub(in crate::provision) confines: &'a Confines,
+    pub(in crate::provision) cgroup: &'a Cgroup,
     /// Whether it ends with this process.
     pub(in crate::provision) bond: Bond,
-    /// The `prony` program; see [`trampoline`].
-    pub(in crate::provision) launcher: &'a Path,
 }
 
 /// A server that answers.
@@ -132,7 +126,7 @@ impl Launch<'_> {
             socket: &socket,
             port: Some(port),
             administration: has_port.then(free_port).transpose()?,
-            apart: self.apart,
+            namespace: self.namespace,
             init_file: (!self.has_account).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");
@@ -141,13 +135,13 @@ impl Launch<'_> {
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let is_contained = self.software.image.is_some();
-        if self.apart.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
+        if self.namespace.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
             let reason = "docker's daemon starts it, outside of the network namespace; say network = \
                           \"relay\" in the study";
             return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
         }
-        let flags = if is_contained { self.confines.flags(path)? } else { Vec::new() };
-        let mut start = self.software.start((self.launcher, self.bond), &file, &flags);
+        let flags = if is_contained { self.cgroup.flags(path)? } else { Vec::new() };
+        let mut start = Start::of(self.software, work.launcher(), self.bond, &file, &flags);
         if let Some(programs) = self.programs {
             let usual = std::env::var_os("PATH").unwrap_or_default();
             let all = [programs.to_owned()].into_iter().chain(std::env::split_paths(&usual));
@@ -155,14 +149,14 @@ impl Launch<'_> {
             start.command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
         }
         if !is_contained {
-            trampoline::confine(&mut start.command, &self.confines.directories(), self.confines.pin());
+            trampoline::confine(&mut start.command, &self.cgroup.directories(), self.cgroup.pin());
         }
-        if let Some(apart) = self.apart {
-            trampoline::enter(&mut start.command, &apart.namespace);
+        if let Some(namespace) = self.namespace {
+            trampoline::enter(&mut start.command, &namespace.file);
         }
         start.command.current_dir(path).stdout(output()?).stderr(output()?);
         let mut process = start
-            .spawn(self.bond)
+            .spawn()
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
         let ready = record(&process, port, &socket)
             .and_then(|()| wait_ready(self.software, &mut process, &socket, &log, work))
@@ -174,7 +168,7 @@ impl Launch<'_> {
         let cleaned = std::fs::remove_file(&init).map_err(Error::file("remove", &init));
         if let Err(error) = ready.and(cleaned) {
             process.kill();
-            return Err(self.confines.memory_death().map_or(error, |limit_bytes| Error::OutOfMemory {
+            return Err(self.cgroup.memory_death().map_or(error, |limit_bytes| Error::OutOfMemory {
                 server: self.software.to_string(),
                 limit_bytes,
             }));
@@ -187,8 +181,8 @@ impl Launch<'_> {
     /// That the server runs with what it was told: many take what they cannot have, and run with something
     /// else.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
-        let target = target(self.apart, port, self.password);
-        let mut connection = crate::provision::log_in(&target)?;
+        let target = target(self.namespace, port, self.password);
+        let mut connection = log_in(&target)?;
         let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
             let (server, remedy) = (self.software.to_string(), String::new());
             Error::Login { server, remedy, source: Box::new(source) }
@@ -202,29 +196,10 @@ impl Launch<'_> {
     }
 }
 
-/// What `software` is to be told for a study's settings.
-pub(in crate::provision) fn translated(
-    software: &Software,
-    settings: &BTreeMap<String, String>,
-) -> Result<Translated, Error> {
-    let refused = |refusals| Error::Refused { server: software.to_string(), refusals };
-    let told = translate(software.build(), settings).map_err(refused)?;
-    let named = told.options.iter().filter(|(option, _)| translate::is_plugin(option));
-    let missing: Vec<_> = named
-        .flat_map(|(option, files)| files.split(';').map(move |file| (option, file)))
-        .filter(|(_, file)| software.has_plugin(file) == Some(false))
-        .map(|(option, file)| Refusal {
-            asked: format!("{option} = {file}"),
-            reason: "its package does not have this plug-in".to_owned(),
-        })
-        .collect();
-    if missing.is_empty() { Ok(told) } else { Err(refused(missing)) }
-}
-
 /// How to log in over TCP to a server of Prony's own.
-pub(in crate::provision) fn target(apart: Option<&Apart>, port: u16, password: &str) -> Target {
+pub(in crate::provision) fn target(namespace: Option<&Namespace>, port: u16, password: &str) -> Target {
     Target {
-        address: Address::Tcp { host: settings::host(apart).to_string(), port },
+        address: Address::Tcp { host: option_file::host(namespace).to_string(), port },
         user: ACCOUNT.to_owned(),
         password: Secret::new(password.to_owned()),
         database: Some(SCHEMA.to_owned()),
@@ -313,8 +288,8 @@ pub(in crate::provision) fn password() -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{process::Start, *};
-    use load::{Stop, null::NullServer};
+    use super::*;
+    use load::null::NullServer;
     use std::process::Command;
 
     #[test]
@@ -327,7 +302,7 @@ mod tests {
         let ends =
             "sleep 0.5; echo '[ERROR] Can'\"'\"'t start server: Address already in use' >> \"$0\"; exit 1";
         command.args(["-c", ends]).arg(&log);
-        let mut process = Start { command, container: None }.spawn(Bond::Owner).unwrap();
+        let mut process = Start { command, container: None, bond: Bond::Owner }.spawn().unwrap();
         let software = Software {
             product: "mariadb".to_owned(),
             version: "10.11".to_owned(),
@@ -337,10 +312,9 @@ mod tests {
             origin: "made up".to_owned(),
             image: None,
         };
-        let (stop, mut tell) = (Stop::default(), |_: &str| ());
-        let work = Work::new(&mut tell, &stop);
         let socket = directory.path().join("sock");
-        let ready = wait_ready(&software, &mut process, &socket, &log, &work);
+        let ready =
+            Work::in_test(directory.path(), |work| wait_ready(&software, &mut process, &socket, &log, work));
         let Err(Error::Died { log, .. }) = ready else { panic!("{ready:?}") };
         assert!(log::port_was_taken(&log), "so another port is tried: {log}");
         assert_eq!(other.connections(), 0, "nobody asked the other server");

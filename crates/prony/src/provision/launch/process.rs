@@ -6,11 +6,14 @@ use crate::provision::{
         identity::ProcessIdentity,
         trampoline::{self, Bond},
     },
+    software::Software,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
+    ffi::OsString,
     io,
-    process::{Child, Command, ExitStatus},
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -24,15 +27,45 @@ pub(in crate::provision) struct Start {
     pub(in crate::provision) command: Command,
     /// The container that it will be in.
     pub(in crate::provision) container: Option<Container>,
+    /// Whether it ends with this process.
+    pub(in crate::provision) bond: Bond,
 }
 
 impl Start {
+    /// A server with the option file `options` and no other, through the trampoline `launcher`, or in a
+    /// container with `flags`.
+    pub(in crate::provision) fn of(
+        software: &Software,
+        launcher: &Path,
+        bond: Bond,
+        options: &Path,
+        flags: &[String],
+    ) -> Self {
+        let (mut command, container) = match &software.image {
+            Some(image) => {
+                let directory = options.parent().unwrap_or(Path::new("/"));
+                let (command, container) = image.command(launcher, bond, &software.program, directory, flags);
+                (command, Some(container))
+            }
+            None => {
+                let (words, library_path) = software.libraries.start(&software.program);
+                let mut command = trampoline::command(launcher, bond, &words[0], library_path);
+                command.args(&words[1..]);
+                (command, None)
+            }
+        };
+        let mut first = OsString::from("--defaults-file=");
+        first.push(options);
+        command.arg(first).stdin(Stdio::null());
+        Self { command, container, bond }
+    }
+
     /// Starts it.
     ///
     /// # Errors
     /// As [`trampoline::spawn`].
-    pub(in crate::provision) fn spawn(self, bond: Bond) -> io::Result<Process> {
-        let child = trampoline::spawn(self.command, bond)?;
+    pub(in crate::provision) fn spawn(self) -> io::Result<Process> {
+        let child = trampoline::spawn(self.command, self.bond)?;
         Ok(Process { child, container: self.container, inner: None })
     }
 }

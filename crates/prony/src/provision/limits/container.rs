@@ -1,11 +1,15 @@
 //! The limits of a server in a container: its client makes the group, and is told the limits; what holds is
 //! read from the group that the server's process then is in.
 
-use super::{Confines, Controller, Group, cannot, disk_of, has_io, hierarchy, io_files, needed, quota};
+use super::{
+    Cgroup, Controller, Group, cannot, disk_of, has_io,
+    hierarchy::{self, Membership},
+    io_limits, needed, quota,
+};
 use crate::provision::Error;
 use std::{fs, path::Path};
 
-impl Confines {
+impl Cgroup {
     /// What a client of containers is told, for a server whose data will be in `data`.
     ///
     /// # Errors
@@ -33,8 +37,8 @@ impl Confines {
                 cannot(Controller::Io.what(), format!("the kernel does not say the name of disk {disk}"))
             })?;
             let names = ["read-bps", "write-bps", "read-iops", "write-iops"];
-            for ((limit, ..), name) in io_files(wanted).into_iter().zip(names) {
-                flags.extend(limit.map(|limit| format!("--device-{name}={device}:{limit}")));
+            for (limit, name) in io_limits(wanted).into_iter().zip(names) {
+                flags.extend(limit.value.map(|value| format!("--device-{name}={device}:{value}")));
             }
         }
         Ok(flags)
@@ -47,7 +51,7 @@ impl Confines {
         self.disk = has_io(&self.wanted).then(|| disk_of(data).ok()).flatten();
         self.groups = needed(&self.wanted)
             .filter_map(|controller| {
-                let (version, directory, root) = hierarchy::group_of(controller, pid)?;
+                let Membership { version, directory, root } = hierarchy::group_of(controller, pid)?;
                 // with version 2 the process may be in a group below the one that has the limits
                 let levels = directory.ancestors().take_while(|level| level.starts_with(&root));
                 let groups: Vec<Group> =

@@ -35,6 +35,16 @@ pub(in crate::provision) enum Parent {
     },
 }
 
+/// A group that a process is in.
+pub(in crate::provision) struct Membership {
+    /// Of groups: 1 or 2.
+    pub(in crate::provision) version: u8,
+    /// The group.
+    pub(in crate::provision) directory: PathBuf,
+    /// The root of the tree that is seen here; of version 1 the group itself.
+    pub(in crate::provision) root: PathBuf,
+}
+
 impl Controller {
     /// As the kernel calls it.
     pub(in crate::provision) fn name(self, version: u8) -> &'static str {
@@ -61,11 +71,11 @@ pub(in crate::provision) fn parent(controller: Controller) -> Option<Parent> {
     parent_of(controller, "self")
 }
 
-/// The group with this controller that a process is in, the version of groups, and the root of the tree.
-pub(in crate::provision) fn group_of(controller: Controller, pid: u32) -> Option<(u8, PathBuf, PathBuf)> {
+/// The group with this controller that a process is in.
+pub(in crate::provision) fn group_of(controller: Controller, pid: u32) -> Option<Membership> {
     Some(match parent_of(controller, &pid.to_string())? {
-        Parent::One(directory) => (1, directory.clone(), directory),
-        Parent::Two { own, root } => (2, own, root),
+        Parent::One(directory) => Membership { version: 1, root: directory.clone(), directory },
+        Parent::Two { own, root } => Membership { version: 2, directory: own, root },
     })
 }
 

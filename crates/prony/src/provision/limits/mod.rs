@@ -31,7 +31,7 @@ const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// What was put into force for a server, as the kernel says it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Confinement {
+pub struct LimitsInForce {
     /// By what: `cgroup v1`, `cgroup v2`; empty: no group was needed.
     pub by: String,
     /// The limits, read back.
@@ -55,7 +55,7 @@ pub struct Usage {
 
 /// The limits of one server. The group is removed when dropped.
 #[derive(Debug, Default)]
-pub(in crate::provision) struct Confines {
+pub(in crate::provision) struct Cgroup {
     wanted: Limits,
     groups: BTreeMap<Controller, Group>,
     disk: Option<String>,
@@ -72,7 +72,7 @@ struct Group {
     directory: PathBuf,
 }
 
-impl Confines {
+impl Cgroup {
     /// Says where groups will be made for a server with these limits; `name` is unlike that of any other.
     /// Nothing is made.
     ///
@@ -154,7 +154,7 @@ impl Confines {
     ///
     /// # Errors
     /// [`Error::CannotLimit`] where something is not as asked, or the server is not in its group.
-    pub(in crate::provision) fn confirm(&self, pid: u32) -> Result<Option<Confinement>, Error> {
+    pub(in crate::provision) fn confirm(&self, pid: u32) -> Result<Option<LimitsInForce>, Error> {
         if self.wanted.is_empty() {
             return Ok(None);
         }
@@ -197,7 +197,7 @@ impl Confines {
         let versions: Vec<String> =
             self.groups.values().map(|group| format!("cgroup v{}", group.version)).collect();
         let by = versions.first().cloned().unwrap_or_default();
-        Ok(Some(Confinement { by, limits, disk: self.disk.clone() }))
+        Ok(Some(LimitsInForce { by, limits, disk: self.disk.clone() }))
     }
 
     /// What the server used; `None`: it has no group.
@@ -246,7 +246,7 @@ impl Confines {
     }
 }
 
-impl Drop for Confines {
+impl Drop for Cgroup {
     fn drop(&mut self) {
         if !self.is_own {
             return;
@@ -337,12 +337,12 @@ impl Group {
 
     fn limit_io(&self, disk: &str, limits: &Limits) -> Result<(), Error> {
         let mut all = Vec::new();
-        for (limit, one, two) in io_files(limits) {
-            let Some(value) = limit else { continue };
+        for IoLimit { value, file, word } in io_limits(limits) {
+            let Some(value) = value else { continue };
             if self.version == 1 {
-                self.write(Controller::Io, one, &format!("{disk} {value}"))?;
+                self.write(Controller::Io, file, &format!("{disk} {value}"))?;
             }
-            all.push(format!("{two}={value}"));
+            all.push(format!("{word}={value}"));
         }
         if self.version == 2 {
             self.write(Controller::Io, "io.max", &format!("{disk} {}", all.join(" ")))?;
@@ -356,12 +356,12 @@ impl Group {
             text.lines().find_map(|line| line.strip_prefix(disk)?.strip_prefix(' ')).map(str::to_owned)
         };
         let two = of_disk("io.max").unwrap_or_default();
-        let found = io_files(limits).map(|(_, one, name)| {
+        let found = io_limits(limits).map(|IoLimit { file, word, .. }| {
             if self.version == 1 {
-                return of_disk(one)?.trim().parse().ok();
+                return of_disk(file)?.trim().parse().ok();
             }
-            let word = two.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-            word?.parse().ok()
+            let value = two.split_whitespace().find_map(|pair| pair.strip_prefix(word)?.strip_prefix('='));
+            value?.parse().ok()
         });
         [
             limits.read_bytes_per_second,
@@ -387,16 +387,26 @@ fn quota(cpus: f64) -> (u64, u64) {
 }
 
 fn has_io(limits: &Limits) -> bool {
-    io_files(limits).iter().any(|(limit, ..)| limit.is_some())
+    io_limits(limits).iter().any(|limit| limit.value.is_some())
 }
 
-/// Each limit of a disk with its file of version 1 and its name in `io.max` of version 2.
-fn io_files(limits: &Limits) -> [(Option<u64>, &'static str, &'static str); 4] {
+/// One limit of a disk.
+struct IoLimit {
+    value: Option<u64>,
+    /// Its file of version 1.
+    file: &'static str,
+    /// Its name in `io.max` of version 2.
+    word: &'static str,
+}
+
+/// Every limit that a disk can have.
+fn io_limits(limits: &Limits) -> [IoLimit; 4] {
+    let limit = |value, file, word| IoLimit { value, file, word };
     [
-        (limits.read_bytes_per_second, "blkio.throttle.read_bps_device", "rbps"),
-        (limits.write_bytes_per_second, "blkio.throttle.write_bps_device", "wbps"),
-        (limits.reads_per_second, "blkio.throttle.read_iops_device", "riops"),
-        (limits.writes_per_second, "blkio.throttle.write_iops_device", "wiops"),
+        limit(limits.read_bytes_per_second, "blkio.throttle.read_bps_device", "rbps"),
+        limit(limits.write_bytes_per_second, "blkio.throttle.write_bps_device", "wbps"),
+        limit(limits.reads_per_second, "blkio.throttle.read_iops_device", "riops"),
+        limit(limits.writes_per_second, "blkio.throttle.write_iops_device", "wiops"),
     ]
 }
 

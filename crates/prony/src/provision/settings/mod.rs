@@ -1,228 +1,31 @@
-//! The option file of a server that Prony starts: what keeps it apart from all others, and the study's
-//! settings.
+//! Settings of a study: words that each server gets in its own terms, what a server then runs with, and
+//! putting back what was there before.
 
 pub(in crate::provision) mod globals;
+mod names;
 pub(in crate::provision) mod read_back;
 pub(in crate::provision) mod translate;
 
-use crate::provision::{Apart, Error, launch::administration, software::Software};
-use std::{collections::BTreeMap, fmt::Write as _, net::Ipv4Addr, path::Path};
+use crate::provision::{Error, software::Software};
+pub(in crate::provision) use names::{mistyped, nearest, plain_name};
+use std::collections::BTreeMap;
+use translate::{Refusal, Translated, translate};
 
-/// Settings that keep this server apart from others; a study cannot have them.
-const RESERVED: [&str; 12] = [
-    "basedir",
-    "datadir",
-    "port",
-    "socket",
-    "bind_address",
-    "pid_file",
-    "log_error",
-    "init_file",
-    "tmpdir",
-    "user",
-    "lc_messages_dir",
-    "mysqlx",
-];
-
-/// From here on servers understand ON and OFF for every flag; MySQL 5.5 takes OFF for some of them as ON, and
-/// numbers for all.
-const FLAGS_AS_WORDS: (u32, u32, u32) = (5, 6, 0);
-
-/// What an option file says beside the study's settings.
-pub(in crate::provision) struct OptionFile<'a> {
-    /// The instance's directory; holds pid file and temporary files.
-    pub(in crate::provision) directory: &'a Path,
-    /// Its data directory.
-    pub(in crate::provision) data: &'a Path,
-    /// Its error log.
-    pub(in crate::provision) log: &'a Path,
-    /// Its socket.
-    pub(in crate::provision) socket: &'a Path,
-    /// Its port on 127.0.0.1; `None`: it does not listen on TCP.
-    pub(in crate::provision) port: Option<u16>,
-    /// The port that it keeps for administrators, if it has one.
-    pub(in crate::provision) administration: Option<u16>,
-    /// Its network namespace.
-    pub(in crate::provision) apart: Option<&'a Apart>,
-    /// SQL that is executed before it takes connections.
-    pub(in crate::provision) init_file: Option<&'a Path>,
-}
-
-/// Where a server of Prony's own is reached.
-pub(in crate::provision) fn host(apart: Option<&Apart>) -> Ipv4Addr {
-    apart.map_or(Ipv4Addr::LOCALHOST, |apart| apart.address)
-}
-
-impl OptionFile<'_> {
-    /// The file's text.
-    pub(in crate::provision) fn text(
-        &self,
-        software: &Software,
-        settings: &BTreeMap<String, String>,
-    ) -> Result<String, Error> {
-        let mut text = "# Made by Prony for one server; removed with it.\n[mysqld]\n".to_owned();
-        let broken =
-            [self.directory, self.data, &software.base].into_iter().find(|path| has_line_break(path));
-        if let Some(path) = broken {
-            return Err(Error::LineBreak { path: path.to_owned() });
-        }
-        let mut path = |name: &str, path: &Path| {
-            let _ = writeln!(text, "{name} = {}", quoted(&path.display().to_string()));
-        };
-        path("basedir", &software.seen(&software.base));
-        path("datadir", self.data);
-        path("tmpdir", self.directory);
-        path("socket", self.socket);
-        path("pid-file", &self.directory.join("pid"));
-        path("log-error", self.log);
-        if let Some(file) = self.init_file {
-            path("init-file", file);
-        }
-        if !software.is_mariadb() && software.numbers() >= (5, 7, 0) {
-            // Some builds have a directory of the system's here, and do not start without it. A study may set
-            // it otherwise.
-            path("secure-file-priv", self.directory);
-        }
-        if let Some(messages) =
-            software.shared_file("english/errmsg.sys").as_deref().and_then(|file| file.parent()?.parent())
-        {
-            path("lc-messages-dir", &software.seen(messages));
-        }
-        match self.port {
-            Some(port) => {
-                // nobody but Prony's own reaches a namespace
-                let address = self.apart.map_or(Ipv4Addr::LOCALHOST, |_| Ipv4Addr::UNSPECIFIED);
-                let _ = writeln!(text, "bind-address = {address}\nport = {port}");
-            }
-            None => text.push_str("skip-networking\n"),
-        }
-        if let Some(port) = self.administration {
-            text.push_str(&administration::lines(software, host(self.apart), port));
-        }
-        // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins
-        // wait for DNS.
-        text.push_str("loose-mysqlx = OFF\nskip-name-resolve\n");
-        if rustix::process::geteuid().is_root() {
-            text.push_str("user = root\n");
-        }
-        text.push_str(&format_settings(settings, software.numbers() < FLAGS_AS_WORDS)?);
-        Ok(text)
-    }
-}
-
-/// A study's settings as lines of an option file, flags as numbers where the server needs that.
-fn format_settings(settings: &BTreeMap<String, String>, flags_as_numbers: bool) -> Result<String, Error> {
-    let mut text = String::new();
-    for (name, value) in settings {
-        if RESERVED.contains(&plain_name(name).as_str()) {
-            return Err(Error::ReservedSetting { name: name.clone() });
-        }
-        if name.contains(['\n', '\r', '=', '[', '#']) || value.contains(['\n', '\r']) {
-            return Err(Error::UnwritableSetting { name: name.clone() });
-        }
-        let value = match value.to_ascii_uppercase().as_str() {
-            "ON" if flags_as_numbers => "1",
-            "OFF" if flags_as_numbers => "0",
-            _ => value,
-        };
-        let _ = if value.is_empty() {
-            writeln!(text, "{name}")
-        } else {
-            writeln!(text, "{name} = {}", quoted(value))
-        };
-    }
-    Ok(text)
-}
-
-/// A name as `SHOW VARIABLES` has it: servers take `-` for `_`, and `loose-` before anything.
-pub(in crate::provision) fn plain_name(name: &str) -> String {
-    let plain = name.to_ascii_lowercase().replace('-', "_");
-    plain.strip_prefix("loose_").map(str::to_owned).unwrap_or(plain)
-}
-
-/// The one of `known` that `name` was probably meant to be.
-pub(in crate::provision) fn nearest(known: &[String], name: &str) -> Option<String> {
-    /// Share of a name that may be mistyped.
-    const DISTANCE_MAX: f64 = 0.3;
-    let name = plain_name(name);
-    let distance = |other: &String| strsim::damerau_levenshtein(other, &name);
-    let nearest = known.iter().map(|other| plain_name(other)).min_by_key(distance)?;
-    let close = (distance(&nearest) as f64) <= DISTANCE_MAX * name.len() as f64;
-    close.then_some(nearest)
-}
-
-/// What `name` is a slip of the pen for: it is none of `known`, and one of these is written almost like it.
-pub(in crate::provision) fn mistyped(known: &[String], name: &str) -> Option<String> {
-    /// Letters that are wrong, missing, too many or exchanged.
-    const SLIPS_MAX: usize = 2;
-    /// What servers take before the name of a setting.
-    const PREFIXES: [&str; 4] = ["skip_", "disable_", "enable_", "maximum_"];
-    let plain = plain_name(name);
-    let bare = PREFIXES.iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(&plain);
-    let known: Vec<String> = known.iter().map(|other| plain_name(other)).collect();
-    // `loose_` says that it need not be known
-    if name.to_ascii_lowercase().starts_with("loose")
-        || known.iter().any(|other| *other == plain || other == bare)
-    {
-        return None;
-    }
-    let distance = |other: &String| strsim::damerau_levenshtein(other, &plain);
-    known.into_iter().min_by_key(distance).filter(|nearest| distance(nearest) <= SLIPS_MAX)
-}
-
-/// Whether a path has what would end its line in an option file.
-fn has_line_break(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().iter().any(|byte| [b'\n', b'\r'].contains(byte))
-}
-
-/// A value as an option file takes it: plain where nothing in it has a meaning there.
-fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+=@%".contains(c);
-    if value.chars().all(plain) {
-        return value.to_owned();
-    }
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings(name: &str, value: &str) -> BTreeMap<String, String> {
-        BTreeMap::from([(name.to_owned(), value.to_owned())])
-    }
-
-    #[test]
-    fn settings_are_written_as_option_files_take_them() {
-        assert_eq!(format_settings(&settings("skip-log-bin", ""), false).unwrap(), "skip-log-bin\n");
-        assert_eq!(
-            format_settings(&settings("innodb_flush_method", "O_DIRECT"), false).unwrap(),
-            "innodb_flush_method = O_DIRECT\n"
-        );
-        assert_eq!(
-            format_settings(&settings("init_connect", "SET a='#'"), false).unwrap(),
-            "init_connect = \"SET a='#'\"\n"
-        );
-        let flag = settings("innodb_doublewrite", "OFF");
-        assert_eq!(format_settings(&flag, false).unwrap(), "innodb_doublewrite = OFF\n");
-        assert_eq!(format_settings(&flag, true).unwrap(), "innodb_doublewrite = 0\n");
-    }
-
-    #[test]
-    fn a_mistyped_setting_is_recognised() {
-        let known = ["max-connections".to_owned(), "max-connect-errors".to_owned(), "port".to_owned()];
-        assert_eq!(nearest(&known, "max_conections").as_deref(), Some("max_connections"));
-        assert_eq!(nearest(&known, "query_cache_size"), None);
-    }
-
-    #[test]
-    fn what_keeps_servers_apart_cannot_be_set_in_any_spelling() {
-        for name in ["datadir", "bind-address", "loose_Pid-File"] {
-            assert!(
-                matches!(format_settings(&settings(name, "x"), false), Err(Error::ReservedSetting { .. })),
-                "{name}"
-            );
-        }
-        assert!(format_settings(&settings("a", "1\nuser = nobody"), false).is_err());
-    }
+/// What `software` is to be told for a study's settings.
+pub(in crate::provision) fn translated(
+    software: &Software,
+    settings: &BTreeMap<String, String>,
+) -> Result<Translated, Error> {
+    let refused = |refusals| Error::Refused { server: software.to_string(), refusals };
+    let told = translate(software.build(), settings).map_err(refused)?;
+    let named = told.options.iter().filter(|(option, _)| translate::is_plugin(option));
+    let missing: Vec<_> = named
+        .flat_map(|(option, files)| files.split(';').map(move |file| (option, file)))
+        .filter(|(_, file)| software.has_plugin(file) == Some(false))
+        .map(|(option, file)| Refusal {
+            asked: format!("{option} = {file}"),
+            reason: "its package does not have this plug-in".to_owned(),
+        })
+        .collect();
+    if missing.is_empty() { Ok(told) } else { Err(refused(missing)) }
 }

@@ -6,7 +6,7 @@
 //! running server, and must be read back from it.
 
 use super::plain_name;
-use crate::{provision::software::numbers_of, quantity::size_or_bytes};
+use crate::{provision::software::version::Build, quantity::size_or_bytes};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, sync::OnceLock};
 
@@ -63,26 +63,6 @@ struct Case {
 struct Table {
     same: Vec<Vec<String>>,
     word: Vec<Word>,
-}
-
-/// Which server it is, as far as settings differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Build<'a> {
-    /// `mariadb` or `mysql`.
-    pub product: &'a str,
-    /// Version, of which the numbers count.
-    pub version: &'a str,
-}
-
-impl Build<'_> {
-    /// Whether it is of `product`, not older than `from` and older than `below`, where these are given.
-    #[must_use]
-    pub fn is_between(self, product: Option<&str>, from: Option<&str>, below: Option<&str>) -> bool {
-        let version = numbers_of(self.version);
-        product.is_none_or(|product| product == self.product)
-            && from.is_none_or(|from| version >= numbers_of(from))
-            && below.is_none_or(|below| version < numbers_of(below))
-    }
 }
 
 /// What a server is to be told, and what it must say afterwards.

@@ -1,7 +1,7 @@
 //! Which servers can be had: data, read from `catalogue.toml`, which is part of the program, and from a file
 //! of the same form with entries of the user's own.
 
-use super::version_fits;
+use super::version;
 use crate::provision::{Error, Places, containers};
 use serde::Deserialize;
 use std::{
@@ -170,7 +170,7 @@ impl Entry {
     #[must_use]
     pub fn fits(&self, product: &str, version: Option<&str>) -> bool {
         let version_fits_either =
-            |wanted| version_fits(&self.version, wanted) || version_fits(wanted, &self.version);
+            |wanted| version::fits(&self.version, wanted) || version::fits(wanted, &self.version);
         self.product == product && version.is_none_or(version_fits_either)
     }
 }
@@ -305,12 +305,22 @@ struct Catalogue {
     libraries: LibraryPackages,
 }
 
+/// Debian's packages of Galera's library.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GaleraPackages {
-    suites: Vec<String>,
-    download_mb: u32,
+pub(in crate::provision) struct GaleraPackages {
+    /// Suites that have it, the preferred one first.
+    pub(in crate::provision) suites: Vec<String>,
+    /// MB.
+    pub(in crate::provision) download_mb: u32,
     packages: BTreeMap<String, String>,
+}
+
+impl GaleraPackages {
+    /// The package of a series, `3` or `4`.
+    pub(in crate::provision) fn package(&self, series: &str) -> &str {
+        self.packages.get(series).map_or("galera-4", String::as_str)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -334,11 +344,9 @@ pub fn entries() -> &'static [Entry] {
     &catalogue().server
 }
 
-/// Suites of Debian that have Galera's library, the preferred one first; the package of a series, `3` or `4`;
-/// its size, MB.
-pub(in crate::provision) fn galera_package(series: &str) -> (&'static [String], &'static str, u32) {
-    let GaleraPackages { suites, download_mb, packages } = &catalogue().galera;
-    (suites, packages.get(series).map_or("galera-4", String::as_str), *download_mb)
+/// Galera's library.
+pub(in crate::provision) fn galera() -> &'static GaleraPackages {
+    &catalogue().galera
 }
 
 /// The package of Debian that has the shared library `name`.

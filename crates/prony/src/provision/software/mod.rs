@@ -4,24 +4,22 @@ pub mod catalogue;
 pub mod fetch;
 pub(in crate::provision) mod installed;
 pub(in crate::provision) mod libraries;
+pub(in crate::provision) mod search;
+pub(in crate::provision) mod version;
 
 use crate::provision::{
     Error,
     containers::{Contents, Image},
-    launch::process::Start,
-    process::trampoline::{self, Bond},
-    settings::translate::Build,
 };
 use catalogue::library_package;
 use libraries::Libraries;
 use serde::{Deserialize, Serialize};
 use std::{
     borrow::Cow,
-    ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    process::Stdio,
 };
+use version::{Build, Version};
 
 /// Names of the program, better first: MariaDB links the old name to the new one.
 pub(in crate::provision) const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
@@ -103,13 +101,13 @@ impl Software {
     /// Whether this is `product` and its version begins with `version` (`10.1` does not fit 10.11).
     #[must_use]
     pub fn fits(&self, product: &str, version: Option<&str>) -> bool {
-        self.product == product && version.is_none_or(|wanted| version_fits(&self.version, wanted))
+        self.product == product && version.is_none_or(|wanted| version::fits(&self.version, wanted))
     }
 
-    /// The numbers of the version: `(10, 11, 19)`.
+    /// The numbers of the version.
     #[must_use]
-    pub fn numbers(&self) -> (u32, u32, u32) {
-        numbers_of(&self.version)
+    pub fn numbers(&self) -> Version {
+        Version::of(&self.version)
     }
 
     /// What it is, as far as settings differ.
@@ -142,33 +140,6 @@ impl Software {
         let table = help.lines().skip_while(|line| !line.starts_with("Variables (")).skip(1);
         let names = table.filter_map(|line| line.split_whitespace().next());
         names.filter(|name| name.len() > 1 && !name.starts_with('-')).map(str::to_owned).collect()
-    }
-
-    /// What starts it with the option file `options` and no other, through the trampoline, or in a container
-    /// with `flags`.
-    pub(in crate::provision) fn start(
-        &self,
-        (launcher, bond): (&Path, Bond),
-        options: &Path,
-        flags: &[String],
-    ) -> Start {
-        let (mut command, container) = match &self.image {
-            Some(image) => {
-                let directory = options.parent().unwrap_or(Path::new("/"));
-                let (command, container) = image.command((launcher, bond), &self.program, directory, flags);
-                (command, Some(container))
-            }
-            None => {
-                let (words, library_path) = self.libraries.start(&self.program);
-                let mut command = trampoline::command(launcher, bond, &words[0], library_path);
-                command.args(&words[1..]);
-                (command, None)
-            }
-        };
-        let mut first = OsString::from("--defaults-file=");
-        first.push(options);
-        command.arg(first).stdin(Stdio::null());
-        Start { command, container }
     }
 
     /// A path in its own directories as the server itself sees it.
@@ -213,19 +184,6 @@ impl fmt::Display for Software {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.product, self.version, self.program.display())
     }
-}
-
-/// The first three numbers of a version; those that it does not say are 0.
-pub(in crate::provision) fn numbers_of(version: &str) -> (u32, u32, u32) {
-    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
-    let mut next = || numbers.next().unwrap_or(0);
-    (next(), next(), next())
-}
-
-/// Whether `version` is `wanted` or begins with it at a full number.
-#[must_use]
-pub(in crate::provision) fn version_fits(version: &str, wanted: &str) -> bool {
-    version.strip_prefix(wanted).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The directory that `program` knows as its `basedir`: above `bin`, or its own where it lies plainly in one.
@@ -281,15 +239,6 @@ mod tests {
             "/x/bin/mysqld  Ver 8.0.15 for linux-glibc2.12 on x86_64 (MySQL Community Server - GPL)\n";
         assert_eq!(parse_version(mysql), Some(("mysql".into(), "8.0.15".into())));
         assert_eq!(parse_version("usage: something"), None);
-    }
-
-    #[test]
-    fn a_version_fits_its_beginning_at_whole_numbers() {
-        assert!(version_fits("10.11.19-MariaDB", "10.11"));
-        assert!(version_fits("10.11.19-MariaDB", "10"));
-        assert!(version_fits("8.0.15", "8.0.15"));
-        assert!(!version_fits("10.11.19-MariaDB", "10.1"));
-        assert!(!version_fits("8.0.15", "5.7"));
     }
 
     #[test]

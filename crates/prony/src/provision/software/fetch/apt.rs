@@ -89,7 +89,7 @@ struct Apt {
 
 impl Apt {
     fn prepare(job: &mut Job<'_, '_>, suite: &str) -> Result<Self, Error> {
-        let home = job.cache.join("apt").join(suite);
+        let home = job.cache().join("apt").join(suite);
         let (lists, archives) = (home.join("lists"), home.join("archives"));
         for directory in [lists.join("partial"), archives.join("partial")] {
             fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;

@@ -3,8 +3,8 @@
 
 use super::Error;
 use crate::provision::{
+    Work,
     process::trampoline::{self, Bond},
-    work::Work,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
@@ -52,10 +52,6 @@ pub(super) struct Job<'a, 'w> {
     pub(super) download_mb: u32,
     /// The directory that becomes the server.
     pub(super) directory: &'a Path,
-    /// Prony's cache.
-    pub(super) cache: &'a Path,
-    /// The `prony` program; see [`trampoline`].
-    pub(super) launcher: &'a Path,
     /// Bytes that have come over the network.
     pub(super) fetched: u64,
     /// Whom to tell, and who may end it.
@@ -63,6 +59,11 @@ pub(super) struct Job<'a, 'w> {
 }
 
 impl Job<'_, '_> {
+    /// Prony's cache.
+    pub(super) fn cache(&self) -> &Path {
+        &self.work.places().cache
+    }
+
     /// Runs `client` with what `arrange` adds, and returns what it printed. What grows below `watched`
     /// meanwhile is told as progress.
     pub(super) fn run(
@@ -79,7 +80,7 @@ impl Job<'_, '_> {
         let program = client.find().ok_or_else(missing)?;
         let [said, complained] = [".said", ".complained"].map(|name| self.directory.join(name));
         let create = |path: &Path| File::create(path).map_err(Error::file("write", path));
-        let mut command = trampoline::command(self.launcher, Bond::Owner, program, None);
+        let mut command = trampoline::command(self.work.launcher(), Bond::Owner, program, None);
         command.stdin(Stdio::null()).stdout(create(&said)?).stderr(create(&complained)?).env("LC_ALL", "C");
         arrange(&mut command);
         let child = trampoline::spawn(command, Bond::Owner)

@@ -2,17 +2,14 @@
 
 use super::{Job, apt};
 use crate::provision::{
-    Error, Places, Work,
+    Error, Work,
     disk::{files::remove_if_there, lock::Lock},
     software::{
         Software,
         catalogue::{self, AptSource},
     },
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 /// Where the packages have the library.
 const LIBRARY: &str = "usr/lib/galera/libgalera_smm.so";
@@ -24,14 +21,12 @@ const LIBRARY: &str = "usr/lib/galera/libgalera_smm.so";
 pub(in crate::provision) fn galera(
     series: &str,
     software: &Software,
-    places: &Places,
-    launcher: &Path,
     work: &mut Work<'_>,
 ) -> Result<PathBuf, Error> {
-    let (suites, package, download_mb) = catalogue::galera_package(series);
+    let known = catalogue::galera();
     let mut library = PathBuf::new();
-    for suite in suites {
-        library = of_suite((suite, package, download_mb), places, launcher, work)?;
+    for suite in &known.suites {
+        library = of_suite(suite, known.package(series), known.download_mb, work)?;
         // what lacks a library altogether lacks it in every suite, and the server says so
         if !software.libraries.lacks(&library).is_ok_and(|lacks| lacks.newer) {
             break;
@@ -40,14 +35,9 @@ pub(in crate::provision) fn galera(
     Ok(library)
 }
 
-fn of_suite(
-    (suite, package, download_mb): (&str, &str, u32),
-    places: &Places,
-    launcher: &Path,
-    work: &mut Work<'_>,
-) -> Result<PathBuf, Error> {
+fn of_suite(suite: &str, package: &str, download_mb: u32, work: &mut Work<'_>) -> Result<PathBuf, Error> {
     let name = format!("{package}-{suite}");
-    let servers = places.servers();
+    let servers = work.places().servers();
     fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
     let place = servers.join(&name);
     let lock = Lock::open(&servers.join(format!(".{name}.lock")))?;
@@ -59,9 +49,7 @@ fn of_suite(
     let unfinished = servers.join(format!(".{name}.unfinished"));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
-    let cache = &places.cache;
-    let mut job =
-        Job { server: &name, download_mb, directory: &unfinished, cache, launcher, fetched: 0, work };
+    let mut job = Job { server: &name, download_mb, directory: &unfinished, fetched: 0, work };
     let source = AptSource { suite: suite.to_owned(), packages: vec![package.to_owned()] };
     let fetched = apt::fetch(&mut job, &source);
     if fetched.is_err() {

@@ -35,7 +35,7 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &MavenSource) -> Result<(), E
 /// can be removed again, which in the user's own repository nobody would do. An interrupted download lies
 /// there as well; Maven goes on with it from 3.9 on, earlier ones begin anew.
 fn download(job: &mut Job<'_, '_>, source: &MavenSource, archives: &Path) -> Result<(), Error> {
-    let repository = job.cache.join("maven");
+    let repository = job.cache().join("maven");
     fs::create_dir_all(&repository).map_err(Error::file("make the directory", &repository))?;
     let lock = Lock::open(&repository.join(".lock"))?;
     lock.take(job.work, "another fetch by Maven")?;

@@ -62,18 +62,13 @@ pub fn missing_client(entry: &Entry) -> Option<(&'static str, &'static str)> {
     client.find().is_none().then_some((client.name, client.remedy))
 }
 
-/// The server `entry`, fetched into the cache unless it is there. `launcher` is the `prony` program; see
-/// [`crate::provision::trampoline`].
+/// The server `entry`, fetched into the cache unless it is there.
 ///
 /// # Errors
 /// [`Error::OtherArchitecture`], [`Error::ClientMissing`], [`Error::FetchFailed`], [`Error::NotVerified`],
 /// [`Error::Interrupted`], and those of [`Software::in_directory`].
-pub fn fetch(
-    entry: &Entry,
-    places: &Places,
-    launcher: &Path,
-    work: &mut Work<'_>,
-) -> Result<Software, Error> {
+pub(in crate::provision) fn fetch(entry: &Entry, work: &mut Work<'_>) -> Result<Software, Error> {
+    let places = work.places();
     let place = place(entry, places);
     if matches!(entry.source, Source::Directory(_)) {
         return verified(entry, &place);
@@ -103,15 +98,8 @@ pub fn fetch(
     let unfinished = servers.join(format!(".{}.unfinished", entry.name));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
-    let mut job = Job {
-        server: &entry.name,
-        download_mb: entry.download_mb,
-        directory: &unfinished,
-        cache: &places.cache,
-        launcher,
-        fetched: 0,
-        work,
-    };
+    let mut job =
+        Job { server: &entry.name, download_mb: entry.download_mb, directory: &unfinished, fetched: 0, work };
     let fetched = fill(entry, &mut job);
     if fetched.is_err() {
         remove_if_there(&unfinished)?;

@@ -27,7 +27,7 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &ArchiveSource) -> Result<(),
 /// Downloads the archive into the cache, going on where an earlier attempt was interrupted. What arrived
 /// wrong is removed.
 fn download(job: &mut Job<'_, '_>, source: &ArchiveSource) -> Result<PathBuf, Error> {
-    let directory = job.cache.join("archives");
+    let directory = job.cache().join("archives");
     fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
     let file = directory.join(job.server);
     if file.is_file() && verify(job, &file, &source.sha256).is_ok() {

@@ -1,4 +1,4 @@
-//! Servers apart: each in a network namespace of its own, joined to the machine and to others by pairs of
+//! Network namespaces: each server in one of its own, joined to the machine and to others by pairs of
 //! virtual Ethernet devices, on which netem delays packets. It needs root, the programs `ip`, `tc` and
 //! `unshare`, and a kernel that has netem.
 //!
@@ -8,7 +8,7 @@
 
 use super::WhyRelay;
 use crate::provision::{
-    Apart,
+    Namespace,
     trampoline::{self, Bond},
 };
 use load::{
@@ -42,7 +42,7 @@ const PAIRS_OF_PROCESS: u32 = 32;
 #[derive(Debug)]
 pub struct Node {
     holder: Child,
-    apart: Apart,
+    namespace: Namespace,
 }
 
 /// The queueing discipline of each end, as `tc` takes it, for this round trip.
@@ -53,7 +53,7 @@ pub fn discipline(round_trip: Duration) -> String {
     own.as_deref().unwrap_or(DISCIPLINE).replace("{delay}", &us)
 }
 
-/// Whether servers can be set apart on this machine, found out by doing it.
+/// Whether servers can have network namespaces on this machine, found out by doing it.
 ///
 /// # Errors
 /// Why not.
@@ -66,7 +66,7 @@ pub fn possible(launcher: &Path) -> Result<(), WhyRelay> {
         return Err(WhyRelay::NoProgram(missing.to_owned()));
     }
     let node = Node::start(launcher).map_err(|error| WhyRelay::NoNamespace(error.to_string()))?;
-    delay(launcher, Some(&node.apart.namespace), "lo", Duration::from_millis(1))
+    delay(launcher, Some(&node.namespace.file), "lo", Duration::from_millis(1))
         .map_err(|error| WhyRelay::NoDiscipline(last_words(&error.to_string()).to_owned()))
 }
 
@@ -79,14 +79,14 @@ impl Node {
         let mut command = trampoline::command(launcher, Bond::Owner, "unshare", None);
         command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let holder = trampoline::spawn(command, Bond::Owner)?;
-        let namespace = PathBuf::from(format!("/proc/{}/ns/net", holder.id()));
-        let mut node = Self { holder, apart: Apart { namespace, address: Ipv4Addr::LOCALHOST } };
+        let file = PathBuf::from(format!("/proc/{}/ns/net", holder.id()));
+        let mut node = Self { holder, namespace: Namespace { file, address: Ipv4Addr::LOCALHOST } };
         answer(&mut node.holder)?;
-        ip(launcher, Some(&node.apart.namespace), "link set lo up")?;
+        ip(launcher, Some(&node.namespace.file), "link set lo up")?;
         // what servers left unsaid when they ended would otherwise keep the namespace for minutes, telling it
         // to nobody
         node.within(|| fs::write(ORPHAN_RETRIES, "1"))?;
-        node.apart.address = join(launcher, None, &node, Duration::ZERO)?;
+        node.namespace.address = join(launcher, None, &node, Duration::ZERO)?;
         Ok(node)
     }
 
@@ -94,7 +94,7 @@ impl Node {
     fn within<T: Send>(&self, what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let done = scope.spawn(|| {
-                File::open(&self.apart.namespace).and_then(|file| trampoline::move_into(&file))?;
+                File::open(&self.namespace.file).and_then(|file| trampoline::move_into(&file))?;
                 what()
             });
             done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -103,8 +103,8 @@ impl Node {
 
     /// How a server gets into it, and where the machine then reaches it.
     #[must_use]
-    pub fn apart(&self) -> &Apart {
-        &self.apart
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
     }
 }
 
@@ -143,8 +143,8 @@ fn answer(holder: &mut Child) -> io::Result<()> {
 pub fn join(launcher: &Path, from: Option<&Node>, to: &Node, round_trip: Duration) -> io::Result<Ipv4Addr> {
     let (number, [near, far]) = addresses()?;
     let (one, other) = (format!("prony{number}"), format!("far{number}"));
-    let here = from.map(|node| node.apart.namespace.as_path());
-    let there = Some(to.apart.namespace.as_path());
+    let here = from.map(|node| node.namespace.file.as_path());
+    let there = Some(to.namespace.file.as_path());
     ip(launcher, here, &format!("link add {one} type veth peer name {other} netns {}", to.holder.id()))?;
     for (namespace, device, address) in [(here, &one, near), (there, &other, far)] {
         ip(launcher, namespace, &format!("address add {address}/30 dev {device}"))?;

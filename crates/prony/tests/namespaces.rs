@@ -57,17 +57,18 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn servers_apart_are_reached_by_their_addresses_alone_and_the_namespaces_go_with_them() {
+fn servers_in_namespaces_are_reached_by_their_addresses_alone_and_these_go_with_them() {
     let Some(()) = require(Need::Namespaces, namespaces()) else { return };
     let state = tempfile::tempdir().expect("a directory");
     let places = Places { state: state.path().to_owned(), ..Places::of_user().expect("a home") };
     let source = ServerSource::Product { product: "mariadb".to_owned(), version: Some("10.11".to_owned()) };
     let nodes = [(); 2].map(|()| Node::start(launcher()).expect("a namespace"));
-    let provisioner = Provisioner::with(places, launcher().to_owned()).within(vec![nodes[0].apart().clone()]);
+    let provisioner =
+        Provisioner::with(places, launcher().to_owned()).within(vec![nodes[0].namespace().clone()]);
     let server = provisioner.bring_up(&ServerPlan::new("tested", source), 0, &mut |_| ()).expect("a server");
     let direct = server.target().clone();
     let Address::Tcp { host, port } = &direct.address else { panic!("{:?} is not TCP", direct.address) };
-    assert_eq!(*host, nodes[0].apart().address.to_string());
+    assert_eq!(*host, nodes[0].namespace().address.to_string());
     let at =
         |host: String| load::spec::Target { address: Address::Tcp { host, port: *port }, ..direct.clone() };
     assert!(

@@ -71,9 +71,10 @@ impl Places {
         self.state.join("servers")
     }
 
-    /// What is owed to servers that run elsewhere, a file each.
+    /// Settings of servers that run elsewhere, to be restored, a file each. Its name is that of earlier
+    /// versions, whose files are restored as well.
     #[must_use]
-    pub fn owed(&self) -> PathBuf {
+    pub fn saved_settings(&self) -> PathBuf {
         self.state.join("owed")
     }
 
