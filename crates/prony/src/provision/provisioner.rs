@@ -280,7 +280,8 @@ impl Provisioner {
     }
 
     /// Takes a snapshot of a server of Prony's own: in the data cache for later runs with the data set
-    /// `cache`, else, where one is `needed`, for this run alone. The server is restarted. `None`: none was taken.
+    /// `cache`, else, where one is `needed`, for this run alone. The server is restarted. `None`: none was
+    /// taken.
     ///
     /// # Errors
     /// Those of [`Instance::snapshot`].
