@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct RunDifference {
     /// `study`, `machine`, `prony`, or the name of a server.
     pub of: String,
-    /// What it is: `kernel`, `version`, `innodb_buffer_pool_size`, `interval`.
+    /// What it is: `kernel`, `version`, `max_connections`, `interval`.
     pub what: String,
     /// In the base; null: it has none.
     pub base: Option<String>,

@@ -5,21 +5,16 @@
 //! other one spoils the comparison and is told with the word that removes it. It knows plans and descriptions
 //! of servers, not how they are measured.
 
-mod aspects;
-
-pub use aspects::{Aspect, aspects};
-
 use crate::{
     dataset::Size,
+    family::{self, Aspect},
     plan::{ServerPlan, ServerSource},
     provision::{Build, ServerDescription, translate},
+    quantity::{show_size_rounded, size_or_bytes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::OnceLock,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Series whose first years are further apart than this are of different ages.
 const YEARS_APART_MAX: u32 = 2;
@@ -97,7 +92,8 @@ impl Condition {
 pub fn conditions(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
     let variables: Vec<_> =
         servers.iter().zip(known).map(|(server, known)| variables(server, known)).collect();
-    let mut conditions: Vec<_> = aspects()
+    let mut conditions: Vec<_> = family::spoken()
+        .aspects()
         .iter()
         .map(|aspect| {
             let values: Vec<_> = variables.iter().map(|all| aspect.value(all.as_ref()?)).collect();
@@ -129,11 +125,7 @@ pub fn differences(conditions: &[Condition]) -> Vec<&Condition> {
 /// What the server says, or what can be said before it has been asked.
 fn variables(server: &ServerPlan, known: &Known<'_>) -> Option<BTreeMap<String, String>> {
     if let Some(description) = known.description {
-        let mut variables = description.variables.clone();
-        // What it has now, where that changes while it runs.
-        if let Some(capacity) = description.status_before.get("Innodb_redo_log_capacity_resized") {
-            variables.insert("innodb_redo_log_capacity".to_owned(), capacity.clone());
-        }
+        let variables = family::spoken().now(&description.variables, &description.status_before);
         // A server that says nothing of itself has no conditions.
         return (!variables.is_empty()).then_some(variables);
     }
@@ -204,11 +196,11 @@ fn sizes(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
         add("data_form", "tables", values(|size| size.form.clone()), |one, other| {
             one.eq_ignore_ascii_case(other)
         });
-        add("data_size", "size of rows", values(|size| aspects::shown_size(size.data_bytes)), near);
+        add("data_size", "size of rows", values(|size| show_size_rounded(size.data_bytes)), near);
         add(
             "index_size",
             "size of secondary indexes",
-            values(|size| aspects::shown_size(size.index_bytes)),
+            values(|size| show_size_rounded(size.index_bytes)),
             near,
         );
     }
@@ -216,7 +208,7 @@ fn sizes(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
 }
 
 fn near(one: &str, other: &str) -> bool {
-    let bytes = |text: &str| crate::quantity::size_or_bytes(text).unwrap_or(0) as f64;
+    let bytes = |text: &str| size_or_bytes(text).unwrap_or(0) as f64;
     let (one, other) = (bytes(one), bytes(other));
     one.max(other) <= SIZE_FACTOR_MAX * one.min(other)
 }
@@ -256,8 +248,7 @@ fn age(servers: &[ServerPlan], known: &[Known<'_>]) -> Condition {
 /// Who built the servers: a distribution compiles with other options than the vendor. Builds of different
 /// products are never the same.
 fn builder(known: &[Known<'_>]) -> Condition {
-    let told =
-        |known: &Known<'_>| known.description?.variables.get("version_comment").map(|text| of_whom(text));
+    let told = |known: &Known<'_>| family::spoken().builder(&known.description?.variables);
     let values: Vec<_> = known.iter().map(told).collect();
     let asked: Vec<_> =
         known.iter().map(|known| known.description.map(|description| &description.product)).collect();
@@ -272,69 +263,19 @@ fn builder(known: &[Known<'_>]) -> Condition {
     }
 }
 
-/// Who built a server that says this of itself.
-fn of_whom(comment: &str) -> String {
-    const VENDORS: [&str; 6] = [
-        "mariadb.org",
-        "mariadb enterprise",
-        "mysql community",
-        "mysql enterprise",
-        "mysql cluster",
-        "percona",
-    ];
-    let plain = comment.to_lowercase();
-    if VENDORS.iter().any(|vendor| plain.contains(vendor)) {
-        "the vendor's own".to_owned()
-    } else if plain.contains("source distribution") || plain.is_empty() {
-        "from source".to_owned()
-    } else {
-        // `Debian 12`, `Ubuntu 24.04`
-        comment.to_owned()
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Defaults {
-    default: Vec<Default>,
-    series: Vec<Series>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Default {
-    product: Option<String>,
-    from: Option<String>,
-    below: Option<String>,
-    variables: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Series {
-    product: String,
-    years: BTreeMap<String, u32>,
-}
-
-fn table() -> &'static Defaults {
-    static TABLE: OnceLock<Defaults> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        toml::from_str(include_str!("defaults.toml")).expect("the table is part of the program and tested")
-    })
-}
-
 /// Variables that bear on fairness, as `build` has them when nobody asks for anything.
 fn defaults(build: Build<'_>) -> BTreeMap<String, String> {
-    let fits =
-        |one: &&Default| build.is_between(one.product.as_deref(), one.from.as_deref(), one.below.as_deref());
-    let fitting = table().default.iter().filter(fits);
+    let fits = |one: &&family::Default| {
+        build.is_between(one.product.as_deref(), one.from.as_deref(), one.below.as_deref())
+    };
+    let fitting = family::spoken().defaults().defaults.iter().filter(fits);
     fitting.flat_map(|one| one.variables.clone()).collect()
 }
 
 /// The year in which the series of a version was first fit for production: that of the newest known one that
 /// is not newer.
 fn year_of(product: &str, version: &str) -> Option<u32> {
-    let years = &table().series.iter().find(|series| series.product == product)?.years;
+    let years = &family::spoken().defaults().series.iter().find(|series| series.product == product)?.years;
     let build = Build { product, version };
     let fitting = years.iter().filter(|(series, _)| build.is_between(None, Some(series), None));
     fitting.map(|(_, year)| *year).max()

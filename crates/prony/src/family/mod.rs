@@ -4,11 +4,13 @@
 //! MySQL and MariaDB are two members of one family: `mysql`. Another family is a folder beside that one with
 //! its own [`Family`], and a wire protocol behind [`load::client::Connection`].
 
+mod conditions;
 mod counters;
 mod dialect;
 mod mysql;
 mod schema;
 
+pub use conditions::{Aspect, Default, Defaults, Series, Variables};
 pub use counters::{COUNTERS, Counter, Kind, OwnNames, counter, rename};
 pub use dialect::Dialect;
 pub use schema::{Found, Names, Schema, TableKind, TableSize};
@@ -36,7 +38,7 @@ pub trait Family: Dialect + Schema + Sync {
     ///
     /// # Errors
     /// Where the connection breaks.
-    fn hurry(&self, connection: &mut Connection, variables: &BTreeMap<String, String>) -> Result<(), Error>;
+    fn hurry(&self, connection: &mut Connection, variables: &Variables) -> Result<(), Error>;
 
     /// Lets a server note which pages its buffer pool has, or read those that it noted. False: it cannot, or
     /// not within `limit`.
@@ -64,6 +66,21 @@ pub trait Family: Dialect + Schema + Sync {
 
     /// What an error of a server is about, by its number; `None`: nothing that Prony does something about.
     fn class(&self, code: u16) -> Option<Class>;
+
+    /// The conditions that servers of a comparison should share, the most important first.
+    fn aspects(&self) -> &'static [Aspect];
+
+    /// What servers run with where nobody asks for anything, as far as it bears on fairness.
+    fn defaults(&self) -> &'static Defaults;
+
+    /// A server's variables, with what `status` says of those that change while it runs.
+    fn now(&self, variables: &Variables, status: &BTreeMap<String, String>) -> Variables;
+
+    /// Who built a server with these variables: a distribution compiles with other options than the vendor.
+    fn builder(&self, variables: &Variables) -> Option<String>;
+
+    /// The setting that says how large the buffer pool is.
+    fn buffer_pool_setting(&self) -> &'static str;
 }
 
 /// What an error of a server is about.

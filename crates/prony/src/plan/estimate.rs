@@ -5,7 +5,7 @@ use super::{
     DataPlan, Plan, ServerSource, Trial,
     state::{self, PutBack},
 };
-use crate::quantity;
+use crate::{family, quantity};
 use std::{collections::BTreeSet, time::Duration};
 
 /// What a plan will cost.
@@ -29,7 +29,7 @@ const CONNECT: Duration = Duration::from_micros(300);
 const SERVER_START: Duration = Duration::from_secs(5);
 /// Rows per second that loading reaches on two processors.
 const LOAD_ROWS_PER_SECOND: u64 = 200_000;
-/// A row of sysbench's table with its index, as InnoDB stores it.
+/// A row of sysbench's table with its index, as the default engine stores it.
 pub(super) const ROW_BYTES: u64 = 240;
 /// A fresh data directory: system tables, undo and redo.
 const SERVER_DISK_BYTES: u64 = 200 << 20;
@@ -37,7 +37,7 @@ const SERVER_DISK_BYTES: u64 = 200 << 20;
 const SERVER_MEMORY_BYTES: u64 = 150 << 20;
 /// One connection of a server, its thread included.
 const CONNECTION_MEMORY_BYTES: u64 = 400 << 10;
-/// `innodb_buffer_pool_size` where a study does not set it.
+/// A buffer pool whose size a study does not set.
 const BUFFER_POOL_BYTES: u64 = 128 << 20;
 
 /// Estimates the cost of a plan, without what may be added to it.
@@ -113,6 +113,6 @@ pub(super) fn row_count(data: &DataPlan) -> u64 {
 }
 
 fn buffer_pool_bytes(settings: &std::collections::BTreeMap<String, String>) -> u64 {
-    let size = settings.get("innodb_buffer_pool_size").or_else(|| settings.get("buffer_pool"));
+    let size = settings.get(family::spoken().buffer_pool_setting()).or_else(|| settings.get("buffer_pool"));
     size.and_then(|text| quantity::size_or_bytes(text).ok()).unwrap_or(BUFFER_POOL_BYTES)
 }

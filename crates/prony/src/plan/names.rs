@@ -1,5 +1,5 @@
 //! What servers are called where people read of them. Variants of one server have long names in plan and
-//! store (`db innodb_flush_log_at_trx_commit=1`): these are identifiers and never change. People read what
+//! store (`db sync_binlog=1`): these are identifiers and never change. People read what
 //! differs: `1` and `2`, with the factor's name once beside them.
 
 use super::{Factor, Plan};

@@ -241,6 +241,20 @@ pub fn show_size_about(bytes: u64) -> String {
     }
 }
 
+/// Bytes in the largest unit that leaves no or little behind: `96M`, `1G`.
+#[must_use]
+pub fn show_size_rounded(bytes: u64) -> String {
+    const UNITS: [(u32, char); 3] = [(30, 'G'), (20, 'M'), (10, 'K')];
+    // From ten units on a rounded figure says enough.
+    let fits = |&&(shift, _): &&(u32, char)| {
+        bytes >= 10 << shift || (bytes >= 1 << shift && bytes.trailing_zeros() >= shift)
+    };
+    UNITS.iter().find(fits).map_or_else(
+        || bytes.to_string(),
+        |(shift, letter)| format!("{}{letter}", (bytes + (1 << (shift - 1))) >> shift),
+    )
+}
+
 /// `512M`; `None` where it is no whole number of any unit.
 #[must_use]
 pub fn whole_unit(bytes: u64) -> Option<String> {

@@ -25,7 +25,7 @@ impl Document {
 }
 
 impl Words {
-    /// What servers are called, with the factor's name: `innodb_flush_log_at_trx_commit: 1 / 2`; `None`: they
+    /// What servers are called, with the factor's name: `sync_binlog: 1 / 2`; `None`: they
     /// have names of their own, or there is only one.
     pub(super) fn caption<'a>(self, by: &[String], names: impl Iterator<Item = &'a str>) -> Option<String> {
         let names: Vec<&str> = names.collect();

@@ -1,12 +1,15 @@
 //! MySQL and MariaDB, with all that is built from them.
 
+mod conditions;
 mod counters;
 mod dialect;
 mod schema;
 mod settle;
 mod status;
 
-use super::{Class, Family, Keeps, OwnNames, Pages, Status, Unfinished, Whereabouts};
+use super::{
+    Aspect, Class, Defaults, Family, Keeps, OwnNames, Pages, Status, Unfinished, Variables, Whereabouts,
+};
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -52,6 +55,26 @@ impl Family for MySql {
 
     fn class(&self, code: u16) -> Option<Class> {
         CLASSES.iter().find(|(_, codes)| codes.contains(&code)).map(|(class, _)| *class)
+    }
+
+    fn aspects(&self) -> &'static [Aspect] {
+        conditions::ASPECTS
+    }
+
+    fn defaults(&self) -> &'static Defaults {
+        conditions::defaults()
+    }
+
+    fn now(&self, variables: &Variables, status: &BTreeMap<String, String>) -> Variables {
+        conditions::now(variables, status)
+    }
+
+    fn builder(&self, variables: &Variables) -> Option<String> {
+        conditions::builder(variables)
+    }
+
+    fn buffer_pool_setting(&self) -> &'static str {
+        "innodb_buffer_pool_size"
     }
 }
 

@@ -1,42 +1,10 @@
 //! The conditions that decide what a comparison is worth, each read from a server's variables by meaning.
 
-use crate::quantity::size_or_bytes;
-use std::collections::BTreeMap;
-
-type Variables = BTreeMap<String, String>;
-
-/// One condition that servers of a comparison should share.
-#[derive(Debug)]
-pub struct Aspect {
-    /// Its key.
-    pub key: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// The word of `[settings]` that sets it.
-    pub word: Option<&'static str>,
-    /// Names of the servers' own that set it.
-    names: &'static [&'static str],
-    read: fn(&Variables) -> Option<String>,
-}
-
-impl Aspect {
-    /// What a server with these variables has; `None`: not known, or without a meaning there.
-    #[must_use]
-    pub fn value(&self, variables: &BTreeMap<String, String>) -> Option<String> {
-        (self.read)(variables)
-    }
-
-    /// Whether a setting of this name changes it.
-    pub(super) fn is_set_by(&self, name: &str) -> bool {
-        self.word == Some(name) || self.names.contains(&name)
-    }
-}
-
-/// All of them, the most important first.
-#[must_use]
-pub fn aspects() -> &'static [Aspect] {
-    ASPECTS
-}
+use crate::{
+    family::{Aspect, Defaults, Variables},
+    quantity::{show_size_rounded, size_or_bytes},
+};
+use std::{collections::BTreeMap, sync::OnceLock};
 
 const fn aspect(
     key: &'static str,
@@ -48,9 +16,9 @@ const fn aspect(
     Aspect { key, title, word, names, read }
 }
 
-const ASPECTS: &[Aspect] = &[
+pub(super) const ASPECTS: &[Aspect] = &[
     aspect("buffer_pool", "buffer pool", Some("buffer_pool"), &["innodb_buffer_pool_size"], |all| {
-        bytes(all, "innodb_buffer_pool_size").map(shown_size)
+        bytes(all, "innodb_buffer_pool_size").map(show_size_rounded)
     }),
     aspect(
         "redo_capacity",
@@ -122,7 +90,7 @@ const ASPECTS: &[Aspect] = &[
     ),
     aspect("page_size", "page size", None, &["innodb_page_size"], |all| {
         // Servers that do not say it have no other.
-        Some(shown_size(bytes(all, "innodb_page_size").unwrap_or(16 << 10)))
+        Some(show_size_rounded(bytes(all, "innodb_page_size").unwrap_or(16 << 10)))
     }),
     aspect("compression", "page compression", None, &["innodb_compression_default"], |all| {
         text(all, "innodb_compression_default").or_else(|| Some("off".to_owned()))
@@ -137,13 +105,13 @@ fn redo_capacity(all: &Variables) -> Option<String> {
         let files = bytes(all, "innodb_log_files_in_group").unwrap_or(1);
         Some(bytes(all, "innodb_log_file_size")? * files)
     });
-    capacity.map(shown_size)
+    capacity.map(show_size_rounded)
 }
 
 fn query_cache(all: &Variables) -> Option<String> {
     let is_off = text(all, "query_cache_type").is_none_or(|kind| kind == "off");
     match bytes(all, "query_cache_size") {
-        Some(size) if size > 0 && !is_off => Some(shown_size(size)),
+        Some(size) if size > 0 && !is_off => Some(show_size_rounded(size)),
         _ => Some("off".to_owned()),
     }
 }
@@ -181,14 +149,41 @@ fn bytes(all: &Variables, name: &str) -> Option<u64> {
     size_or_bytes(all.get(name)?).ok()
 }
 
-/// Bytes in the largest unit that leaves no or little behind: `96M`, `1G`.
-pub(super) fn shown_size(bytes: u64) -> String {
-    const UNITS: [(u32, char); 3] = [(30, 'G'), (20, 'M'), (10, 'K')];
-    for (shift, letter) in UNITS {
-        // From ten units on a rounded figure says enough.
-        if bytes >= 10 << shift || (bytes >= 1 << shift && bytes.trailing_zeros() >= shift) {
-            return format!("{}{letter}", (bytes + (1 << (shift - 1))) >> shift);
-        }
+/// See [`crate::family::Family::defaults`].
+pub(super) fn defaults() -> &'static Defaults {
+    static TABLE: OnceLock<Defaults> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        toml::from_str(include_str!("defaults.toml")).expect("the table is part of the program and tested")
+    })
+}
+
+/// See [`crate::family::Family::now`].
+pub(super) fn now(variables: &Variables, status: &BTreeMap<String, String>) -> Variables {
+    let mut variables = variables.clone();
+    if let Some(capacity) = status.get("Innodb_redo_log_capacity_resized") {
+        variables.insert("innodb_redo_log_capacity".to_owned(), capacity.clone());
     }
-    bytes.to_string()
+    variables
+}
+
+/// See [`crate::family::Family::builder`].
+pub(super) fn builder(variables: &Variables) -> Option<String> {
+    const VENDORS: [&str; 6] = [
+        "mariadb.org",
+        "mariadb enterprise",
+        "mysql community",
+        "mysql enterprise",
+        "mysql cluster",
+        "percona",
+    ];
+    let comment = variables.get("version_comment")?;
+    let plain = comment.to_lowercase();
+    Some(if VENDORS.iter().any(|vendor| plain.contains(vendor)) {
+        "the vendor's own".to_owned()
+    } else if plain.contains("source distribution") || plain.is_empty() {
+        "from source".to_owned()
+    } else {
+        // `Debian 12`, `Ubuntu 24.04`
+        comment.clone()
+    })
 }
