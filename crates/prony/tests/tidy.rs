@@ -50,7 +50,6 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "escape",
             "quantity",
-            "family",
             "arrival",
             "search",
             "calibrate",
@@ -290,9 +289,12 @@ fn table(root: &str, head: &str, entries: &[(&str, &[&str])]) -> String {
         let paragraph = header.split(|line| line.trim().is_empty()).next().unwrap_or_default();
         let text = paragraph.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
         let sentence = text.split_once(". ").map_or(&*text, |(first, _)| first).trim_end_matches(['.', ':']);
-        let uses = match allowed.len() {
-            0 => "–".to_owned(),
-            count if count + 1 == entries.len() => "all".to_owned(),
+        let others = entries.iter().map(|(other, _)| *other);
+        let others: Vec<&str> = others.filter(|other| other != name && !allowed.contains(other)).collect();
+        let uses = match (allowed.len(), others.len()) {
+            (0, _) => "–".to_owned(),
+            (_, 0) => "all".to_owned(),
+            (_, 1) => format!("all but {}", others[0]),
             _ => allowed.join(", "),
         };
         table.push_str(&format!(

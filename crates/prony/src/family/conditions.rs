@@ -1,5 +1,5 @@
-//! The conditions under which servers run, as far as they decide what a comparison is worth, and what they are
-//! where nobody asks for anything.
+//! The conditions under which servers run, as far as they decide what a comparison is worth, and what they
+//! are where nobody asks for anything.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

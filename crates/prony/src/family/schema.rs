@@ -90,8 +90,9 @@ pub trait Schema {
     /// See [`Schema`].
     fn sizes(&self, connection: &mut Connection, tables: &[String]) -> Result<Vec<TableSize>, Error>;
 
-    /// Makes a connection fit for loading rows: digits need no conversion, and an engine that the server lacks
-    /// is an error, not another engine. Returns the server's number of it, for [`Schema::end_statement`].
+    /// Makes a connection fit for loading rows: digits need no conversion, and an engine that the server
+    /// lacks is an error, not another engine. Returns the server's number of it, for
+    /// [`Schema::end_statement`].
     ///
     /// # Errors
     /// See [`Schema`].
