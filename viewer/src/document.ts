@@ -1,87 +1,34 @@
-// The data contract: what `prony report --format json` prints, as far as charts need it. The whole of it is described by
-// schemas/report.json.
+// The data contract: what `prony report --format json` prints, as far as charts need it. Its types are made from the JSON
+// schema that Prony makes of the report itself (report.ts): what is named here is there.
+
+import type * as whole from "./report";
+import type { Seconds } from "./report";
 
 /** The version of the form that this viewer knows. */
 export const FORMAT = 2;
 
-export interface Estimate {
-  value: number;
-  low: number | null;
-  high: number | null;
-}
+export type { Estimate, Rung, Seconds, Series } from "./report";
 
-export interface Point {
-  levels: Record<string, string>;
-  server: string;
-  stream: string;
-  connections: number;
-  trials: number;
-  throughput: Estimate;
-  schedule: { offered_per_second: number } | null;
-  /** Trials that could not keep up with what was offered. */
-  overloaded: number;
-  latency_ms: Record<string, Estimate>;
-  latency_curve: [share: number, ms: number][];
-}
+export type Group = Pick<whole.Group, "title" | "stream" | "rungs" | "series">;
 
-export interface Series {
-  name: string;
-  points: (number | null)[];
-}
+export type Point = Pick<
+  whole.Point,
+  "levels" | "server" | "stream" | "connections" | "trials" | "throughput" | "overloaded" | "latency_ms" | "latency_curve"
+> & { schedule: Pick<whole.Schedule, "offered_per_second"> | null };
 
-export interface Rung {
-  label: string;
-  /** Null: it is no number. */
-  value: number | null;
-}
-
-export interface Group {
-  title: string;
-  stream: string;
-  rungs: Rung[];
-  series: Series[];
-}
-
-export interface Seconds {
-  second: number[];
-  end_s: number[];
-  warm_up: number;
-  throughput: number[];
-  /** Empty where nothing is offered at times fixed beforehand. */
-  offered: number[];
-  p95_ms: (number | null)[];
-  p99_ms: (number | null)[];
-  errors: number[];
-}
-
-export interface Trial {
-  number: number;
-  block: number;
-  server: string;
-  levels: Record<string, string>;
-  failure: string | null;
-  streams: { name: string; seconds: Seconds }[];
-}
+export type Trial = Pick<whole.Trial, "number" | "block" | "server" | "levels" | "failure"> & {
+  streams: Pick<whole.TrialStream, "name" | "seconds">[];
+};
 
 /** Machine, client and servers second by second, of one trial of a treatment. */
-export interface Sampled {
-  about: string;
-  /** Index in `trials`. */
-  trial: number;
-  interval_s: [number, number];
-  at_s: number[];
-  figures: Record<string, (number | null)[]>;
-  /** How far each further member was behind, the longest of each second. */
-  lag_ms: (number | null)[][];
-}
+export type Sampled = Pick<whole.Course, "about" | "trial" | "interval_s" | "at_s" | "figures" | "lag_ms">;
 
-export interface Report {
-  format: number;
-  axis: { kind: "rate" | "connections" | "number" | "names"; title: string };
+export interface Report extends Pick<whole.Report, "format"> {
+  axis: Pick<whole.Axis, "kind" | "title">;
   groups: Group[];
   points: Point[];
   /** The law of growth with connections, where one could be fitted. */
-  scalings: { group: number; series: string; points: { connections: number; expected: number }[] }[];
+  scalings: (Pick<whole.Scaling, "group" | "series"> & { points: Pick<whole.FittedPoint, "connections" | "expected">[] })[];
   trials: Trial[];
   courses: Sampled[];
 }

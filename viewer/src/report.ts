@@ -1,9 +1,49 @@
 // Made by types.mjs from schemas/report.json; do not edit. What `prony report --format json` prints.
 
 /**
+ * Kinds of axis.
+ */
+export type AxisKind = "rate" | "connections" | "number" | "names";
+/**
+ * What a run says of a claim.
+ */
+export type ClaimVerdict = "supported" | "refuted" | "open";
+/**
+ * What a comparison means.
+ */
+export type Verdict = "better" | "worse" | "same" | "undecided" | "overloaded";
+/**
+ * How the values of a condition compare.
+ */
+export type ConditionVerdict = "same" | "on_purpose" | "different";
+/**
+ * What a finding is.
+ */
+export type FindingKind =
+  | "effect"
+  | "advantage"
+  | "no_difference"
+  | "not_compared"
+  | "peak"
+  | "overloaded"
+  | "doubtful"
+  | "unfair"
+  | "died"
+  | "failed"
+  | "incomplete"
+  | "nothing";
+/**
  * How far a trial's figures can be trusted.
  */
 export type Level = "fine" | "suspicious" | "invalid";
+/**
+ * What a load is for.
+ */
+export type Purpose = "bracket" | "narrow" | "confirm" | "above" | "rest" | "beyond";
+/**
+ * Why a ladder has no law.
+ */
+export type NoLaw = "too_few_points" | "residual" | "peak";
 
 /**
  * A report.
@@ -116,14 +156,11 @@ export interface Axis {
    * The factors that it shows; empty: connections that do not vary.
    */
   factors: string[];
-  /**
-   * `rate` (starts offered in a second), `connections`, `number` (another one that varies), `names`.
-   */
-  kind: string;
+  kind: AxisKind;
   /**
    * The stream that it is about; null: all, or the study has only one.
    */
-  stream?: string | null;
+  stream: string | null;
   /**
    * What to write beside it.
    */
@@ -153,10 +190,7 @@ export interface Claim {
    * The numbers that decide, in words; where it is open, why.
    */
   text: string;
-  /**
-   * `supported`, `refuted`, `open`.
-   */
-  verdict: string;
+  verdict: ClaimVerdict;
   /**
    * The same in the report's language.
    */
@@ -168,7 +202,12 @@ export interface Claim {
 export interface ClaimPart {
   estimate: Estimate;
   /**
-   * Where.
+   * Whether what it rests on is invalid.
+   */
+  invalid: boolean;
+  /**
+   * Levels of its point, as far as they differ in the study; those that are held against others or run
+   * along an axis not included.
    */
   levels: {
     [k: string]: string;
@@ -176,15 +215,12 @@ export interface ClaimPart {
   /**
    * What is held against `other`; null: the number stands for itself.
    */
-  one?: string | null;
+  one: string | null;
   /**
    * What it is held against.
    */
-  other?: string | null;
-  /**
-   * `supported`, `refuted`, `open`.
-   */
-  verdict: string;
+  other: string | null;
+  verdict: ClaimVerdict;
 }
 /**
  * A number with its uncertainty.
@@ -193,31 +229,37 @@ export interface Estimate {
   /**
    * Upper end.
    */
-  high?: number | null;
+  high: number | null;
   /**
-   * Lower end of its confidence interval, however wide; null: one trial, nothing is known.
+   * Lower end of its confidence interval, however wide, and never NaN; null: one trial, nothing is known.
    */
-  low?: number | null;
+  low: number | null;
   /**
    * The number.
    */
   value: number;
 }
 /**
- * One server against another.
+ * One server, or one level of [`Axis::compared`], against another where everything else is equal.
  */
 export interface Comparison {
   /**
-   * Index in `points` of the one it is held against.
+   * Index in `points` of the one it is held against (the study's first server or level).
    */
   base: number;
   /**
-   * The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
-   * unknown.
+   * The smallest difference, as a share, that would have been called one in nine of ten such runs: by the
+   * run's own variance, and no smaller than what matters; null: unknown.
    */
-  detectable?: number | null;
+  detectable: number | null;
   /**
-   * `throughput`, `p95`, `p99`.
+   * Levels that both share (all factors but what is compared).
+   */
+  levels: {
+    [k: string]: string;
+  };
+  /**
+   * `throughput`, `p95` or `p99`.
    */
   metric: string;
   /**
@@ -233,12 +275,8 @@ export interface Comparison {
    * Where it is undecided: repeats of all after which it probably would not be; null: no number that is
    * reasonable.
    */
-  repeats_needed?: number | null;
-  /**
-   * `better`, `worse`, `same`, `undecided`, `overloaded` (not compared: one could not keep up with what
-   * was offered).
-   */
-  verdict: string;
+  repeats_needed: number | null;
+  verdict: Verdict;
 }
 /**
  * One condition, by meaning, on every server.
@@ -251,7 +289,7 @@ export interface Condition {
   /**
    * The word of `[settings]` that makes it the same.
    */
-  remedy?: string | null;
+  remedy: string | null;
   /**
    * In words.
    */
@@ -260,10 +298,7 @@ export interface Condition {
    * Value on each server, in the order of `servers`; null: not known, or without a meaning there.
    */
   values: (string | null)[];
-  /**
-   * `same`; `on_purpose`: the study varies it; `different`: it does not.
-   */
-  verdict: string;
+  verdict: ConditionVerdict;
 }
 /**
  * The seconds of one trial, warm-up included.
@@ -280,8 +315,8 @@ export interface Course {
   /**
    * Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the servers'
    * machine by kind), `server/...`, `client/...` and `relay/...` (processes), `disk/...`, `network/...`
-   * (MB/s), `pressure/...` (share of the time), `status/NAME` and `metric/NAME` (what servers count, per
-   * second or as it is), `state/NAME` (connections).
+   * (MB/s), `pressure/...` (share of the time), `status/NAME` (what servers count, per second or as it
+   * is), `state/NAME` (connections).
    */
   figures: {
     [k: string]: (number | null)[];
@@ -304,7 +339,7 @@ export interface Course {
   trial: number;
 }
 /**
- * One server against another along a whole ladder, in one metric.
+ * One server, or one level of [`Axis::compared`], against another along the axis, in one metric.
  */
 export interface Effect {
   /**
@@ -314,12 +349,12 @@ export interface Effect {
   /**
    * How the ratio changes along the ladder; null: not known, or places are no numbers.
    */
-  change?: RatioChange | null;
+  change: RatioChange | null;
   /**
    * From the knee on, the first place with nine tenths of the highest throughput of both together; null:
    * there is none, or it is the first place or the last.
    */
-  from_knee?: MeanRatio | null;
+  from_knee: MeanRatio | null;
   /**
    * Levels that stay the same along the ladder.
    */
@@ -327,7 +362,7 @@ export interface Effect {
     [k: string]: string;
   };
   /**
-   * `throughput`, `p95`, `p99`.
+   * `throughput`, `p95` or `p99`.
    */
   metric: string;
   /**
@@ -337,7 +372,7 @@ export interface Effect {
   /**
    * Over all places; null: no repeat has them all.
    */
-  whole?: MeanRatio | null;
+  whole: MeanRatio | null;
 }
 /**
  * How a ratio changes along a ladder.
@@ -361,7 +396,7 @@ export interface MeanRatio {
    * The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
    * unknown.
    */
-  detectable?: number | null;
+  detectable: number | null;
   /**
    * First place, on the axis.
    */
@@ -377,18 +412,14 @@ export interface MeanRatio {
   p_value: number;
   ratio: Estimate;
   /**
-   * Where it is undecided: repeats of all after which it probably would not be; null: no number that is
-   * reasonable.
+   * Where it is undecided: repeats of all after which it probably would not be.
    */
-  repeats_needed?: number | null;
+  repeats_needed: number | null;
   /**
    * Places.
    */
   rungs: number;
-  /**
-   * `better`, `worse`, `same`, `undecided`.
-   */
-  verdict: string;
+  verdict: Verdict;
 }
 /**
  * One thing that was found.
@@ -398,11 +429,7 @@ export interface Finding {
    * What it is about, in words; empty: the whole run.
    */
   about: string;
-  /**
-   * `effect`, `advantage`, `no_difference`, `not_compared`, `overloaded`, `peak`, `doubtful`, `failed`,
-   * `incomplete`.
-   */
-  kind: string;
+  kind: FindingKind;
   /**
    * The sentence.
    */
@@ -444,7 +471,7 @@ export interface Rung {
   /**
    * As a number; null: it is none.
    */
-  value?: number | null;
+  value: number | null;
 }
 /**
  * Points that one line joins.
@@ -517,7 +544,7 @@ export interface Point {
   /**
    * How equally connections were served; null: unknown, or only one connection.
    */
-  fairness?: Fairness | null;
+  fairness: Fairness | null;
   /**
    * How replicas or further nodes followed; missing: one server alone.
    */
@@ -558,11 +585,11 @@ export interface Point {
   /**
    * What became of the stream's limit; null: it has none.
    */
-  limit?: Limit | null;
+  limit: Limit | null;
   /**
    * What each transaction of the workload did over the whole interval; missing: it has only one.
    */
-  mix: MixPart[];
+  mix?: MixPart[];
   opening: Connects;
   /**
    * Times without any success.
@@ -581,7 +608,7 @@ export interface Point {
   /**
    * What became of the starts that were due; null: the arrival has no schedule.
    */
-  schedule?: Schedule | null;
+  schedule: Schedule | null;
   /**
    * The server.
    */
@@ -589,7 +616,7 @@ export interface Point {
   /**
    * CPUs that the server kept busy.
    */
-  server_cpu?: number | null;
+  server_cpu: number | null;
   /**
    * Service time of a transaction, from the actual send, ms, by the same names; empty: it is the response
    * time.
@@ -619,11 +646,8 @@ export interface Point {
    * What was offered as a share of what the server can do, the most that it completed at any rung; null:
    * no schedule, or no rung was too much for it.
    */
-  utilisation?: number | null;
-  /**
-   * `fine`, `suspicious`, `invalid`: the worst doubt.
-   */
-  verdict: string;
+  utilisation: number | null;
+  verdict: Level;
 }
 /**
  * A reason to doubt a number.
@@ -638,7 +662,7 @@ export interface Doubt {
   /**
    * The stream that it is about; null: all, or what it stands at is one stream.
    */
-  stream?: string | null;
+  stream: string | null;
   /**
    * In words, with what to do.
    */
@@ -687,11 +711,11 @@ export interface Following {
   /**
    * Share of the time for which a cluster held writes back because a node could not follow, 0 to 1.
    */
-  paused_share?: number | null;
+  paused_share: number | null;
   /**
    * Commits of these trials, where they waited for replicas.
    */
-  semi_sync?: SemiSync | null;
+  semi_sync: SemiSync | null;
 }
 /**
  * How one member followed.
@@ -700,7 +724,7 @@ export interface Member {
   /**
    * From the end of the load until it had all of it, the longest of all trials, s; missing: it never had.
    */
-  drain_s?: number | null;
+  drain_s: number | null;
   /**
    * The longest of them, ms.
    */
@@ -732,7 +756,7 @@ export interface SemiSync {
   /**
    * Mean wait of one, ms, as the primary counts it.
    */
-  wait_mean_ms?: number | null;
+  wait_mean_ms: number | null;
 }
 /**
  * What became of a stream's limit.
@@ -745,8 +769,8 @@ export interface Limit {
   seconds: Estimate;
 }
 /**
- * One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures
- * leave out count here.
+ * One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures leave
+ * out count here.
  */
 export interface MixPart {
   /**
@@ -762,7 +786,8 @@ export interface MixPart {
    */
   latency_max_ms: number;
   /**
-   * Response time, ms, from merged histograms: `mean`, `p50`, `p95`, `p99`; empty: none ended well.
+   * Response time, ms, by name: `mean`, `p50`, `p95`, `p99`, from merged histograms; empty where none
+   * ended well.
    */
   latency_ms: {
     [k: string]: number;
@@ -772,11 +797,11 @@ export interface MixPart {
    */
   name: string;
   /**
-   * The same as a share of all that ended well, 0 to 1.
+   * The same as a share of all transactions that ended well, 0 to 1.
    */
   share: number;
   /**
-   * The same per second.
+   * The same by time, transactions per second.
    */
   throughput: number;
 }
@@ -887,7 +912,7 @@ export interface Profiled {
   /**
    * Why there is no profile; null: there is one.
    */
-  failure?: string | null;
+  failure: string | null;
   /**
    * Level of each factor.
    */
@@ -912,7 +937,7 @@ export interface FoundRate {
   /**
    * The lowest rate above that was shown to break the objective; null: in no trial.
    */
-  broken_at_per_second?: number | null;
+  broken_at_per_second: number | null;
   /**
    * What a closed loop of the same connections reached, transactions per second.
    */
@@ -946,7 +971,7 @@ export interface Search {
   /**
    * What it found, starts in a second; null: nothing.
    */
-  rate_per_second?: number | null;
+  rate_per_second: number | null;
   /**
    * Number of the trial.
    */
@@ -963,7 +988,7 @@ export interface Probed {
   /**
    * Whether it held too few transactions to say so.
    */
-  cannot_tell?: boolean;
+  cannot_tell: boolean;
   /**
    * Whether the client was at its limit.
    */
@@ -988,14 +1013,11 @@ export interface Probed {
    * Whether more was offered than could start.
    */
   overloaded: boolean;
-  /**
-   * `bracket`, `narrow`, `confirm`, `above`, `rest` or `beyond`.
-   */
-  purpose: string;
+  purpose: Purpose;
   /**
    * Processors that neighbours on the physical machine took from this one, on average; null: unknown.
    */
-  steal_processors?: number | null;
+  steal_processors: number | null;
   /**
    * What each objective compares, in ms or, for errors, as a share of 1.
    */
@@ -1049,39 +1071,39 @@ export interface Cost {
   /**
    * Processor time of Prony, us.
    */
-  client_cpu_us?: number | null;
+  client_cpu_us: number | null;
   /**
    * Context switches of the servers' threads.
    */
-  context_switches?: number | null;
+  context_switches: number | null;
   /**
    * Of these, those where a thread had to give way.
    */
-  context_switches_involuntary?: number | null;
+  context_switches_involuntary: number | null;
   /**
    * Syncs of the log.
    */
-  log_syncs?: number | null;
+  log_syncs: number | null;
   /**
-   * Reads from disks, as InnoDB counts them.
+   * Reads from disks, as the servers count them.
    */
-  reads?: number | null;
+  reads: number | null;
   /**
    * Processor time of the relays that make Prony's networks, us; null also where there are none.
    */
-  relay_cpu_us?: number | null;
+  relay_cpu_us: number | null;
   /**
    * Of that, in the kernel.
    */
-  server_cpu_system_us?: number | null;
+  server_cpu_system_us: number | null;
   /**
    * Processor time of the servers, us.
    */
-  server_cpu_us?: number | null;
+  server_cpu_us: number | null;
   /**
    * Written to disks, kB.
    */
-  written_kb?: number | null;
+  written_kb: number | null;
 }
 /**
  * Something that held a treatment back.
@@ -1116,7 +1138,7 @@ export interface Run {
   /**
    * When it ended; null: it was killed, or is still running.
    */
-  finished?: string | null;
+  finished: string | null;
   /**
    * Number in the store.
    */
@@ -1148,7 +1170,7 @@ export interface Run {
   /**
    * Scale that was applied.
    */
-  scale?: string | null;
+  scale: string | null;
   /**
    * Seed of everything random.
    */
@@ -1222,7 +1244,7 @@ export interface Scaling {
    * Connections of the highest throughput; null: it rises without end, or the points leave open how far
    * beyond the ladder it is.
    */
-  peak?: Estimate | null;
+  peak: Estimate | null;
   /**
    * Points that it was fitted to.
    */
@@ -1247,7 +1269,7 @@ export interface LeftOut {
   point: number;
 }
 /**
- * A point beside what the law expects.
+ * A point beside what the law expects there.
  */
 export interface FittedPoint {
   /**
@@ -1316,7 +1338,7 @@ export interface Server {
   /**
    * The servers that work together as this one, in words; null: it is alone.
    */
-  topology?: string | null;
+  topology: string | null;
   /**
    * All global variables.
    */
@@ -1356,7 +1378,7 @@ export interface Trial {
   /**
    * Why it could not be measured; null: it was.
    */
-  failure?: string | null;
+  failure: string | null;
   /**
    * Level of each factor.
    */
@@ -1374,7 +1396,7 @@ export interface Trial {
   /**
    * CPUs that the server kept busy.
    */
-  server_cpu?: number | null;
+  server_cpu: number | null;
   /**
    * When it began, RFC 3339, UTC.
    */
@@ -1383,10 +1405,7 @@ export interface Trial {
    * Its streams, in the study's order.
    */
   streams: TrialStream[];
-  /**
-   * `fine`, `suspicious`, `invalid`: the worst doubt.
-   */
-  verdict: string;
+  verdict: Level;
 }
 /**
  * One stream of a trial.
@@ -1395,7 +1414,7 @@ export interface TrialStream {
   /**
    * How long it was active in the interval, s.
    */
-  active_s?: number | null;
+  active_s: number | null;
   /**
    * Connections that work.
    */
@@ -1419,12 +1438,12 @@ export interface TrialStream {
   /**
    * Starts that became due in a second; null: the arrival has no schedule.
    */
-  offered?: number | null;
+  offered: number | null;
   seconds: Seconds;
   /**
    * Transactions per second.
    */
-  throughput?: number | null;
+  throughput: number | null;
 }
 /**
  * The seconds of a stream in a trial; all lists are equally long, but for `offered`.
@@ -1470,7 +1489,7 @@ export interface Unscaled {
   /**
    * Connections of the point that is off by most, where that is the reason.
    */
-  connections?: number | null;
+  connections: number | null;
   /**
    * Levels that stay the same along the ladder.
    */
@@ -1480,20 +1499,16 @@ export interface Unscaled {
   /**
    * The same, upper end.
    */
-  peak_high?: number | null;
+  peak_high: number | null;
   /**
    * Connections that the top may be at, lower end, where that is the reason.
    */
-  peak_low?: number | null;
-  /**
-   * `too_few_points` count; `residual`: a point is off by more than 25 %; `peak`: the ends of the interval
-   * of its top differ by more than a factor of 3.
-   */
-  reason: string;
+  peak_low: number | null;
+  reason: NoLaw;
   /**
    * Measured by expected less 1 there.
    */
-  residual?: number | null;
+  residual: number | null;
   /**
    * The server or level that it is of.
    */
@@ -1512,7 +1527,7 @@ export interface Grown {
    */
   at_last: number;
   /**
-   * The counter, as the server calls it.
+   * The counter: `status/lock_waits`.
    */
   counter: string;
   /**

@@ -10,7 +10,7 @@ use serde::Serialize;
 use stats::{Estimate, Judged};
 use std::collections::BTreeMap;
 
-/// One server, or one level of [`Axis::compared`], against another along the axis, in one metric.
+/// One server, or one level of what is compared, against another along the axis, in one metric.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Effect {
     /// Levels that stay the same along the ladder.

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures leave
-/// out count here.
+/// One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures
+/// leave out count here.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MixPart {
     /// Its name in the workload.

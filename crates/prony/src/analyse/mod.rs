@@ -187,7 +187,7 @@ pub struct Limited {
     pub seconds: Estimate,
 }
 
-/// One server, or one level of [`Axis::compared`], against another where everything else is equal.
+/// One server, or one level of what is compared, against another where everything else is equal.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Levels that both share (all factors but what is compared).

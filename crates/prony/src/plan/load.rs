@@ -93,8 +93,8 @@ fn stream_line(plan: &Plan, name: &str) -> String {
     format!("{name}: {}", parts.join("; "))
 }
 
-/// Different phrases in their order: `a, b or c`; of those that differ in their value alone the values (`every
-/// 10 or 1 ms`). Where only some say something, what the others say is `not at all`.
+/// Different phrases in their order: `a, b or c`; of those that differ in their value alone the values
+/// (`every 10 or 1 ms`). Where only some say something, what the others say is `not at all`.
 fn one_of(phrases: impl Iterator<Item = Phrase>) -> String {
     let mut different: Vec<Phrase> = Vec::new();
     for phrase in phrases {

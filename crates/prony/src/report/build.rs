@@ -7,8 +7,8 @@ use super::{
     conduct::conduct,
     course,
     document::{
-        Axis, Connects, Difference, Document, FORMAT, Factor, Fairness, Finding, FindingKind, Group, Machine,
-        NoLaw, Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
+        Axis, Difference, Document, FORMAT, Factor, Fairness, Finding, FindingKind, Group, Machine, NoLaw,
+        Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
     },
     fact::{Told, together},
     group::groups,
@@ -22,7 +22,7 @@ use crate::{
     store::RunRecord,
 };
 use load::Histogram;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Shares of transactions at which the distribution is written down.
 const CURVE: &[f64] = &[
@@ -324,7 +324,7 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         statements_per_second: point.statements_per_second,
         rows_per_second: point.rows_per_second,
         mix: point.mix.clone(),
-        schedule: point.schedule.as_ref().map(|schedule| self::schedule(schedule, point.active_s)),
+        schedule: point.schedule.as_ref().map(|schedule| Schedule::of(schedule, point.active_s)),
         utilisation: point.utilisation,
         overloaded: point.overloaded,
         limit: point.limit.clone(),
@@ -338,52 +338,13 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         error_share: point.error_share,
         server_cpu: point.server_cpu,
         client_cpu: point.client_cpu,
-        opening: connects(&point.opening),
-        reconnecting: connects(&point.reconnecting),
+        opening: (&point.opening).into(),
+        reconnecting: (&point.reconnecting).into(),
         following: point.following.as_ref().map(super::following::of),
-        outages: point.outages.iter().map(outage).collect(),
-        fairness: point.fairness.map(|fairness| Fairness {
-            min: fairness.min,
-            median: fairness.median,
-            max: fairness.max,
-            variation: fairness.variation,
-            starved: point.starved,
-        }),
+        outages: point.outages.iter().map(|(trial, outage)| Outage::of(Some(*trial), outage)).collect(),
+        fairness: point.fairness.map(|fairness| Fairness::of(fairness, point.starved)),
         verdict: verdict(&point.doubts),
         doubts: words.doubts(&point.doubts),
-    }
-}
-
-fn schedule(schedule: &load::sample::Schedule, seconds: f64) -> Schedule {
-    Schedule {
-        offered_per_second: if seconds > 0.0 { schedule.offered as f64 / seconds } else { 0.0 },
-        offered: schedule.offered,
-        started: schedule.started,
-        late: schedule.late,
-        skipped: schedule.skipped,
-        never_sent: schedule.never_sent,
-        delay_ms: latencies(&schedule.delay),
-    }
-}
-
-fn connects(connects: &load::sample::Connects) -> Connects {
-    Connects {
-        opened: connects.opened,
-        failed: connects.failed,
-        total_ms: latencies(&connects.total),
-        tcp_ms: latencies(&connects.tcp),
-        tls_ms: latencies(&connects.tls),
-        login_ms: latencies(&connects.login),
-        first_reply_ms: latencies(&connects.first_reply),
-    }
-}
-
-fn outage((trial, outage): &(u32, load::sample::Outage)) -> Outage {
-    Outage {
-        trial: *trial,
-        from_s: outage.from.as_secs_f64(),
-        until_s: outage.until.as_secs_f64(),
-        recovered: outage.recovered,
     }
 }
 
@@ -450,21 +411,4 @@ fn scalings(findings: &Findings, groups: &[Group]) -> Vec<Scaling> {
         })
     };
     findings.scalings.iter().filter_map(scaling).collect()
-}
-
-/// Mean and percentiles, ms; empty where nothing was recorded.
-pub(super) fn latencies(histogram: &Histogram) -> BTreeMap<String, f64> {
-    if histogram.is_empty() {
-        return BTreeMap::new();
-    }
-    let quantile = |name: &str, quantile| (name.to_owned(), milliseconds(histogram.quantile_ns(quantile)));
-    [
-        ("mean".to_owned(), histogram.mean_ns() / 1e6),
-        quantile("p50", 0.5),
-        quantile("p95", 0.95),
-        quantile("p99", 0.99),
-        quantile("p99.9", 0.999),
-        ("max".to_owned(), milliseconds(histogram.max_ns())),
-    ]
-    .into()
 }

@@ -3,9 +3,12 @@
 //!
 //! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
 
+mod measured;
 mod trial;
 
 pub(super) use super::group::Group;
+pub(super) use measured::latencies;
+pub use measured::{Connects, Fairness, Outage, Schedule};
 pub(super) use trial::{Seconds, Trial, TrialStream};
 
 use super::{
@@ -397,25 +400,6 @@ pub struct Point {
     pub doubts: Vec<Doubt>,
 }
 
-/// What became of the starts of a schedule, all trials together.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Schedule {
-    /// Became due in a second.
-    pub offered_per_second: f64,
-    /// Became due.
-    pub offered: u64,
-    /// Were started.
-    pub started: u64,
-    /// Of these, more than 1 ms after they were due.
-    pub late: u64,
-    /// Given up because they were too late.
-    pub skipped: u64,
-    /// Due, and not started at the end.
-    pub never_sent: u64,
-    /// From due to sent, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
-    pub delay_ms: BTreeMap<String, f64>,
-}
-
 /// How replicas, or further nodes of a cluster, followed the server that was written to, all trials together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Following {
@@ -452,54 +436,6 @@ pub struct SemiSync {
     pub given_up: u64,
     /// Mean wait of one, ms, as the primary counts it.
     pub wait_mean_ms: Option<f64>,
-}
-
-/// How connections were opened, all trials together. Times in ms: `mean`, `p50`, `p95`, `p99`, `p99.9`,
-/// `max`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Connects {
-    /// Logged in.
-    pub opened: u64,
-    /// Attempts that failed.
-    pub failed: u64,
-    /// From the beginning to the end of the login.
-    pub total_ms: BTreeMap<String, f64>,
-    /// Of that, until TCP or the Unix socket was connected.
-    pub tcp_ms: BTreeMap<String, f64>,
-    /// Of that, TLS; empty without TLS.
-    pub tls_ms: BTreeMap<String, f64>,
-    /// Of that, greeting and authentication.
-    pub login_ms: BTreeMap<String, f64>,
-    /// From the first statement after it to its reply.
-    pub first_reply_ms: BTreeMap<String, f64>,
-}
-
-/// A time without success.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Outage {
-    /// Place of the trial in the order, from 0.
-    pub trial: u32,
-    /// The first failure, s since the load began.
-    pub from_s: f64,
-    /// The first success after it, or the end.
-    pub until_s: f64,
-    /// Whether there was one.
-    pub recovered: bool,
-}
-
-/// Transactions of a connection, in the trial where connections differ most.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Fairness {
-    /// Fewest.
-    pub min: u64,
-    /// In the middle.
-    pub median: u64,
-    /// Most.
-    pub max: u64,
-    /// Standard deviation as a share of the mean.
-    pub variation: f64,
-    /// Connections that finished nothing, in the trial where they were most.
-    pub starved: u64,
 }
 
 /// A reason to doubt a number.

@@ -1,8 +1,8 @@
 //! How members followed their primary, for the document.
 
 use super::{
-    build::{latencies, milliseconds},
-    document::{Following, Member, SemiSync},
+    build::milliseconds,
+    document::{Following, Member, SemiSync, latencies},
 };
 use crate::{analyse, run};
 

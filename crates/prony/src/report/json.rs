@@ -1,5 +1,5 @@
-//! JSON for programs: every figure with six significant digits, which is more than any measurement has. Values
-//! themselves are never rounded.
+//! JSON for programs: every figure with six significant digits, which is more than any measurement has.
+//! Values themselves are never rounded.
 
 use super::number::round;
 use schemars::{JsonSchema, generate::SchemaSettings};

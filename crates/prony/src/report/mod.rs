@@ -33,7 +33,7 @@ mod trials;
 mod words;
 
 pub use build::build;
-pub use document::{Document, Doubt, schema};
+pub use document::{Connects, Document, Doubt, Fairness, Outage, Schedule, schema};
 pub use json::schema_of;
 pub(crate) use json::written;
 pub use runs::{ComparedPoint, ComparedRun, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema};

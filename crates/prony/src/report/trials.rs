@@ -1,8 +1,8 @@
 //! The trials of a report: every execution with its streams and their seconds.
 
 use super::{
-    build::{latencies, milliseconds, second_of},
-    document::{Seconds, Trial, TrialStream},
+    build::{milliseconds, second_of},
+    document::{Seconds, Trial, TrialStream, latencies},
     words::Words,
 };
 use crate::{

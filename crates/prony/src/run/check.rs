@@ -366,7 +366,7 @@ impl<'a> OfStream<'a> {
 }
 
 /// How equally connections are served.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Fairness {
     /// Fewest transactions of a connection.
     pub min: u64,

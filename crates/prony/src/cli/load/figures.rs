@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use load::{
     Histogram, Outcome, Spec,
     histogram::{DIGITS, LOWEST_NS},
-    sample::{Connects, End, ErrorCount, Outage, Schedule, StreamOutcome, Tally},
+    sample::{End, ErrorCount, StreamOutcome, Tally},
     spec::{Protocol, Stream},
 };
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::time::Duration;
 
 /// Version of the JSON form.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The result of one load.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -33,8 +33,8 @@ pub(super) struct Figures {
     pub(super) server: String,
     /// Seed of everything random.
     pub(super) seed: u64,
-    /// `completed` or `interrupted`.
-    pub(super) end: String,
+    /// Why it ended.
+    pub(super) end: Ended,
     /// Length of the measurement interval, seconds. All figures are about it.
     pub(super) interval_s: f64,
     /// The level of the worst doubt. Where it is `invalid`, the exit code is 1.
@@ -65,6 +65,16 @@ pub(super) struct Figures {
     pub(super) client_memory_bytes_max: u64,
     /// How exact the times are.
     pub(super) timing: Timing,
+}
+
+/// Why a load with figures ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Ended {
+    /// Its time was over, or its limits were reached.
+    Completed,
+    /// The user asked for it.
+    Interrupted,
 }
 
 /// What one transaction costs, all streams together; null: unknown.
@@ -154,7 +164,7 @@ pub(super) struct StreamFigures {
     /// Statements per second.
     pub(super) statements_per_second: f64,
     /// What became of the schedule; null: the arrival has none.
-    pub(super) schedule: Option<ScheduleFigures>,
+    pub(super) schedule: Option<report::Schedule>,
     /// Latency of whole transactions.
     pub(super) latency: Latency,
     /// Each kind of statement.
@@ -178,42 +188,19 @@ pub(super) struct StreamFigures {
     /// Transactions that were rolled back after an error.
     pub(super) rolled_back: u64,
     /// Times without success after something had failed.
-    pub(super) outages: Vec<OutageFigure>,
+    pub(super) outages: Vec<report::Outage>,
     /// Connections that logged in, reconnects included.
     connections_opened: u64,
     /// How connections were opened before the load.
-    pub(super) opening: ConnectFigures,
+    pub(super) opening: report::Connects,
     /// How they were opened in the interval: by `reconnect`, or because they were lost.
-    pub(super) reconnecting: ConnectFigures,
+    pub(super) reconnecting: report::Connects,
     /// How the transactions were spread over the connections.
-    pub(super) transactions_of_connection: Spread,
+    pub(super) transactions_of_connection: report::Fairness,
     /// Transactions under way when the interval was over.
     pub(super) in_flight_at_end: u32,
     /// Age of the oldest of them, ms.
     pub(super) in_flight_age_max_ms: f64,
-}
-
-/// What became of the starts of a schedule. backlog + offered = started + skipped + never_sent.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ScheduleFigures {
-    /// Due before the interval, and not yet started when it began.
-    backlog: u64,
-    /// Became due in the interval.
-    offered: u64,
-    /// The same in a second.
-    pub(super) offered_per_second: f64,
-    /// Were started.
-    started: u64,
-    /// The same in a second.
-    pub(super) started_per_second: f64,
-    /// Of those that were started: more than 1 ms late.
-    pub(super) late: u64,
-    /// Given up because they were too late.
-    pub(super) skipped: u64,
-    /// Due, and still not started at the end.
-    pub(super) never_sent: u64,
-    /// From due to sent, of those that were started.
-    pub(super) delay: LatencyFigures,
 }
 
 /// Latency from two beginnings.
@@ -273,51 +260,6 @@ pub(super) struct ErrorFigure {
     pub(super) last_s: f64,
 }
 
-/// A time without success.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct OutageFigure {
-    /// The first failure, since the load began, seconds.
-    pub(super) from_s: f64,
-    /// The first success after it, or the end of the load.
-    pub(super) until_s: f64,
-    /// Whether there was a success after it.
-    pub(super) recovered: bool,
-}
-
-/// How connections were opened. Times are of those that logged in; null where there were none.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ConnectFigures {
-    /// Logged in.
-    pub(super) opened: u64,
-    /// Attempts that failed.
-    pub(super) failed: u64,
-    /// From the beginning to the end of the login.
-    pub(super) total: Option<LatencyFigures>,
-    /// Of that, until TCP or the Unix socket was connected.
-    pub(super) tcp: Option<LatencyFigures>,
-    /// Of that, the TLS handshake.
-    pub(super) tls: Option<LatencyFigures>,
-    /// Of that, greeting and authentication.
-    pub(super) login: Option<LatencyFigures>,
-    /// From the first statement sent after the login to its reply.
-    pub(super) first_reply: Option<LatencyFigures>,
-}
-
-/// How transactions were spread over the connections.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Spread {
-    /// Connections that finished none.
-    pub(super) starved: u64,
-    /// Transactions of the least busy connection.
-    pub(super) min: u64,
-    /// Of the one in the middle.
-    pub(super) median: u64,
-    /// Of the most busy one.
-    pub(super) max: u64,
-    /// Coefficient of variation: standard deviation as a share of the mean.
-    pub(super) variation: f64,
-}
-
 /// What the outcome itself does not know.
 pub(super) struct Circumstances<'a> {
     pub(super) server: String,
@@ -345,7 +287,7 @@ impl Figures {
             server_version: outcome.server_version.clone(),
             server: about.server.clone(),
             seed: about.spec.seed,
-            end: if outcome.end == End::Interrupted { "interrupted" } else { "completed" }.to_owned(),
+            end: if outcome.end == End::Interrupted { Ended::Interrupted } else { Ended::Completed },
             interval_s: seconds,
             verdict: run::verdict(&about.doubts),
             doubts: about.doubts.iter().map(|doubt| Words::default().doubt(doubt)).collect(),
@@ -373,6 +315,12 @@ impl Figures {
             },
         }
     }
+}
+
+/// Nothing but zeros where nothing ended.
+fn spread(transactions: &[u64]) -> report::Fairness {
+    let starved = transactions.iter().filter(|&&count| count == 0).count() as u64;
+    report::Fairness::of(Fairness::of(transactions).unwrap_or_default(), starved)
 }
 
 /// 0 where there is nothing to divide by.
@@ -404,7 +352,7 @@ impl StreamFigures {
             transactions_failed: told.transactions.errors,
             statements,
             statements_per_second: per_second(statements),
-            schedule: told.schedule.as_ref().map(|schedule| ScheduleFigures::new(schedule, active)),
+            schedule: told.schedule.as_ref().map(|schedule| report::Schedule::of(schedule, active)),
             latency: Latency::new(&told.transactions),
             by_statement: kinds(&told.statements),
             by_transaction: kinds(&told.by_transaction),
@@ -416,29 +364,13 @@ impl StreamFigures {
             errors: told.errors.iter().map(|error| error.count).sum(),
             errors_by_code: told.errors.iter().map(ErrorFigure::new).collect(),
             rolled_back: told.rolled_back,
-            outages: told.outages.iter().map(OutageFigure::new).collect(),
+            outages: told.outages.iter().map(|outage| report::Outage::of(None, outage)).collect(),
             connections_opened: told.connections_opened,
-            opening: ConnectFigures::new(&told.opening),
-            reconnecting: ConnectFigures::new(&told.reconnecting),
-            transactions_of_connection: Spread::of(&told.transactions_by_connection),
+            opening: (&told.opening).into(),
+            reconnecting: (&told.reconnecting).into(),
+            transactions_of_connection: spread(&told.transactions_by_connection),
             in_flight_at_end: told.in_flight_at_end,
             in_flight_age_max_ms: told.in_flight_age_max.as_secs_f64() * 1e3,
-        }
-    }
-}
-
-impl ScheduleFigures {
-    fn new(schedule: &Schedule, seconds: f64) -> Self {
-        Self {
-            backlog: schedule.backlog,
-            offered: schedule.offered,
-            offered_per_second: share(schedule.offered as f64, seconds),
-            started: schedule.started,
-            started_per_second: share(schedule.started as f64, seconds),
-            late: schedule.late,
-            skipped: schedule.skipped,
-            never_sent: schedule.never_sent,
-            delay: LatencyFigures::of(&schedule.delay),
         }
     }
 }
@@ -502,40 +434,6 @@ impl ErrorFigure {
             first_s: error.first.as_secs_f64(),
             last_s: error.last.as_secs_f64(),
         }
-    }
-}
-
-impl OutageFigure {
-    fn new(outage: &Outage) -> Self {
-        Self {
-            from_s: outage.from.as_secs_f64(),
-            until_s: outage.until.as_secs_f64(),
-            recovered: outage.recovered,
-        }
-    }
-}
-
-impl ConnectFigures {
-    fn new(connects: &Connects) -> Self {
-        Self {
-            opened: connects.opened,
-            failed: connects.failed,
-            total: LatencyFigures::of_some(&connects.total),
-            tcp: LatencyFigures::of_some(&connects.tcp),
-            tls: LatencyFigures::of_some(&connects.tls),
-            login: LatencyFigures::of_some(&connects.login),
-            first_reply: LatencyFigures::of_some(&connects.first_reply),
-        }
-    }
-}
-
-impl Spread {
-    fn of(transactions: &[u64]) -> Self {
-        let fairness = Fairness::of(transactions);
-        let (min, median, max) =
-            fairness.map_or((0, 0, 0), |fairness| (fairness.min, fairness.median, fairness.max));
-        let starved = transactions.iter().filter(|&&count| count == 0).count() as u64;
-        Self { starved, min, median, max, variation: fairness.map_or(0.0, |fairness| fairness.variation) }
     }
 }
 

@@ -1,7 +1,11 @@
 //! The figures of a load as text for people.
 
-use super::figures::{ConnectFigures, Figures, Kind, LatencyFigures, StreamFigures};
-use std::fmt::{Result, Write};
+use super::figures::{Ended, Figures, Kind, LatencyFigures, StreamFigures};
+use crate::report::Connects;
+use std::{
+    collections::BTreeMap,
+    fmt::{Result, Write},
+};
 
 /// The whole text.
 pub(super) fn text(figures: &Figures) -> String {
@@ -11,7 +15,7 @@ pub(super) fn text(figures: &Figures) -> String {
 }
 
 fn write(figures: &Figures, out: &mut String) -> Result {
-    let interrupted = if figures.end == "completed" { "" } else { " (interrupted)" };
+    let interrupted = if figures.end == Ended::Completed { "" } else { " (interrupted)" };
     writeln!(
         out,
         "{} ({}), measured for {:.1} s{interrupted}, seed {}",
@@ -68,8 +72,8 @@ fn write_stream(stream: &StreamFigures, out: &mut String) -> Result {
             schedule.late,
             schedule.skipped,
             schedule.never_sent,
-            schedule.delay.p50_ms,
-            schedule.delay.p99_ms
+            figure(&schedule.delay_ms, "p50"),
+            figure(&schedule.delay_ms, "p99")
         )?;
     }
     let latency = &stream.latency;
@@ -167,23 +171,29 @@ fn write_connections(stream: &StreamFigures, out: &mut String) -> Result {
     Ok(())
 }
 
-fn write_connects(name: &str, connects: &ConnectFigures, out: &mut String) -> Result {
+/// One of some latencies; 0 where there are none.
+fn figure(latencies: &BTreeMap<String, f64>, name: &str) -> f64 {
+    latencies.get(name).copied().unwrap_or_default()
+}
+
+fn write_connects(name: &str, connects: &Connects, out: &mut String) -> Result {
     write!(out, "{name:13} {} connections", connects.opened)?;
     if connects.failed > 0 {
         write!(out, ", {} attempts failed", connects.failed)?;
     }
-    let Some(total) = &connects.total else { return writeln!(out) };
-    write!(out, ", {:.3} ms each (p99 {:.3})", total.mean_ms, total.p99_ms)?;
+    let total = &connects.total_ms;
+    if total.is_empty() {
+        return writeln!(out);
+    }
+    write!(out, ", {:.3} ms each (p99 {:.3})", figure(total, "mean"), figure(total, "p99"))?;
     let parts = [
-        ("TCP", &connects.tcp),
-        ("TLS", &connects.tls),
-        ("login", &connects.login),
-        ("then first reply", &connects.first_reply),
+        ("TCP", &connects.tcp_ms),
+        ("TLS", &connects.tls_ms),
+        ("login", &connects.login_ms),
+        ("then first reply", &connects.first_reply_ms),
     ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter_map(|(name, part)| Some(format!("{name} {:.3}", part.as_ref()?.mean_ms)))
-        .collect();
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(name, part)| Some(format!("{name} {:.3}", part.get("mean")?))).collect();
     if parts.is_empty() { writeln!(out) } else { writeln!(out, ": {}", parts.join(", ")) }
 }
 
