@@ -240,7 +240,7 @@ export interface Estimate {
   value: number;
 }
 /**
- * One server, or one level of [`Axis::compared`], against another where everything else is equal.
+ * One server, or one level of what is compared, against another where everything else is equal.
  */
 export interface Comparison {
   /**
@@ -339,7 +339,7 @@ export interface Course {
   trial: number;
 }
 /**
- * One server, or one level of [`Axis::compared`], against another along the axis, in one metric.
+ * One server, or one level of what is compared, against another along the axis, in one metric.
  */
 export interface Effect {
   /**
@@ -675,23 +675,23 @@ export interface Figures {
   [k: string]: number | [number, number] | string;
 }
 /**
- * Transactions of a connection, in the trial where connections differ most.
+ * How transactions were spread over the connections; of several trials, in the one where they differ most.
  */
 export interface Fairness {
   /**
-   * Most.
+   * Of the fastest.
    */
   max: number;
   /**
-   * In the middle.
+   * Of the one in the middle.
    */
   median: number;
   /**
-   * Fewest.
+   * Transactions of the slowest connection.
    */
   min: number;
   /**
-   * Connections that finished nothing, in the trial where they were most.
+   * Connections that finished nothing; of several trials, in the one where they were most.
    */
   starved: number;
   /**
@@ -769,8 +769,8 @@ export interface Limit {
   seconds: Estimate;
 }
 /**
- * One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures leave
- * out count here.
+ * One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures
+ * leave out count here.
  */
 export interface MixPart {
   /**
@@ -806,8 +806,8 @@ export interface MixPart {
   throughput: number;
 }
 /**
- * How connections were opened, all trials together. Times in ms: `mean`, `p50`, `p95`, `p99`, `p99.9`,
- * `max`.
+ * How connections were opened. Times are of those that logged in, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`,
+ * `max`; empty where there were none.
  */
 export interface Connects {
   /**
@@ -837,7 +837,7 @@ export interface Connects {
     [k: string]: number;
   };
   /**
-   * Of that, TLS; empty without TLS.
+   * Of that, the TLS handshake; empty without TLS.
    */
   tls_ms: {
     [k: string]: number;
@@ -862,26 +862,30 @@ export interface Outage {
    */
   recovered: boolean;
   /**
-   * Place of the trial in the order, from 0.
+   * Place of the trial in the order, from 0; missing: it was no trial.
    */
-  trial: number;
+  trial?: number | null;
   /**
    * The first success after it, or the end.
    */
   until_s: number;
 }
 /**
- * What became of the starts of a schedule, all trials together.
+ * What became of the starts of a schedule. backlog + offered = started + skipped + never_sent.
  */
 export interface Schedule {
   /**
-   * From due to sent, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
+   * Due before the interval, and not yet started when it began.
+   */
+  backlog: number;
+  /**
+   * From due to sent, of those that were started, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
    */
   delay_ms: {
     [k: string]: number;
   };
   /**
-   * Of these, more than 1 ms after they were due.
+   * Of those that were started: more than 1 ms after they were due.
    */
   late: number;
   /**
@@ -893,7 +897,7 @@ export interface Schedule {
    */
   offered: number;
   /**
-   * Became due in a second.
+   * The same in a second.
    */
   offered_per_second: number;
   /**
@@ -904,6 +908,10 @@ export interface Schedule {
    * Were started.
    */
   started: number;
+  /**
+   * The same in a second.
+   */
+  started_per_second: number;
 }
 /**
  * Where a server spent its processor time at its highest throughput, under a load beside the trials.
