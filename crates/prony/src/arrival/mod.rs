@@ -9,7 +9,7 @@
 //! | `1000 +- 500 every 60s` | a sine around 1000, at most 500 more and less |
 //! | `100 burst 5000 for 2s every 10s` | 100, and 5000 in the first 2 s of each 10 s |
 
-use crate::quantity::{duration, rate as number, show_duration as time};
+use crate::quantity::{self, duration, rate as number, show_duration as time};
 use load::spec::{Arrival, ConnectionMode, Gaps, Rate, RateStep, Think};
 use std::time::Duration;
 
@@ -25,6 +25,9 @@ pub enum Error {
         /// What is wrong, or what would be right.
         reason: &'static str,
     },
+    /// Not the quantity that belongs in it.
+    #[error(transparent)]
+    Quantity(#[from] quantity::Error),
     /// Not a kind of gaps.
     #[error("`{0}` says nothing about gaps: write poisson or constant")]
     Gaps(String),
@@ -99,7 +102,7 @@ impl Parts {
 /// larger than the mean or a burst longer than its period.
 pub fn rate(text: &str) -> Result<Rate, Error> {
     let wrong = |reason| Error::Rate { text: text.to_owned(), reason };
-    let rate = parse_rate(text).ok_or_else(|| wrong(FORMS))?;
+    let rate = parse_rate(text)?.ok_or_else(|| wrong(FORMS))?;
     let zero = Duration::ZERO;
     match &rate {
         Rate::Sine { mean, amplitude, .. } if amplitude > mean => {
@@ -127,40 +130,54 @@ pub fn rate(text: &str) -> Result<Rate, Error> {
 const FORMS: &str = "write 1000, or 1000:10s,2000:10s (steps), 100..5000 over 60s (ramp), 1000 +- 500 every \
                      60s (sine), 100 burst 5000 for 2s every 10s";
 
-fn parse_rate(text: &str) -> Option<Rate> {
+/// `None`: it has none of the forms.
+fn parse_rate(text: &str) -> Result<Option<Rate>, quantity::Error> {
     if let Some((from, rest)) = text.split_once("..") {
-        let (to, over) = rest.split_once(" over ")?;
-        return Some(Rate::Ramp { from: number(from)?, to: number(to)?, over: duration(over).ok()? });
+        let Some((to, over)) = rest.split_once(" over ") else { return Ok(None) };
+        let over = duration(over)?;
+        return Ok(number(from).zip(number(to)).map(|(from, to)| Rate::Ramp { from, to, over }));
     }
     if let Some((base, rest)) = text.split_once(" burst ") {
-        let (peak, rest) = rest.split_once(" for ")?;
-        let (length, every) = rest.split_once(" every ")?;
-        let (length, every) = (duration(length).ok()?, duration(every).ok()?);
-        return Some(Rate::Burst { base: number(base)?, peak: number(peak)?, length, every });
+        let parts =
+            rest.split_once(" for ").and_then(|(peak, rest)| Some((peak, rest.split_once(" every ")?)));
+        let Some((peak, (length, every))) = parts else { return Ok(None) };
+        let (length, every) = (duration(length)?, duration(every)?);
+        return Ok(number(base).zip(number(peak)).map(|(base, peak)| Rate::Burst {
+            base,
+            peak,
+            length,
+            every,
+        }));
     }
     if let Some((mean, rest)) = text.split_once("+-").or_else(|| text.split_once('±')) {
-        let (amplitude, period) = rest.split_once(" every ")?;
-        let period = duration(period).ok()?;
-        return Some(Rate::Sine { mean: number(mean)?, amplitude: number(amplitude)?, period });
+        let Some((amplitude, period)) = rest.split_once(" every ") else { return Ok(None) };
+        let period = duration(period)?;
+        return Ok(number(mean).zip(number(amplitude)).map(|(mean, amplitude)| Rate::Sine {
+            mean,
+            amplitude,
+            period,
+        }));
     }
     if text.contains([':', ',']) {
         return parse_steps(text);
     }
-    number(text).map(Rate::Constant)
+    Ok(number(text).map(Rate::Constant))
 }
 
 /// Only the last step may go without a time: it lasts in any case.
-fn parse_steps(text: &str) -> Option<Rate> {
+fn parse_steps(text: &str) -> Result<Option<Rate>, quantity::Error> {
     let written: Vec<&str> = text.split(',').collect();
-    let last = written.len() - 1;
-    let step = |(index, written): (usize, &&str)| {
-        Some(match written.split_once(':') {
-            Some((rate, lasts)) => RateStep { rate: number(rate)?, lasts: duration(lasts).ok()? },
-            None if index == last => RateStep { rate: number(written)?, lasts: LAST },
-            None => return None,
-        })
-    };
-    written.iter().enumerate().map(step).collect::<Option<_>>().map(Rate::Steps)
+    let mut steps = Vec::new();
+    for (index, written_step) in written.iter().enumerate() {
+        let (rate, lasts) = match written_step.split_once(':') {
+            Some((rate, lasts)) => (rate, duration(lasts)?),
+            None if index + 1 == written.len() => (*written_step, LAST),
+            None => return Ok(None),
+        };
+        let Some(rate) = number(rate) else { return Ok(None) };
+        steps.push(RateStep { rate, lasts });
+    }
+    Ok(Some(Rate::Steps(steps)))
 }
 
 /// Written for a last step without a time; it lasts to the end whatever stands here.
@@ -200,7 +217,7 @@ pub fn think(text: &str) -> Result<Think, Error> {
         Some(("exp" | "exponential", time)) => (Think::Exponential, time),
         Some(_) => return Err(Error::Think(text.to_owned())),
     };
-    duration(time).map(kind).map_err(|_| Error::Think(text.to_owned()))
+    Ok(kind(duration(time)?))
 }
 
 /// When a new connection takes the place of the old one: `never`, after each `transaction` or `statement`, or

@@ -1,42 +1,14 @@
 //! The load of a plan in words that one could read aloud: who does what on how many connections, when it
 //! starts, when it ends.
 
-use super::{Client, Goal, Plan, Transport};
+use super::{Goal, Plan};
 use crate::{
     arrival,
-    quantity::{show_count, show_duration},
+    quantity::{say_duration as time, show_count},
+    study::{Phrase, client_words},
 };
-use ::load::spec::{
-    Arrival, Begin, ConnectionMode, Destination, Gaps, Limit, Protocol, Stream, Think, TlsMode,
-};
+use ::load::spec::{Arrival, Begin, ConnectionMode, Destination, Gaps, Limit, Protocol, Stream, Think};
 use std::time::Duration;
-
-/// What is said of one combination: words around the value that may be another one elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Phrase {
-    before: &'static str,
-    value: String,
-    after: String,
-}
-
-impl Phrase {
-    fn new(before: &'static str, value: impl Into<String>, after: impl Into<String>) -> Self {
-        Self { before, value: value.into(), after: after.into() }
-    }
-
-    /// One that is said as it is.
-    fn plain(text: impl Into<String>) -> Self {
-        Self::new("", text, "")
-    }
-
-    fn nothing() -> Self {
-        Self::plain("")
-    }
-
-    fn text(&self) -> String {
-        format!("{}{}{}", self.before, self.value, self.after)
-    }
-}
 
 /// One line for each stream, and one on its connections where something is special about them.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
@@ -47,9 +19,9 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
         }
     }
     let mut lines: Vec<String> = names.iter().map(|name| stream_line(plan, name)).collect();
-    let said = [transport, encryption, compression, sources, opening, patience, workers, between, pin];
-    let said = said.map(|say| one_of(plan.treatments.iter().map(|treatment| say(&treatment.client))));
-    let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+    let clients = plan.treatments.iter().map(|treatment| &treatment.client);
+    let said = client_words().map(|words| one_of(clients.clone().map(words)));
+    let said: Vec<String> = said.filter(|part| !part.is_empty()).collect();
     if !said.is_empty() {
         lines.push(format!("connections: {}", said.join("; ")));
     }
@@ -215,89 +187,4 @@ fn limit(stream: &Stream) -> Phrase {
         Some(Limit::Transactions(count)) => Phrase::new("ends after ", show_count(count), " transactions"),
         Some(Limit::Rows(count)) => Phrase::new("ends after ", show_count(count), " rows"),
     }
-}
-
-fn transport(client: &Client) -> Phrase {
-    Phrase::plain(match client.transport {
-        None => "",
-        Some(Transport::Tcp) => "by TCP",
-        Some(Transport::Socket) => "by the Unix socket",
-    })
-}
-
-fn encryption(client: &Client) -> Phrase {
-    Phrase::plain(match client.tls {
-        None => "",
-        Some(TlsMode::Disabled) => "without TLS",
-        Some(TlsMode::Preferred) => "TLS where the server has it",
-        Some(_) => "TLS",
-    })
-}
-
-fn compression(client: &Client) -> Phrase {
-    Phrase::plain(match client.compress {
-        None => "",
-        Some(false) => "uncompressed",
-        Some(true) => "compressed",
-    })
-}
-
-fn sources(client: &Client) -> Phrase {
-    let addresses: Vec<String> = client.sources.iter().map(ToString::to_string).collect();
-    if addresses.is_empty() { Phrase::nothing() } else { Phrase::new("from ", addresses.join(", "), "") }
-}
-
-fn opening(client: &Client) -> Phrase {
-    let at = |rate: f64| Phrase::new("opened at ", rate.to_string(), " a second");
-    client.open_rate.map_or_else(Phrase::nothing, at)
-}
-
-fn patience(client: &Client) -> Phrase {
-    let mut parts = Vec::new();
-    if client.connect_timeout != Client::default().connect_timeout {
-        parts.push(format!("given {} to open", time(client.connect_timeout)));
-    }
-    parts.extend(client.reply_timeout.map(|most| format!("given up where a reply takes {}", time(most))));
-    Phrase::plain(parts.join(", "))
-}
-
-fn workers(client: &Client) -> Phrase {
-    match client.workers {
-        None => Phrase::nothing(),
-        Some(1) => Phrase::plain("1 thread of the load engine"),
-        Some(count) => Phrase::new("", count.to_string(), " threads of the load engine"),
-    }
-}
-
-/// What a network adds before a server.
-fn between(client: &Client) -> Phrase {
-    client.latency.map_or_else(Phrase::nothing, network)
-}
-
-fn network(round_trip: Duration) -> Phrase {
-    match round_trip {
-        Duration::ZERO => Phrase::plain("with no network between"),
-        round_trip => Phrase::new("through a network that adds a round trip of ", time(round_trip), ""),
-    }
-}
-
-/// The same, as it is said of servers.
-pub(super) fn latency(round_trip: Duration) -> String {
-    network(round_trip).text()
-}
-
-fn pin(client: &Client) -> Phrase {
-    let numbers: Vec<String> = client.pin.iter().map(u32::to_string).collect();
-    if numbers.is_empty() { Phrase::nothing() } else { Phrase::new("on processors ", numbers.join(", "), "") }
-}
-
-/// `10 ms`.
-fn time(time: Duration) -> String {
-    let us = time.as_micros();
-    if us >= 100 && !us.is_multiple_of(1000) && time.subsec_nanos().is_multiple_of(1000) {
-        return format!("{} ms", us as f64 / 1e3);
-    }
-    let text = show_duration(time);
-    let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
-    format!("{} {}", &text[..at], &text[at..])
 }

@@ -6,7 +6,10 @@ use super::{
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
-use crate::quantity::{show_count, show_size_about};
+use crate::{
+    quantity::{show_count, show_size_about},
+    study::server_words,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -194,14 +197,8 @@ fn write_server(
             writeln!(text, "      {name} = {value}")?;
         }
     }
-    if !server.limits.is_empty() {
-        writeln!(text, "      limited to {}", server.limits)?;
-    }
-    if !server.latency_between.is_zero() {
-        writeln!(text, "      replicas {}", load::latency(server.latency_between))?;
-    }
-    if let Some(latency) = server.latency {
-        writeln!(text, "      {}", load::latency(latency))?;
+    for words in server_words(server) {
+        writeln!(text, "      {words}")?;
     }
     Ok(())
 }

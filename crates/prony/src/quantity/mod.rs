@@ -6,13 +6,16 @@
 //! | length of time | `500ms`, `1.5s`, `1m 30s`, `2h`; `us`, `ms`, `s`, `m` or `min`, `h` | refused |
 //! | size | `512M`, `1.5G`, `2 GiB`, in steps of 1024 | refused; bytes where servers take them so |
 //! | bandwidth | `100MB/s`, in steps of 1000, as disks are sold | refused |
+//! | amount of data | `4kB`, `1.5 MB`, in steps of 1000 | refused |
 //! | share | `2%` | refused |
+//! | price | `0.42 EUR/h` | refused |
 //! | rate | `1000`, `1000/s` | in a second |
 //! | count | `1_000_000`; `10K`, `1M` in steps of 1024, as sysbench has them | itself |
 //!
 //! `_` may stand between digits everywhere.
 
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
+use std::{fmt, time::Duration};
 
 /// A text that is not the quantity that belongs there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,8 +47,12 @@ pub enum Wanted {
     Size,
     /// [`bandwidth`].
     Bandwidth,
+    /// [`amount`].
+    Amount,
     /// [`share`].
     Share,
+    /// [`price`].
+    Price,
     /// [`count`].
     Count,
 }
@@ -58,7 +65,9 @@ impl Wanted {
             Self::Duration => "a length of time",
             Self::Size => "a size",
             Self::Bandwidth => "a number of bytes per second",
+            Self::Amount => "an amount of data",
             Self::Share => "a share",
+            Self::Price => "a price",
             Self::Count => "a whole number",
         }
     }
@@ -70,7 +79,9 @@ impl Wanted {
             Self::Duration => "10s, 500ms or 1m 30s",
             Self::Size => "512M or 1.5G (1G is 1024M)",
             Self::Bandwidth => "100MB/s",
+            Self::Amount => "4kB or 1.5MB (1MB is 1000kB)",
             Self::Share => "2% or 0.1%",
+            Self::Price => "0.42 EUR/h",
             Self::Count => "1000, 1_000_000 or 1M (1M is 1024K)",
         }
     }
@@ -127,6 +138,16 @@ pub fn bandwidth(text: &str) -> Result<u64, Error> {
     read.filter(|bytes| *bytes > 0).ok_or_else(|| Wanted::Bandwidth.error(text))
 }
 
+/// Bytes of `4kB`, `1.5 MB`, in steps of 1000, as far as they were moved and are not kept.
+///
+/// # Errors
+/// Where the text is something else, or has no unit.
+pub fn amount(text: &str) -> Result<u64, Error> {
+    let (_, unit) = split(text);
+    let read = if unit.is_empty() { None } else { bytes(text, 1000) };
+    read.ok_or_else(|| Wanted::Amount.error(text))
+}
+
 /// 0.02 of `2%`; 0 or more, at most 1.
 ///
 /// # Errors
@@ -164,8 +185,37 @@ pub fn count(text: &str) -> Result<u64, Error> {
     read().ok_or_else(|| Wanted::Count.error(text))
 }
 
+/// What something costs in an hour.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// In the currency.
+    pub per_hour: f64,
+    /// As it was written: `EUR`.
+    pub currency: String,
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/h", self.per_hour, self.currency)
+    }
+}
+
+/// `0.42 EUR/h`; 0 or more.
+///
+/// # Errors
+/// Where the text is something else, or does not say which currency, or for how long.
+pub fn price(text: &str) -> Result<Price, Error> {
+    let read = || {
+        let (digits, currency) = split(text.trim().strip_suffix('h')?.trim_end().strip_suffix('/')?);
+        (!currency.is_empty()).then_some(())?;
+        Some(Price { per_hour: number(digits)?, currency: currency.to_owned() })
+    };
+    read().ok_or_else(|| Wanted::Price.error(text))
+}
+
 /// A number, 0 or more, without a unit.
-fn number(text: &str) -> Option<f64> {
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
     let digits = without_separators(text)?;
     let plain = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.');
     plain.then(|| digits.parse::<f64>().ok()).flatten().filter(|number| number.is_finite())
@@ -222,6 +272,18 @@ pub fn show_duration(time: Duration) -> String {
         None if ns == 0 => "0s".to_owned(),
         None => format!("{ns}ns"),
     }
+}
+
+/// As it stands in a sentence: `10 ms`.
+#[must_use]
+pub fn say_duration(time: Duration) -> String {
+    let us = time.as_micros();
+    if us >= 100 && !us.is_multiple_of(1000) && time.subsec_nanos().is_multiple_of(1000) {
+        return format!("{} ms", us as f64 / 1e3);
+    }
+    let text = show_duration(time);
+    let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..at], &text[at..])
 }
 
 /// Bytes as [`size`] reads them, where that is exact in a unit: `512M`, `1G`; else their number.

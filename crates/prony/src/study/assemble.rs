@@ -1,18 +1,17 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, Fairness, Network, RELEVANT, Study,
+    Adjustments, Factor, Server, Study,
     claim::{Scope, claims},
+    client, data,
     expand::treatments,
-    forms, goal,
-    keys::{MEASURE, ROOT},
-    limits,
+    goal, keys, measure,
     mistake::{Collector, Place, Source, nearest},
-    parts::{self, Completeness},
-    paths::{Purpose, factor_names, resolve, server_names, set_value, stream_names},
-    read::check,
+    paths::{Purpose, check_stream_names, factor_names, resolve, server_names, set_value, stream_names},
+    root::ROOT,
     select::{self, Selection},
-    state, streams, telemetry, topology,
+    server::{self, Completeness},
+    streams, topology,
     tree::{Entry, Node, Table, Value},
     vary, written,
 };
@@ -119,69 +118,35 @@ fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
 
 /// Reads a whole tree; what is wrong in it is replaced by something, so that reading finds every mistake.
 fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector) -> Study {
-    let values = check(root, ROOT, &[], mistakes);
-    let seed = values.count("seed");
+    let (mut study, _): (Study, _) = keys::read(root, ROOT, mistakes);
+    if study.title.is_empty() {
+        name.clone_into(&mut study.title);
+    }
+    name.clone_into(&mut study.name);
+    measure::read(root, &mut study, mistakes);
     read_base(root, mistakes);
-    let empty = Table::default();
-    let measure =
-        check(parts::section(root.get("measure"), "measure", &empty, mistakes), MEASURE, &[], mistakes);
     let variations = vary::variations(root, elsewhere, mistakes);
-    let factors = vary::factors(&variations);
-    let known = vary::united(elsewhere.iter().chain(&factors).cloned());
+    study.factors = vary::factors(&variations);
+    let known = vary::united(elsewhere.iter().chain(&study.factors).cloned());
     let excluded: Vec<(Place, Selection)> = select::tables(root, "exclude", mistakes)
         .into_iter()
-        .filter_map(|node| Some((node.place.clone(), select::read(node, &factors, &known, mistakes)?)))
+        .filter_map(|node| Some((node.place.clone(), select::read(node, &study.factors, &known, mistakes)?)))
         .collect();
-    let treatments = treatments(root, &variations, &excluded, seed, mistakes);
-    if !treatments.is_empty()
-        && treatments.iter().all(|treatment| treatment.goal.is_none())
-        && mistakes.is_empty()
-    {
+    study.treatments = treatments(root, &variations, &excluded, study.seed, mistakes);
+    let searches = study.treatments.iter().any(|treatment| treatment.goal.is_some());
+    if !study.treatments.is_empty() && !searches && mistakes.is_empty() {
         goal::check_unused(root.get("stream"), mistakes);
     }
-    // what is not written is the default
-    let warm_up =
-        measure.read("warm_up", forms::warm_up).unwrap_or_else(|| Some(measure.duration("warm_up")));
-    let scope = Scope::new(&factors, &known, stream_names(root), &treatments);
-    let claims = claims(root, &scope, mistakes);
-    Study {
-        claims,
-        name: name.to_owned(),
-        title: values.text("title").unwrap_or_else(|| name.to_owned()),
-        text: String::new(),
-        scale: None,
-        seed,
-        factors,
-        treatments,
-        fairness: match values.text("fairness").as_deref() {
-            Some("strict") => Fairness::Strict,
-            Some("off") => Fairness::Off,
-            _ => Fairness::Report,
-        },
-        network: match values.text("network").as_deref() {
-            Some("netem") => Network::Netem,
-            Some("relay") => Network::Relay,
-            _ => Network::Auto,
-        },
-        warm_up: warm_up.unwrap_or_else(|| measure.duration("warm_up_max")),
-        warm_up_auto: warm_up.is_none(),
-        interval: measure.duration("interval"),
-        repeats: u32::try_from(measure.count("repeats")).unwrap_or(1),
-        repetition: parts::repetition(&measure, mistakes),
-        telemetry: telemetry::telemetry(root.get("telemetry"), mistakes),
-        state: state::read(&measure),
-        relevant: measure.read("relevant", forms::share).unwrap_or(RELEVANT),
-    }
+    let scope = Scope::new(&study.factors, &known, stream_names(root), &study.treatments);
+    study.claims = claims(root, &scope, mistakes);
+    study
 }
 
 /// What stands in the file before any level is put in: it must be right as far as it goes, also where a level
 /// hides it.
 fn read_base(root: &Table, mistakes: &mut Collector) {
     if let Some(node) = root.get("settings") {
-        parts::settings(node, mistakes);
-    }
-    if let Some(node) = root.get("topology") {
-        topology::check_section(node, mistakes);
+        server::settings(node, mistakes);
     }
     if server_names(root).is_empty() {
         mistakes.missing("the study has no server", "add one:\n[server.mariadb]\nproduct = \"mariadb\"");
@@ -192,16 +157,19 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
             let title = format!("`{}` cannot be the name of a server", entry.key);
             mistakes.at(&entry.key_place, title, "letters, digits, `-`, `_` and `.` make a name");
         }
-        parts::server(&entry.key, &entry.node, root, Completeness::Partial, mistakes);
+        server::server(&entry.key, &entry.node, root, Completeness::Partial, mistakes);
     }
-    limits::check_all(root, mistakes);
-    let data = parts::data(root.get("data"), mistakes);
+    let mut any = Server::default();
+    server::limits(root.get("limits"), &mut any, mistakes);
+    topology::read(&mut any, root.get("topology"), None, mistakes);
+    let data = data::data(root.get("data"), mistakes);
     let workloads = root.get("workload");
     if let Some(node) = workloads {
-        written::check(node, data.options(), mistakes);
+        written::check(node, &data.options, mistakes);
     }
+    check_stream_names(root, mistakes);
     streams::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);
-    parts::client(root.get("client"), None, mistakes);
+    client::client(root.get("client"), None, mistakes);
 }
 
 /// The text with every password of an address in it replaced by as many stars: a study is shown and stored.

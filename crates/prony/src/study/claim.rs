@@ -2,10 +2,13 @@
 
 use super::{
     Factor, Topology, Treatment,
-    keys::CLAIM,
+    bound::{Bound, Unit, bound},
+    forms,
+    keys::{Elsewhere, Key, Put, Seen, key, read},
+    kinds::Text,
     mistake::{Collector, Place, nearest},
-    read::{Values, check},
     select::{self, Selection},
+    shapes,
     tree::{Node, Table, Value},
 };
 use serde::{Deserialize, Serialize};
@@ -68,83 +71,131 @@ pub enum Statement {
     },
 }
 
-/// A limit to a number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Bound {
-    /// On which side of it the number must be.
-    pub relation: Relation,
-    /// The limit.
-    pub value: f64,
+/// The keys of one.
+#[derive(Default)]
+pub(super) struct Written {
+    says: Option<String>,
+    conclusion: Option<String>,
+    metric: String,
+    ratio: Option<Bound>,
+    within: Option<f64>,
+    by: String,
+    slope: Option<Bound>,
+    along: String,
 }
 
-impl Bound {
-    /// Whether a number, taken as exact, is on the right side.
-    #[must_use]
-    pub fn holds(self, number: f64) -> bool {
-        match self.relation {
-            Relation::Above => number > self.value,
-            Relation::AtLeast => number >= self.value,
-            Relation::Below => number < self.value,
-            Relation::AtMost => number <= self.value,
-        }
-    }
-}
+/// `[[claim]]`
+pub(super) const CLAIM: &[Key<Written>] = &[
+    key(
+        "says",
+        &Put(Text, |claim: &mut Written, value| claim.says = Some(value)),
+        None,
+        r#""The pool doubles throughput at most connections.""#,
+        "The claim in words, for the report.",
+    ),
+    key(
+        "conclusion",
+        &Put(Text, |claim: &mut Written, value| claim.conclusion = Some(value)),
+        None,
+        r#""T2""#,
+        "The published conclusion that it tests, by number.",
+    ),
+    key(
+        "metric",
+        &Put(Text, |claim: &mut Written, value| claim.metric = value),
+        Some(r#""throughput""#),
+        "",
+        "What it is about: \"throughput\", \"statements\" (both per second), \"mean\", \"p95\", \"p99.9\" \
+         (response time), \"active\" (what a limit takes), \"errors\" (share); \"rate\" (the highest that \
+         was found); \"lag\" and \"lag_p99\" (of replicas); what a transaction of all streams costs: \
+         \"cpu\" (time of the servers' processors) and \"client_cpu\", \"switches\", \"reads\", \"written\" \
+         (to disks), \"log_syncs\".",
+    ),
+    key(
+        "of",
+        &Elsewhere(shapes::selection),
+        None,
+        r#"{ server = "a", connections = "highest" }"#,
+        "Levels of the combinations that it is about, as in [[exclude]]; of several it must hold for each. \
+         Of several streams it is about the first, unless `stream` names one.",
+    ),
+    key(
+        "over",
+        &Elsewhere(shapes::selection),
+        None,
+        r#"{ server = "b" }"#,
+        "What each is held against: the combination that differs from it in these levels alone.",
+    ),
+    key(
+        "ratio",
+        &Put(forms::BOUND, |claim: &mut Written, value| claim.ratio = Some(value)),
+        None,
+        r#"">= 2""#,
+        "The one divided by the other.",
+    ),
+    key(
+        "within",
+        &Put(forms::SHARE, |claim: &mut Written, value| claim.within = Some(value)),
+        None,
+        r#""3%""#,
+        "The two differ by no more than this.",
+    ),
+    key(
+        "value",
+        &Put(Text, |_: &mut Written, _| ()),
+        None,
+        r#""< 20 ms""#,
+        "The metric itself: \">= 1000\", \"< 20 ms\".",
+    ),
+    key(
+        "order",
+        &Elsewhere(shapes::order),
+        None,
+        r#"["a", "b"]"#,
+        "A ranking: levels of a factor, the best first.",
+    ),
+    key(
+        "by",
+        &Put(Text, |claim: &mut Written, value| claim.by = value),
+        Some(r#""server""#),
+        "",
+        "The factor whose levels are ranked.",
+    ),
+    key(
+        "slope",
+        &Put(forms::BOUND, |claim: &mut Written, value| claim.slope = Some(value)),
+        None,
+        r#"">= 0.9""#,
+        "Growth of the metric along a factor, on logarithms of both: 1 is in proportion to it, 0 is none.",
+    ),
+    key(
+        "along",
+        &Put(Text, |claim: &mut Written, value| claim.along = value),
+        Some(r#""connections""#),
+        "",
+        "The factor that it grows along.",
+    ),
+];
 
-/// Sides of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Relation {
-    /// Above it.
-    #[serde(rename = ">")]
-    Above,
-    /// Above it or equal.
-    #[serde(rename = ">=")]
-    AtLeast,
-    /// Below it.
-    #[serde(rename = "<")]
-    Below,
-    /// Below it or equal.
-    #[serde(rename = "<=")]
-    AtMost,
-}
-
-impl Relation {
-    /// As it is written.
-    #[must_use]
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Above => ">",
-            Self::AtLeast => ">=",
-            Self::Below => "<",
-            Self::AtMost => "<=",
-        }
-    }
-
-    /// Whether the number must be great.
-    #[must_use]
-    pub fn is_lower_limit(self) -> bool {
-        matches!(self, Self::Above | Self::AtLeast)
-    }
-}
-
-/// Metrics by name; percentiles beside them.
-const METRICS: [&str; 17] = [
-    "active",
-    "client_cpu",
-    "cpu",
-    "errors",
-    "lag",
-    "lag_p99",
-    "log_syncs",
-    "mean",
-    "p50",
-    "p95",
-    "p99",
-    "rate",
-    "reads",
-    "statements",
-    "switches",
-    "throughput",
-    "written",
+/// Metrics by name, with what they are measured in; percentiles beside them.
+const METRICS: [(&str, Unit); 17] = [
+    ("active", Unit::Seconds),
+    ("client_cpu", Unit::Milliseconds),
+    ("cpu", Unit::Milliseconds),
+    ("errors", Unit::Share),
+    ("lag", Unit::Milliseconds),
+    ("lag_p99", Unit::Milliseconds),
+    ("log_syncs", Unit::One),
+    ("mean", Unit::Milliseconds),
+    ("p50", Unit::Milliseconds),
+    ("p95", Unit::Milliseconds),
+    ("p99", Unit::Milliseconds),
+    ("rate", Unit::PerSecond),
+    ("reads", Unit::One),
+    ("statements", Unit::PerSecond),
+    ("switches", Unit::One),
+    ("throughput", Unit::PerSecond),
+    ("written", Unit::Kilobytes),
 ];
 /// Keys that say what is claimed.
 const STATEMENTS: [&str; 5] = ["ratio", "within", "value", "order", "slope"];
@@ -207,31 +258,33 @@ pub(super) fn claims(root: &Table, scope: &Scope<'_>, mistakes: &mut Collector) 
 }
 
 fn claim(node: &Node, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Claim> {
-    let table = node.table()?;
-    let values = check(table, CLAIM, &[], mistakes);
-    let says = values.text("says");
-    if says.is_none() {
+    let (written, seen): (Written, _) = read(node.table()?, CLAIM, mistakes);
+    if written.says.is_none() {
         mistakes.at(&node.place, "a claim does not say what it claims", "`says = \"...\"` belongs here");
     }
-    let metric = metric(&values, scope, mistakes);
+    let unit = metric(&written.metric, seen, scope, mistakes);
     let empty = Node { value: Value::Table(Table::default()), place: node.place.clone() };
-    let mut of = scope.select(table.get("of").unwrap_or(&empty), mistakes).unwrap_or_default();
+    let mut of = scope.select(seen.get("of").unwrap_or(&empty), mistakes).unwrap_or_default();
     if let (2.., Some(first)) = (scope.streams.len(), scope.streams.first()) {
         of.entry("stream".to_owned()).or_insert_with(|| vec![(*first).to_owned()]);
     }
-    let statement = statement(node, &values, table, metric.as_deref().unwrap_or_default(), scope, mistakes);
-    let conclusion = values.text("conclusion");
-    Some(Claim { says: says?, conclusion, metric: metric?, of, statement: statement? })
+    let statement = statement(node, &written, seen, unit, scope, mistakes);
+    unit?;
+    let Written { says, conclusion, metric, .. } = written;
+    Some(Claim { says: says?, conclusion, metric, of, statement: statement? })
 }
 
-fn metric(values: &Values<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<String> {
-    let name = values.text("metric")?;
+/// What a metric is measured in.
+fn metric(name: &str, seen: Seen<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Unit> {
     let percent = name.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-    if !METRICS.contains(&&*name) && !percent.is_some_and(|percent| percent > 0.0 && percent < 100.0) {
-        mistakes.unknown(values.place("metric")?, "metric", &name, METRICS.into_iter().chain(["p99.9"]));
+    let percentile = percent.filter(|percent| *percent > 0.0 && *percent < 100.0);
+    let known = METRICS.iter().find(|(metric, _)| *metric == name).map(|(_, unit)| *unit);
+    let Some(unit) = known.or(percentile.map(|_| Unit::Milliseconds)) else {
+        let names = METRICS.iter().map(|(name, _)| *name).chain(["p99.9"]);
+        mistakes.unknown(seen.place("metric")?, "metric", name, names);
         return None;
-    }
-    let missing = match &*name {
+    };
+    let missing = match name {
         "rate" if !scope.has_goal => {
             Some("no rate is searched: `rate = \"find\"` and an `objective` in a stream search one")
         }
@@ -242,9 +295,9 @@ fn metric(values: &Values<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> O
         _ => None,
     };
     match missing {
-        None => Some(name),
+        None => Some(unit),
         Some(reason) => {
-            mistakes.at(values.place("metric")?, format!("this study has no `{name}`"), reason);
+            mistakes.at(seen.place("metric")?, format!("this study has no `{name}`"), reason);
             None
         }
     }
@@ -252,13 +305,13 @@ fn metric(values: &Values<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> O
 
 fn statement(
     node: &Node,
-    values: &Values<'_>,
-    table: &Table,
-    metric: &str,
+    written: &Written,
+    seen: Seen<'_>,
+    unit: Option<Unit>,
     scope: &Scope<'_>,
     mistakes: &mut Collector,
 ) -> Option<Statement> {
-    let said: Vec<&str> = STATEMENTS.into_iter().filter(|key| values.place(key).is_some()).collect();
+    let said: Vec<&str> = STATEMENTS.into_iter().filter(|key| seen.place(key).is_some()).collect();
     let [key] = said.as_slice() else {
         let label = "one of `ratio`, `within`, `value`, `order` and `slope` belongs here";
         let title = match said.as_slice() {
@@ -268,45 +321,28 @@ fn statement(
         mistakes.at(&node.place, title, label);
         return None;
     };
-    let needed = match *key {
-        "ratio" | "within" => Some("over"),
-        _ => None,
-    };
     for beside in ["over", "by", "along"].into_iter().filter(|beside| {
         let belongs =
             matches!((*key, *beside), ("ratio" | "within", "over") | ("order", "by") | ("slope", "along"));
-        !belongs && values.place(beside).is_some()
+        !belongs && seen.place(beside).is_some()
     }) {
-        let place = values.place(beside)?;
+        let place = seen.place(beside)?;
         mistakes.at(place, format!("`{beside}` says nothing beside `{key}`"), "leave it out");
     }
-    if let Some(needed) = needed.filter(|needed| values.place(needed).is_none()) {
-        let title = format!("a claim has `{key}` without `{needed}`");
-        mistakes.at(values.place(key)?, title, "`over = { FACTOR = LEVEL }` says what it is held against");
+    if ["ratio", "within"].contains(key) && seen.place("over").is_none() {
+        let title = format!("a claim has `{key}` without `over`");
+        mistakes.at(seen.place(key)?, title, "`over = { FACTOR = LEVEL }` says what it is held against");
         return None;
     }
-    let over = || table.get("over");
-    let bound = |unit| values.read(key, |node| bound(node, unit));
+    let mut over = || scope.select(seen.get("over")?, mistakes);
     Some(match *key {
-        "ratio" => Statement::Ratio { over: scope.select(over()?, mistakes)?, bound: bound("")? },
-        "within" => Statement::Within {
-            over: scope.select(over()?, mistakes)?,
-            share: values.read("within", super::forms::share)?,
-        },
+        "ratio" => Statement::Ratio { over: over()?, bound: written.ratio? },
+        "within" => Statement::Within { over: over()?, share: written.within? },
         // what is wrong with the metric has been told
-        "value" if metric.is_empty() => return None,
-        "value" => Statement::Value(match values.read("value", |node| self::bound(node, metric)) {
-            Some(bound) => bound,
-            None => {
-                let title = format!("`value` is not a limit to `{metric}`");
-                let label = format!("a limit belongs here, such as \"{}\"", example(metric));
-                mistakes.at(values.place("value")?, title, label);
-                return None;
-            }
-        }),
+        "value" => Statement::Value(value(&written.metric, unit?, seen.get("value")?, mistakes)?),
         "slope" => {
-            let along = values.text("along")?;
-            let place = values.place("along").or_else(|| values.place("slope"))?;
+            let along = written.along.clone();
+            let place = seen.place("along").or_else(|| seen.place("slope"))?;
             if !scope.factor(&along, place, mistakes)?.numeric {
                 mistakes.at(
                     place,
@@ -315,21 +351,21 @@ fn statement(
                 );
                 return None;
             }
-            Statement::Slope { along, bound: bound("")? }
+            Statement::Slope { along, bound: written.slope? }
         }
-        _ => order(values, table, scope, mistakes)?,
+        _ => order(&written.by, seen, scope, mistakes)?,
     })
 }
 
-fn order(
-    values: &Values<'_>,
-    table: &Table,
-    scope: &Scope<'_>,
-    mistakes: &mut Collector,
-) -> Option<Statement> {
-    let node = table.get("order")?;
-    let by = values.text("by")?;
-    let factor = scope.factor(&by, values.place("by").unwrap_or(&node.place), mistakes)?;
+fn value(metric: &str, unit: Unit, node: &Node, mistakes: &mut Collector) -> Option<Bound> {
+    let told = bound(node, unit);
+    told.map_err(|label| mistakes.at(&node.place, format!("`value` is not a limit to `{metric}`"), label))
+        .ok()
+}
+
+fn order(by: &str, seen: Seen<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Statement> {
+    let node = seen.get("order")?;
+    let factor = scope.factor(by, seen.place("by").unwrap_or(&node.place), mistakes)?;
     let Value::Array(nodes) = &node.value else {
         let title = format!("`order` is {}", node.value.kind());
         mistakes.at(&node.place, title, "a list of levels belongs here, the best first");
@@ -359,57 +395,5 @@ fn order(
         );
         return None;
     }
-    Some(Statement::Order { by, levels })
-}
-
-fn example(metric: &str) -> &'static str {
-    match metric {
-        "" => ">= 2",
-        "throughput" | "statements" | "rate" => ">= 1000",
-        "switches" | "reads" | "log_syncs" => "< 2",
-        "written" => "< 4 kB",
-        "cpu" | "client_cpu" => "< 0.5 ms",
-        "errors" => "< 0.1%",
-        "active" => "< 60 s",
-        _ => "< 20 ms",
-    }
-}
-
-/// Reads `">= 2"`; a number of a metric may have a unit, and is given in the one that the metric has: per
-/// second, ms, for `active` s, for `written` kB, for `errors` a share.
-pub(super) fn bound(node: &Node, metric: &str) -> Result<Bound, String> {
-    let wanted = || format!("a limit belongs here, such as \"{}\"", example(metric));
-    let text = node.text().ok_or_else(wanted)?.trim();
-    let signs = [Relation::AtLeast, Relation::AtMost, Relation::Above, Relation::Below];
-    let relation = signs.into_iter().find(|relation| text.starts_with(relation.sign())).ok_or_else(wanted)?;
-    let rest = text[relation.sign().len()..].trim();
-    let end = rest.find(|c: char| !(c.is_ascii_digit() || ".-_".contains(c))).unwrap_or(rest.len());
-    let number: f64 = rest[..end].replace('_', "").parse().map_err(|_| wanted())?;
-    let factor = match (metric, rest[end..].trim()) {
-        ("throughput" | "statements" | "rate" | "switches" | "reads" | "log_syncs" | "", "") => 1.0,
-        // a time, an amount or a share without its unit could be any
-        (_, "") => return Err(format!("`{rest}` has no unit: write \"{}\"", example(metric))),
-        ("throughput" | "statements" | "rate", "/s") => 1.0,
-        ("errors", "%") => 0.01,
-        ("written", unit) => match unit {
-            "B" => 1e-3,
-            "kB" => 1.0,
-            "MB" => 1e3,
-            _ => return Err(wanted()),
-        },
-        ("throughput" | "statements" | "rate" | "errors" | "switches" | "reads" | "log_syncs" | "", _) => {
-            return Err(wanted());
-        }
-        (metric, unit) => {
-            let ms = match unit {
-                "us" => 1e-3,
-                "ms" => 1.0,
-                "s" => 1e3,
-                "min" => 60e3,
-                _ => return Err(wanted()),
-            };
-            if metric == "active" { ms / 1e3 } else { ms }
-        }
-    };
-    Ok(Bound { relation, value: number * factor })
+    Some(Statement::Order { by: by.to_owned(), levels })
 }

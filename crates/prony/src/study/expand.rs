@@ -1,11 +1,11 @@
 //! From the tree to every combination of levels, each complete and checked.
 
 use super::{
-    DataSet, Treatment, goal, limits,
+    DataSet, Treatment, client, data, goal,
     mistake::{Collector, Place},
-    parts::{self, Completeness},
     paths::server_names,
     select::Selection,
+    server::{self, Completeness},
     streams, topology,
     tree::{Node, Table, Value, stream_name},
     vary::{Level, Variation},
@@ -112,13 +112,13 @@ fn treatment(
             suffix.push_str(&format!(" {}={}", variation.name, level.label()));
         }
     }
-    let data = parts::data(root.get("data"), mistakes);
+    let data = data::data(root.get("data"), mistakes);
     let streams =
         streams::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
-    let client = parts::client(root.get("client"), Some(&server), mistakes);
+    let client = client::client(root.get("client"), Some(&server), mistakes);
     topology::check_streams(&root, &server, &streams, mistakes);
-    limits::check_reach(&server, &client, &root, mistakes);
+    client::check_reach(&server, &client, &root, mistakes);
     server.name.push_str(&suffix);
     mistakes.saw(&server);
     let goal = goal::goal(root.get("stream"), streams.iter().map(|(stream, _)| stream), mistakes);
@@ -169,7 +169,5 @@ fn chosen_server(root: &Table, level: Option<&Node>, mistakes: &mut Collector) -
         mistakes.unknown(place, "server", name, server_names(root));
         return None;
     };
-    let mut server = parts::server(name, node, root, Completeness::Whole, mistakes)?;
-    limits::complete(&mut server, node, root, mistakes);
-    Some(server)
+    server::server(name, node, root, Completeness::Whole, mistakes)
 }

@@ -6,24 +6,28 @@
 //! results.
 
 mod assemble;
+mod bound;
 mod builtin;
 mod claim;
+mod client;
+mod data;
 mod expand;
 mod forms;
 mod goal;
 mod keys;
-mod limits;
+mod kinds;
+mod measure;
 mod mistake;
 mod order;
-mod parts;
 mod paths;
+mod phrase;
 mod point;
-mod read;
+mod root;
 mod schema;
 mod select;
-mod state;
+mod server;
+mod shapes;
 mod streams;
-mod telemetry;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -32,22 +36,26 @@ mod vary;
 mod written;
 
 pub use crate::workload::written_by as written;
+pub use bound::{Bound, Relation};
 pub use builtin::{Builtin, Error, builtin, open};
-pub use claim::{Bound, Claim, Levels, Relation, Statement};
+pub use claim::{Claim, Levels, Statement};
+pub use client::{Client, Transport, client_words};
 pub use goal::Goal;
+pub use measure::{Fresh, Repetition, Reuse, State, Telemetry, Warm, foreign_written, writes};
 pub use mistake::Mistakes;
+pub use phrase::Phrase;
 pub use point::{Refused, settings_refused};
 pub use schema::{reference, schema};
-pub use state::{Fresh, Reuse, State, Warm, foreign_written, writes};
+pub use server::{Limits, Server, ServerSource, server_words};
 pub use topology::{Replication, Topology, WaitPoint};
 
-use load::spec::{Distribution, Stream, TlsMode};
+use load::spec::{Distribution, Stream};
 use mistake::{Collector, Source};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// One study, read and complete: every combination of levels with all that it consists of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Study {
     /// Short name: the file's stem, or the built-in study's name.
     pub name: String,
@@ -87,45 +95,6 @@ pub struct Study {
     pub claims: Vec<Claim>,
 }
 
-/// How trials are repeated beyond the number that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Repetition {
-    /// How often each server is started, the repeats spread over its starts; 1 or more.
-    pub restarts: u32,
-    /// Half of the interval's width, as a share of the value, that is narrow enough; `None`: no more than
-    /// the repeats.
-    pub precision: Option<f64>,
-    /// The most repeats where a precision is asked for.
-    pub repeats_max: u32,
-    /// No further repeats are begun that would not be over by then; `None`: as long as it takes.
-    pub budget: Option<Duration>,
-    /// How often a trial that failed or is invalid is repeated.
-    pub repeat_invalid: u32,
-}
-
-impl Default for Repetition {
-    fn default() -> Self {
-        Self { restarts: 1, precision: None, repeats_max: 30, budget: None, repeat_invalid: 1 }
-    }
-}
-
-/// What is sampled beside the load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Telemetry {
-    /// Time between readings.
-    pub every: Duration,
-    /// Everything that the servers count, instead of what is chosen.
-    pub all: bool,
-    /// Whether the server is profiled where it is at its limit.
-    pub profile: bool,
-}
-
-impl Default for Telemetry {
-    fn default() -> Self {
-        Self { every: Duration::from_secs(1), all: false, profile: false }
-    }
-}
-
 /// Differences up to this share do not matter where a study says nothing of it: restarting a server alone
 /// moves its throughput as much (Percona 2014).
 pub(crate) const RELEVANT: f64 = 0.03;
@@ -158,142 +127,6 @@ pub struct Treatment {
     pub goal: Option<Goal>,
 }
 
-/// How connections are made, for all streams of a treatment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Client {
-    /// How a server that Prony started is reached; `None`: by TCP.
-    pub transport: Option<Transport>,
-    /// Encryption; `None`: as the server's address says.
-    pub tls: Option<TlsMode>,
-    /// Compression; `None`: as the server's address says.
-    pub compress: Option<bool>,
-    /// Addresses to connect from, in turn; empty: the kernel chooses.
-    pub sources: Vec<IpAddr>,
-    /// Connections opened in a second before the load begins; `None`: as fast as the server takes them.
-    pub open_rate: Option<f64>,
-    /// How long opening one connection may take.
-    pub connect_timeout: Duration,
-    /// How long a reply may take; `None`: any time.
-    pub reply_timeout: Option<Duration>,
-    /// Threads of the load engine; `None`: as it finds best.
-    pub workers: Option<u32>,
-    /// Round trip of the network that is put between client and server; `None` and zero: none.
-    #[serde(default)]
-    pub latency: Option<Duration>,
-    /// Numbers of the processors that the load engine may run on; empty: all.
-    #[serde(default)]
-    pub pin: Vec<u32>,
-}
-
-impl Default for Client {
-    fn default() -> Self {
-        Self {
-            transport: None,
-            tls: None,
-            compress: None,
-            sources: Vec::new(),
-            open_rate: None,
-            connect_timeout: Duration::from_secs(10),
-            reply_timeout: None,
-            workers: None,
-            latency: None,
-            pin: Vec::new(),
-        }
-    }
-}
-
-/// A way to a server on the same machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// TCP.
-    Tcp,
-    /// The Unix socket.
-    Socket,
-}
-
-/// A server to be measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Server {
-    /// The study's name for it, with the varied settings behind it where there are any.
-    pub name: String,
-    /// Where it comes from.
-    pub source: ServerSource,
-    /// Settings: words that are translated for each server (`redo_capacity` = `1G`), and options of the
-    /// server's own.
-    pub settings: BTreeMap<String, String>,
-    /// Address of a node_exporter on its machine, if that is another one.
-    #[serde(default)]
-    pub node_exporter: Option<String>,
-    /// Which servers work together as this one.
-    #[serde(default)]
-    pub topology: Topology,
-    /// What it may use of the machine.
-    #[serde(default, skip_serializing_if = "Limits::is_empty")]
-    pub limits: Limits,
-    /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`]
-    /// says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency: Option<Duration>,
-    /// Whether they are set on a server that runs already, and put back afterwards.
-    #[serde(default)]
-    pub apply_settings: bool,
-    /// Whether workloads may write into tables of a server that runs already which Prony did not make.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub write_to_my_tables: bool,
-    /// Round trip of the network between it and each of its replicas; zero: none.
-    #[serde(default)]
-    pub latency_between: Duration,
-}
-
-impl Server {
-    /// One server without settings.
-    #[must_use]
-    pub fn new(name: impl Into<String>, source: ServerSource) -> Self {
-        let (settings, topology, limits) = Default::default();
-        Self {
-            name: name.into(),
-            source,
-            settings,
-            topology,
-            node_exporter: None,
-            limits,
-            latency: None,
-            apply_settings: false,
-            write_to_my_tables: false,
-            latency_between: Duration::ZERO,
-        }
-    }
-}
-
-/// What a server may use of the machine; `None` and empty: all that there is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    /// Memory, the page cache of its files included; it gets no swap space.
-    pub memory_bytes: Option<u64>,
-    /// CPU time, in processors: 1.5 is 1.5 s in a second.
-    pub cpus: Option<f64>,
-    /// Numbers of the processors that it may run on.
-    pub pin: Vec<u32>,
-    /// Bytes that it may read from the data directory's disk in a second.
-    pub read_bytes_per_second: Option<u64>,
-    /// Bytes that it may write there in a second.
-    pub write_bytes_per_second: Option<u64>,
-    /// Reads in a second.
-    pub reads_per_second: Option<u64>,
-    /// Writes in a second.
-    pub writes_per_second: Option<u64>,
-}
-
-impl Limits {
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// What makes networks with a latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -318,27 +151,6 @@ pub enum Fairness {
     Strict,
     /// Nobody looks.
     Off,
-}
-
-/// Where a server comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerSource {
-    /// By name: taken from the machine if that version is installed, else fetched into the user's cache.
-    Product {
-        /// `mariadb` or `mysql`.
-        product: String,
-        /// Version or its beginning (`10.11`); `None`: whatever is installed, else the catalogue's preferred
-        /// one.
-        version: Option<String>,
-    },
-    /// A directory with an unpacked server.
-    Path(PathBuf),
-    /// An image of a container, as podman or docker takes it.
-    Image(String),
-    /// A server that is running already, as a URL without password. Never started or stopped, and
-    /// reconfigured only where the study says so.
-    Url(String),
 }
 
 /// A data set.

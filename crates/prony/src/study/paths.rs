@@ -2,12 +2,20 @@
 //! set.
 
 use super::{
-    forms::Form,
-    keys::{Key, Kind, LIMITS, MEASURE, ROOT, SECTIONS, SERVER, STREAM, TELEMETRY, TOPOLOGY},
+    keys::{self, Described, names},
     mistake::{Collector, Place, nearest},
-    streams::option_names,
+    root::{ROOT, keys_of},
+    server::SERVER,
+    streams::{STREAM, option_names},
     tree::{Node, Table, Value, parse_value, stream_name},
 };
+
+/// Sections that hold for the whole study: any key of them can be varied, set, or be part of a level.
+const SECTIONS: [&str; 4] = ["topology", "data", "client", "limits"];
+/// Sections that are the same for all trials.
+const ALIKE: [&str; 2] = ["measure", "telemetry"];
+/// Tables of a server with keys of their own.
+const OF_SERVER: [&str; 2] = ["topology", "limits"];
 
 /// A key of the study as a path from its root.
 pub(super) type Segments = Vec<String>;
@@ -37,7 +45,7 @@ pub(super) fn resolve(
     if ["server", "stream"].contains(&path[0].as_str()) && path.len() > 2 {
         path[1] = as_written[1].to_owned();
     }
-    if path.len() == 2 && stream_names(root).contains(&as_written[0]) && !has(ROOT, &path[0]) {
+    if path.len() == 2 && stream_names(root).contains(&as_written[0]) && !keys::has(ROOT, &path[0]) {
         // a stream's own name is enough: `background.pace`
         path = vec!["stream".to_owned(), as_written[0].to_owned(), path[1].clone()];
     }
@@ -51,25 +59,19 @@ pub(super) fn resolve(
             return Some(vec![as_written[0].to_owned()]);
         }
         ["settings", _] => return Some(path),
-        [section, key] if keys_of(section).is_some_and(|keys| has(keys, key)) => return Some(path),
-        ["server", server, "topology", key] if server_names(root).contains(server) && has(TOPOLOGY, key) => {
-            return Some(path);
-        }
+        [section, key] if SECTIONS.contains(section) && has(section, key) => return Some(path),
         ["stream", key] if has_stream_key(key) => return Some(path),
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
             return Some(path);
         }
-        ["server", server, "limits", key] if server_names(root).contains(server) && has(LIMITS, key) => {
-            return Some(path);
-        }
-        ["server", server, "settings", _] if server_names(root).contains(server) => return Some(path),
-        ["server", server, key] if server_names(root).contains(server) && has(SERVER, key) => {
+        ["server", server, rest @ ..] if server_names(root).contains(server) && is_of_server(rest) => {
             return Some(path);
         }
         ["seed" | "title"] if purpose == Purpose::Set => return Some(path),
-        ["measure", key] if purpose == Purpose::Set && has(MEASURE, key) => return Some(path),
-        ["telemetry", key] if purpose == Purpose::Set && has(TELEMETRY, key) => return Some(path),
-        [section @ ("measure" | "telemetry"), ..] if purpose != Purpose::Set => {
+        [section, key] if ALIKE.contains(section) && purpose == Purpose::Set && has(section, key) => {
+            return Some(path);
+        }
+        [section, ..] if ALIKE.contains(section) && purpose != Purpose::Set => {
             let title = format!("`{section}` cannot be varied");
             mistakes.at(place, title, "all trials of a study are measured alike");
             return None;
@@ -88,7 +90,7 @@ pub(super) fn resolve(
     let streams = stream_names(root);
     if let (2.., Some(stream)) = (parts.len(), nearest(as_written[0], streams.iter().copied()))
         && streams.len() > 1
-        && !has(ROOT, parts[0])
+        && !keys::has(ROOT, parts[0])
         && has_stream_key(parts[parts.len() - 1])
     {
         let label = format!("did you mean `{stream}.{}`?", parts[parts.len() - 1]);
@@ -121,40 +123,40 @@ fn tell_unknown(parts: &[&str], place: &Place, shown: &str, known: &[String], mi
 /// Where `server.NAME.SETTING` belongs, if it is neither a key nor nearly one.
 fn setting_of_server(parts: &[&str], root: &Table) -> Option<String> {
     let ["server", server, setting] = parts else { return None };
-    let is_setting =
-        server_names(root).contains(server) && nearest(setting, SERVER.iter().map(|key| key.name)).is_none();
+    let is_setting = server_names(root).contains(server) && nearest(setting, names(SERVER)).is_none();
     is_setting.then(|| format!("server.{server}.settings.{setting}"))
 }
 
-/// What the value of a path is, where that is known.
-pub(super) fn kind_of(path: &[String]) -> Option<Kind> {
-    let (section, name) = (path.first()?.as_str(), path.last()?.as_str());
-    let keys = match section {
-        "stream" => STREAM,
-        "measure" => MEASURE,
-        "telemetry" => TELEMETRY,
-        "server" if path.len() == 3 => SERVER,
-        "server" if path.get(2).is_some_and(|part| part == "topology") => TOPOLOGY,
-        "server" if path.get(2).is_some_and(|part| part == "limits") => LIMITS,
-        "settings" | "server" => return Some(Kind::Text),
-        section => keys_of(section).unwrap_or(ROOT),
-    };
-    keys.iter().find(|key| key.name == name).map(|key| key.kind)
+/// Whether a path behind a server's name leads to one of its keys.
+fn is_of_server(path: &[&str]) -> bool {
+    match path {
+        ["settings", _] => true,
+        [section, key] if OF_SERVER.contains(section) => has(section, key),
+        [key] => has("server", key),
+        _ => false,
+    }
 }
 
-/// The value of a `--set`: where the key takes text, `10.11` and `3s` need no quotes.
+/// The value of a `--set`: where the key takes text, `10.11` needs no quotes.
 pub(super) fn set_value(path: &[String], text: &str, source: usize, start: usize) -> Node {
     let node = parse_value(text, source, start);
-    let takes_text = matches!(
-        kind_of(path),
-        Some(Kind::Text | Kind::Word(_) | Kind::Duration(..) | Kind::Form(Form::Think | Form::Memory))
-    );
     match &node.value {
-        Value::Integer(_) | Value::Real(_) | Value::Flag(_) | Value::Date if takes_text => {
+        Value::Integer(_) | Value::Real(_) | Value::Flag(_) | Value::Date if takes_text(path) => {
             Node { value: Value::Text(text.to_owned()), place: node.place }
         }
         _ => node,
     }
+}
+
+fn takes_text(path: &[String]) -> bool {
+    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+    let (section, key) = match parts.as_slice() {
+        ["settings", ..] | ["server", _, "settings", _] => return true,
+        ["server", _, section, key] => (*section, *key),
+        [section, .., key] => (*section, *key),
+        _ => return parts == ["title"],
+    };
+    keys_of(section).iter().any(|known| known.name == key && known.shape.is_text())
 }
 
 /// Names of the servers, in the order of the file.
@@ -177,49 +179,61 @@ pub(super) fn factor_names(root: &Table) -> Vec<&str> {
     factors.map(|table| table.0.iter().map(|entry| entry.key.as_str()).collect()).unwrap_or_default()
 }
 
-/// The keys of a section that all of a study share.
-fn keys_of(section: &str) -> Option<&'static [Key]> {
-    SECTIONS.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys)
-}
-
-fn has(keys: &[Key], name: &str) -> bool {
-    keys.iter().any(|key| key.name == name)
+/// Whether a section has a key.
+fn has(section: &str, name: &str) -> bool {
+    keys_of(section).iter().any(|key| key.name == name)
 }
 
 fn has_stream_key(name: &str) -> bool {
-    name != "name" && (has(STREAM, name) || option_names().contains(&name))
+    name != "name" && (keys::has(STREAM, name) || option_names().contains(&name))
 }
 
 /// The one full path that ends in `name`.
 fn full_path(name: &str) -> Option<Segments> {
-    let shared = SECTIONS.iter().find(|(_, keys)| has(keys, name)).map(|(section, _)| *section);
-    let section = match shared {
+    let found = |sections: &[&'static str]| sections.iter().copied().find(|section| has(section, name));
+    let section = match found(&SECTIONS) {
         Some("data") => "data",
         _ if has_stream_key(name) => "stream",
-        _ if has(MEASURE, name) => "measure",
-        _ if has(TELEMETRY, name) => "telemetry",
-        section => section?,
+        shared => found(&ALIKE).or(shared)?,
     };
     Some(vec![section.to_owned(), name.to_owned()])
 }
 
 fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
-    let stream_keys = STREAM.iter().map(|key| key.name).filter(|name| *name != "name").chain(option_names());
+    let stream_keys = names(STREAM).filter(|name| *name != "name").chain(option_names());
     let mut paths: Vec<String> = vec!["server".to_owned(), "settings.NAME".to_owned()];
     let several = stream_names(root).len() > 1;
     let stream = if several { "NAME." } else { "" };
     paths.extend(stream_keys.map(|name| format!("stream.{stream}{name}")));
-    for (section, keys) in SECTIONS {
-        paths.extend(keys.iter().map(|key| format!("{section}.{}", key.name)));
+    let mut add = |section: &str| {
+        paths.extend(keys_of(section).iter().map(|Described { name, .. }| format!("{section}.{name}")));
+    };
+    SECTIONS.iter().for_each(|section| add(section));
+    if purpose == Purpose::Set {
+        ALIKE.iter().for_each(|section| add(section));
+        paths.extend(["seed".to_owned(), "title".to_owned()]);
     }
     if purpose != Purpose::Level {
         paths.extend(factor_names(root).iter().map(|&name| name.to_owned()));
     }
     paths.extend(server_names(root).iter().map(|server| format!("server.{server}.settings.NAME")));
-    if purpose == Purpose::Set {
-        paths.extend(MEASURE.iter().map(|key| format!("measure.{}", key.name)));
-        paths.extend(TELEMETRY.iter().map(|key| format!("telemetry.{}", key.name)));
-        paths.extend(["seed".to_owned(), "title".to_owned()]);
-    }
     paths
+}
+
+/// A stream is named in `[vary]` and in `begin`, so that its name must not look like anything else there.
+pub(super) fn check_stream_names(root: &Table, mistakes: &mut Collector) {
+    let Some(Value::Array(streams)) = root.get("stream").map(|node| &node.value) else { return };
+    for node in streams.iter().filter_map(|stream| stream.table()?.get("name")) {
+        let Some(name) = node.text().filter(|name| !name.trim().is_empty()) else { continue };
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+            && name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let label = if !is_name {
+            "letters, digits, `-` and `_`, a letter first, make a name"
+        } else if keys::has(ROOT, name) || has_stream_key(name) || name == "name" {
+            "that is the name of a key; choose another one"
+        } else {
+            continue;
+        };
+        mistakes.at(&node.place, format!("`{name}` cannot be the name of a stream"), label);
+    }
 }

@@ -2,14 +2,12 @@
 //! its default. Both are committed, and a test says when they are out of date.
 
 use super::{
-    forms::Form,
-    keys::{
-        CLAIM, CLIENT, DATA, Key, Kind, LIMITS, MEASURE, NESTED, ROOT, SERVER, STREAM, TELEMETRY, TOPOLOGY,
-    },
+    claim::CLAIM,
+    keys::{described, object},
+    root::{ROOT, keys_of, option_default},
     streams::options_of_streams,
 };
-use crate::workload::{self, OptionInfo, OptionKind};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 /// The JSON schema of a study, as committed in `schemas/study.json`.
 ///
@@ -17,50 +15,7 @@ use serde_json::{Map, Value, json};
 /// Never: a value of JSON can always be written.
 #[must_use]
 pub fn schema() -> String {
-    let mut root = properties(ROOT);
-    let mut stream = properties(STREAM);
-    for option in options_of_streams() {
-        stream.insert(option.name.to_owned(), option_schema(&option));
-    }
-    if let Some(workload) = stream.get_mut("workload").and_then(Value::as_object_mut) {
-        let known: Vec<&str> = workload::list().iter().map(|builtin| builtin.name).collect();
-        workload.insert("examples".to_owned(), json!(known));
-    }
-    let mut server = properties(SERVER);
-    server.insert("settings".to_owned(), settings(about(SERVER, "settings")));
-    let mut limits = object(properties(LIMITS));
-    limits["description"] = json!(about(SERVER, "limits"));
-    server.insert("limits".to_owned(), limits);
-    let mut topology = object(properties(TOPOLOGY));
-    topology["description"] = json!(about(SERVER, "topology"));
-    server.insert("topology".to_owned(), topology);
-    let sections = [
-        ("server", json!({ "type": "object", "minProperties": 1, "additionalProperties": object(server) })),
-        ("settings", settings("")),
-        ("topology", object(properties(TOPOLOGY))),
-        ("limits", object(properties(LIMITS))),
-        ("data", object(properties(DATA))),
-        ("stream", json!({ "type": "array", "minItems": 1, "items": object(stream) })),
-        ("workload", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
-        ("vary", json!({ "type": "object", "additionalProperties": { "type": ["array", "object"] } })),
-        (
-            "factor",
-            json!({ "type": "object", "additionalProperties": { "type": "object", "minProperties": 1,
-                "additionalProperties": { "type": "object" } } }),
-        ),
-        ("nested", json!({ "type": "array", "items": nested() })),
-        ("exclude", json!({ "type": "array", "items": selection("") })),
-        ("claim", json!({ "type": "array", "items": claim() })),
-        ("client", object(properties(CLIENT))),
-        ("measure", object(properties(MEASURE))),
-        ("telemetry", object(properties(TELEMETRY))),
-        ("scale", json!({ "type": "object", "additionalProperties": { "type": "object" } })),
-    ];
-    for (name, mut section) in sections {
-        section["description"] = json!(about(ROOT, name));
-        root.insert(name.to_owned(), section);
-    }
-    let mut schema = object(root);
+    let mut schema = object(&described(ROOT));
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("Prony study");
     schema["required"] = json!(["server", "stream"]);
@@ -76,18 +31,18 @@ pub fn reference() -> String {
          `path`, `image` or `url`), and a stream\n# with `workload` and `connections`, which can be varied \
          instead; everything else has a default.\n\n",
     );
-    write_keys(&mut text, ROOT, &[]);
+    write_keys(&mut text, "", &[]);
     heading(&mut text, "server");
     text.push_str("[server.a]\n");
-    write_keys(&mut text, SERVER, &["product"]);
+    write_keys(&mut text, "server", &["product"]);
     heading(&mut text, "settings");
     text.push_str("[settings]\n# innodb_buffer_pool_size = \"1G\"\n\n");
-    section(&mut text, "topology", TOPOLOGY);
-    section(&mut text, "limits", LIMITS);
-    section(&mut text, "data", DATA);
+    section(&mut text, "topology");
+    section(&mut text, "limits");
+    section(&mut text, "data");
     heading(&mut text, "stream");
     text.push_str("[[stream]]\n");
-    write_keys(&mut text, STREAM, &["workload", "connections"]);
+    write_keys(&mut text, "stream", &["workload", "connections"]);
     text.push_str("# Options of the workload; each looks at those that mean something to it.\n\n");
     for option in options_of_streams() {
         line(&mut text, option.help, option.name, &option_default(&option), true);
@@ -104,9 +59,9 @@ pub fn reference() -> String {
          #   \"COMMIT\",\n# ]\n\n",
     );
     write_design(&mut text);
-    section(&mut text, "client", CLIENT);
-    section(&mut text, "measure", MEASURE);
-    section(&mut text, "telemetry", TELEMETRY);
+    section(&mut text, "client");
+    section(&mut text, "measure");
+    section(&mut text, "telemetry");
     heading(&mut text, "scale");
     text.push_str(
         "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { \
@@ -144,7 +99,7 @@ fn write_design(text: &mut String) {
     );
     heading(text, "claim");
     text.push_str("# [[claim]]\n");
-    for key in CLAIM {
+    for key in described(CLAIM) {
         text.push_str(&format!(
             "# # {}\n# {} = {}\n",
             key.about,
@@ -156,19 +111,21 @@ fn write_design(text: &mut String) {
 }
 
 /// A section of which every key can be written as it stands.
-fn section(text: &mut String, name: &str, keys: &[Key]) {
+fn section(text: &mut String, name: &str) {
     heading(text, name);
     text.push_str(&format!("[{name}]\n"));
-    write_keys(text, keys, &[]);
+    write_keys(text, name, &[]);
 }
 
 fn heading(text: &mut String, section: &str) {
-    text.push_str(&format!("# {}\n", about(ROOT, section)));
+    let key = described(ROOT).into_iter().find(|key| key.name == section).expect("a section of the root");
+    text.push_str(&format!("# {}\n", key.about));
 }
 
-/// Keys with their defaults; of those without, the ones of `shown` are written out and the others as a
+/// Keys of a section, or of the root, with their defaults; of those without, the ones of `shown` are written out and the others as a
 /// comment.
-fn write_keys(text: &mut String, keys: &[Key], shown: &[&str]) {
+fn write_keys(text: &mut String, section: &str, shown: &[&str]) {
+    let keys = if section.is_empty() { described(ROOT) } else { keys_of(section) };
     for key in keys.iter().filter(|key| key.default.is_some() || !key.example.is_empty()) {
         let value = key.default.unwrap_or(key.example);
         line(text, key.about, key.name, value, key.default.is_some() || shown.contains(&key.name));
@@ -178,123 +135,4 @@ fn write_keys(text: &mut String, keys: &[Key], shown: &[&str]) {
 fn line(text: &mut String, about: &str, name: &str, value: &str, written: bool) {
     let comment = if written { "" } else { "# " };
     text.push_str(&format!("# {about}\n{comment}{name} = {value}\n\n"));
-}
-
-fn option_default(option: &OptionInfo) -> String {
-    match option.kind {
-        OptionKind::Word => format!("\"{}\"", option.default),
-        OptionKind::Count | OptionKind::Number | OptionKind::Switch => option.default.clone(),
-    }
-}
-
-fn about(keys: &[Key], name: &str) -> &'static str {
-    keys.iter().find(|key| key.name == name).map_or("", |key| key.about)
-}
-
-fn object(properties: Map<String, Value>) -> Value {
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
-}
-
-fn claim() -> Value {
-    let mut claim = properties(CLAIM);
-    for key in ["of", "over"] {
-        claim.insert(key.to_owned(), selection(about(CLAIM, key)));
-    }
-    let mut order = json!({ "type": "array", "minItems": 2 });
-    order["description"] = json!(about(CLAIM, "order"));
-    claim.insert("order".to_owned(), order);
-    let mut claim = object(claim);
-    claim["required"] = json!(["says"]);
-    claim
-}
-
-/// Factors with the levels that are meant.
-fn selection(about: &str) -> Value {
-    let level = json!({ "type": ["string", "number", "boolean", "array", "object"] });
-    json!({ "type": "object", "description": about, "additionalProperties": level })
-}
-
-fn nested() -> Value {
-    let vary = json!({ "type": "object", "additionalProperties": { "type": ["array", "object"] },
-        "description": about(NESTED, "vary") });
-    let mut nested = Map::new();
-    nested.insert("under".to_owned(), selection(about(NESTED, "under")));
-    nested.insert("vary".to_owned(), vary);
-    let mut nested = object(nested);
-    nested["required"] = json!(["under", "vary"]);
-    nested
-}
-
-fn settings(about: &str) -> Value {
-    json!({
-        "type": "object",
-        "description": about,
-        "additionalProperties": { "type": ["string", "number", "boolean"] },
-    })
-}
-
-fn properties(keys: &[Key]) -> Map<String, Value> {
-    keys.iter().map(|key| (key.name.to_owned(), key_schema(key))).collect()
-}
-
-fn key_schema(key: &Key) -> Value {
-    let mut schema = match key.kind {
-        Kind::Text => json!({ "type": "string", "minLength": 1 }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
-        Kind::Number(min, max) => json!({ "type": "number", "minimum": min, "maximum": max }),
-        Kind::Duration(..) => {
-            json!({ "type": "string", "pattern": "^\\s*[0-9][0-9_.]*\\s*(us|ms|s|m|min|h)\\s*$" })
-        }
-        Kind::Form(form) => form_schema(form),
-        Kind::Word(words) => json!({ "enum": words }),
-        Kind::Section => json!({ "type": ["object", "array"] }),
-    };
-    schema["description"] = json!(key.about);
-    if let Some(default) = key.default {
-        schema["default"] = toml_value(default);
-    }
-    schema
-}
-
-fn form_schema(form: Form) -> Value {
-    let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
-    match form {
-        Form::Arrival => text("^\\s*(closed\\s*$|(think|pace|rate)\\s)"),
-        Form::Think => text("^\\s*(exp:|exponential:)?\\s*[0-9]"),
-        Form::Rate => json!({ "type": ["number", "string"] }),
-        Form::Objective => text("<"),
-        Form::Reconnect => json!({ "anyOf": [
-            { "enum": ["never", "transaction", "statement"] },
-            { "type": "integer", "minimum": 1 },
-        ] }),
-        Form::Begin => text("^\\s*(together|after\\s+\\S+)\\s*$"),
-        Form::Limit => text("^\\s*[0-9][0-9_]*\\s+(transactions?|rows?)\\s*$"),
-        Form::WarmUp => text("^\\s*(auto|[0-9].*)\\s*$"),
-        Form::Bound => text("^\\s*(>=|<=|>|<)\\s*-?[0-9]"),
-        Form::Share => text("^\\s*[0-9.]+\\s*%\\s*$"),
-        Form::Addresses => json!({ "type": "array", "items": { "type": "string" } }),
-        Form::Memory => text("^\\s*[0-9][0-9_.]*\\s*[kKmMgGtT]?[bB]?\\s*$"),
-        Form::Bandwidth => text("^\\s*[0-9][0-9_.]*\\s*[kKmMgGtT]?[bB]?/s\\s*$"),
-        Form::Processors => json!({ "type": ["integer", "string"] }),
-    }
-}
-
-fn option_schema(option: &OptionInfo) -> Value {
-    let mut schema = match option.kind {
-        OptionKind::Count => json!({ "type": "integer", "minimum": 0 }),
-        OptionKind::Number => json!({ "type": "number" }),
-        OptionKind::Switch => json!({ "type": "boolean" }),
-        OptionKind::Word if option.choices.is_empty() => json!({ "type": "string" }),
-        OptionKind::Word => json!({ "enum": option.choices }),
-    };
-    schema["description"] = json!(option.help);
-    schema["default"] = toml_value(&option_default(option));
-    schema
-}
-
-/// A default as it is written in TOML, for JSON.
-fn toml_value(text: &str) -> Value {
-    let value = text.parse::<toml::Value>().expect("defaults are TOML; a test reads them all");
-    serde_json::to_value(value).expect("numbers, text and flags are JSON")
 }

@@ -3,10 +3,24 @@
 
 use super::{
     Factor,
+    keys::{Elsewhere, Key, key},
     mistake::{Collector, nearest},
+    shapes,
     tree::{Entry, Node, Table, Value},
 };
 use std::collections::BTreeMap;
+
+/// `[[nested]]`
+pub(super) const NESTED: &[Key<()>] = &[
+    key("under", &Elsewhere(shapes::selection), None, r#"{ server = "a" }"#, "Levels under which it exists."),
+    key(
+        "vary",
+        &Elsewhere(shapes::vary),
+        None,
+        r#"{ "settings.thread_pool_size" = [2, 4] }"#,
+        "What varies there, as in [vary].",
+    ),
+];
 
 /// For each factor that it is about, the levels that are meant. A combination is selected where it has one of
 /// them in each.

@@ -1,13 +1,14 @@
 //! The streams of a treatment, read from the tree: each with its workload, its arrival, its connections.
 
 use super::{
-    DataSet, forms,
-    keys::{DATA, ROOT, STREAM},
+    DataSet,
+    data::{DATA, Data},
+    forms,
+    keys::{Key, Put, Seen, has, key, read_into},
+    kinds::{Count, DAY_US, Text, Time, Words},
     mistake::{Collector, Place},
     order,
-    parts::{Completeness, Data},
-    read::{Values, check},
-    topology,
+    server::Completeness,
     tree::{Node, Table, Value},
     written,
 };
@@ -15,7 +16,168 @@ use crate::{
     arrival::{self, Parts},
     workload::{self, OptionKind, Options},
 };
-use load::spec::{Arrival, Protocol, Stream};
+use load::spec::{Arrival, Begin, ConnectionMode, Destination, Gaps, Limit, Protocol, Stream};
+
+/// Highest number of connections of a stream; more than a machine has ports for one address.
+const CONNECTIONS_MAX: u32 = 100_000;
+
+/// `[[stream]]`; beside these it takes the options of its workload.
+pub(super) const STREAM: &[Key<Written>] = &[
+    key(
+        "name",
+        &Put(Text, |stream: &mut Written, value| stream.name = value),
+        Some(r#""main""#),
+        "",
+        "Its name in results; needed where there are several.",
+    ),
+    key(
+        "workload",
+        &Put(Text, |stream: &mut Written, value| stream.workload = Some(value)),
+        None,
+        r#""oltp_read_only""#,
+        "A built-in workload, or one of `[workload.NAME]`.",
+    ),
+    key(
+        "connections",
+        &Put(Count(0, CONNECTIONS_MAX), |stream: &mut Written, value| stream.connections = value),
+        None,
+        "64",
+        "Number of connections that work; 0 leaves the stream out.",
+    ),
+    key(
+        "idle",
+        &Put(Count(0, CONNECTIONS_MAX), |stream: &mut Written, value| stream.idle = value),
+        Some("0"),
+        "",
+        "Connections that are open beside them and do nothing.",
+    ),
+    key(
+        "to",
+        &Put(Words(TO), |stream: &mut Written, value| stream.to = value),
+        Some(r#""primary""#),
+        "",
+        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, to all in \
+         turn; or \"local\": to the primary by its Unix socket, as a client on the server's own machine, \
+         past any network that a `latency` makes.",
+    ),
+    key(
+        "arrival",
+        &Put(forms::ARRIVAL, |stream: &mut Written, value| stream.whole = Some(value)),
+        Some(r#""closed""#),
+        "",
+        "When a transaction starts: \"closed\", as soon as the connection's last one has ended; or one of \
+         the next three keys with its value, as \"rate 1000\", so that a study can vary it.",
+    ),
+    key(
+        "think",
+        &Put(forms::THINK, |stream: &mut Written, value| stream.parts.think = Some(value)),
+        None,
+        r#""10ms""#,
+        "A pause after each transaction: always \"10ms\", or \"exp:10ms\", exponentially distributed with \
+         this mean.",
+    ),
+    key(
+        "pace",
+        &Put(Time(1, DAY_US), |stream: &mut Written, value| stream.parts.pace = Some(value)),
+        None,
+        r#""10ms""#,
+        "Each connection starts one transaction every so often, at times fixed beforehand.",
+    ),
+    key(
+        "rate",
+        &Put(forms::RATE, |stream: &mut Written, value| stream.parts.rate = Some(value)),
+        None,
+        "1000",
+        "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \
+         \"1000:10s, 2000:10s, 500\"; \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 \
+         burst 5000 for 2s every 10s\"; or \"find\": each trial searches the highest at which the \
+         `objective` is kept, and is then measured at it.",
+    ),
+    key(
+        "objective",
+        &Put(forms::OBJECTIVE, |_: &mut Written, _| ()),
+        None,
+        r#""p99 < 20ms, errors < 0.1%""#,
+        "What a rate that is to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \
+         \"service p99\" and its like, \"errors\" (share); several with commas.",
+    ),
+    key(
+        "gaps",
+        &Put(
+            Words(&[("poisson", Gaps::Poisson), ("constant", Gaps::Constant)]),
+            |stream: &mut Written, value| stream.parts.gaps = Some(value),
+        ),
+        None,
+        r#""poisson""#,
+        "How the starts of a `rate` lie in time: as independent customers come, which is the default, or \
+         evenly.",
+    ),
+    key(
+        "lateness_max",
+        &Put(Time(1, DAY_US), |stream: &mut Written, value| stream.parts.lateness_max = Some(value)),
+        None,
+        r#""1s""#,
+        "A start of a `rate` or `pace` that is later than this is skipped; without it, none is.",
+    ),
+    key(
+        "reconnect",
+        &Put(forms::RECONNECT, |stream: &mut Written, value| stream.reconnect = value),
+        Some(r#""never""#),
+        "",
+        "When a new connection takes the place of the old one: \"never\", \"transaction\", \"statement\", \
+         or a number of transactions.",
+    ),
+    key(
+        "protocol",
+        &Put(
+            Words(&[("prepared", Protocol::Prepared), ("text", Protocol::Text)]),
+            |stream: &mut Written, value| stream.protocol = value,
+        ),
+        Some(r#""prepared""#),
+        "",
+        "Prepared statements, or plain text.",
+    ),
+    key(
+        "begin",
+        &Put(forms::BEGIN, |stream: &mut Written, value| stream.begin = value),
+        Some(r#""together""#),
+        "",
+        "When it begins: \"together\" with the others, \"after 5s\" of the measurement, or \"after NAME\", \
+         when the stream of that name has reached its limit.",
+    ),
+    key(
+        "limit",
+        &Put(forms::LIMIT, |stream: &mut Written, value| stream.limit = Some(value)),
+        None,
+        r#""100000 transactions""#,
+        "What ends it before the interval is over: a number of transactions, or of rows. A trial ends when \
+         all limits are reached.",
+    ),
+];
+
+/// The words of `to`.
+const TO: &[(&str, Destination)] = &[
+    ("primary", Destination::Primary),
+    ("replicas", Destination::Members),
+    ("all", Destination::All),
+    ("local", Destination::Local),
+];
+
+/// The keys of a stream.
+#[derive(Default)]
+pub(super) struct Written {
+    name: String,
+    workload: Option<String>,
+    connections: u32,
+    idle: u32,
+    to: Destination,
+    whole: Option<Arrival>,
+    parts: Parts,
+    reconnect: ConnectionMode,
+    protocol: Protocol,
+    begin: Begin,
+    limit: Option<Limit>,
+}
 
 /// Keys that say which kind of arrival a stream has, beside `arrival` itself.
 const ARRIVAL_PARTS: [&str; 3] = ["rate", "pace", "think"];
@@ -24,7 +186,7 @@ const ARRIVAL_PARTS: [&str; 3] = ["rate", "pace", "think"];
 /// them: `[data]` says that once for all streams.
 pub(super) fn options_of_streams() -> Vec<workload::OptionInfo> {
     let of_data = |info: &workload::OptionInfo| {
-        DATA.iter().any(|key| key.name == info.name || Some(key.name) == info.alias)
+        has(DATA, info.name) || info.alias.is_some_and(|alias| has(DATA, alias))
     };
     Options::table().into_iter().filter(|info| !of_data(info)).collect()
 }
@@ -94,64 +256,46 @@ fn stream(
         return None;
     };
     let options_known = option_names();
-    let values = check(table, STREAM, &options_known, mistakes);
+    let mut written = Written::default();
+    let seen = read_into(table, STREAM, &options_known, &mut written, mistakes);
     let options = options(table, &options_known, data, mistakes);
     for key in ["workload", "connections"] {
-        if completeness == Completeness::Whole && values.place(key).is_none() {
+        if completeness == Completeness::Whole && seen.place(key).is_none() {
             let title = format!("a stream has no `{key}`");
             mistakes.at(&node.place, title, format!("`{key}` belongs here, or `stream.{key}` into [vary]"));
         }
     }
-    let name = values.text("workload")?;
-    let place = values.place("workload").unwrap_or(&node.place);
-    let (workload, mut data_set) = written::workload(&name, place, node, workloads, &options, mistakes)?;
+    let name = written.workload.as_ref()?;
+    let place = seen.place("workload").unwrap_or(&node.place);
+    let (workload, mut data_set) = written::workload(name, place, node, workloads, &options, mistakes)?;
     if let Some(generator) = &data.generator {
         data_set.generator.clone_from(generator);
     }
-    let connections = u32::try_from(values.count("connections")).unwrap_or(u32::MAX);
-    let protocol =
-        if values.text("protocol").as_deref() == Some("text") { Protocol::Text } else { Protocol::Prepared };
-    let name = values.text("name").unwrap_or_default();
-    check_name(&name, values.place("name").unwrap_or(&node.place), mistakes);
     let stream = Stream {
-        idle: u32::try_from(values.count("idle")).unwrap_or(u32::MAX),
-        to: topology::destination(&values),
-        arrival: arrival(&values, completeness, mistakes),
-        connect: values.read("reconnect", forms::reconnect).unwrap_or_default(),
-        protocol,
-        begin: values.read("begin", forms::begin).unwrap_or_default(),
-        limit: values.read("limit", forms::limit),
-        ..Stream::new(name, workload, connections)
+        idle: written.idle,
+        to: written.to,
+        connect: written.reconnect,
+        protocol: written.protocol,
+        begin: written.begin,
+        limit: written.limit,
+        arrival: arrival(written.parts, written.whole, seen, completeness, mistakes),
+        ..Stream::new(written.name, workload, written.connections)
     };
     Some((stream, data_set))
 }
 
-/// A stream is named in `[vary]` and in `begin`, so that a name must not look like anything else there.
-fn check_name(name: &str, place: &Place, mistakes: &mut Collector) {
-    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-        && name.starts_with(|first: char| first.is_ascii_alphabetic());
-    if !is_name {
-        let title = format!("`{name}` cannot be the name of a stream");
-        mistakes.at(place, title, "letters, digits, `-` and `_`, a letter first, make a name");
-    } else if ROOT.iter().chain(STREAM).any(|key| key.name == name) || option_names().contains(&name) {
-        let title = format!("`{name}` cannot be the name of a stream");
-        mistakes.at(place, title, "that is the name of a key; choose another one");
-    }
-}
-
 /// What its keys say of the arrival together. While the base is read, a level may still replace one of them.
-fn arrival(values: &Values<'_>, completeness: Completeness, mistakes: &mut Collector) -> Arrival {
-    let mut parts = Parts {
-        rate: values.read("rate", forms::rate),
-        gaps: values.text("gaps").and_then(|text| arrival::gaps(&text).ok()),
-        pace: values.duration_written("pace").filter(|pace| !pace.is_zero()),
-        think: values.read("think", forms::think),
-        lateness_max: values.duration_written("lateness_max"),
-    };
+fn arrival(
+    mut parts: Parts,
+    whole: Option<Arrival>,
+    seen: Seen<'_>,
+    completeness: Completeness,
+    mistakes: &mut Collector,
+) -> Arrival {
     let refuse = completeness == Completeness::Whole;
-    if let Some(whole) = values.read("arrival", forms::arrival) {
-        let beside = ARRIVAL_PARTS.iter().find(|key| values.place(key).is_some());
-        if let Some(place) = beside.and_then(|key| values.place(key)).filter(|_| refuse) {
+    if let Some(whole) = whole {
+        let beside = ARRIVAL_PARTS.iter().find(|key| seen.place(key).is_some());
+        if let Some(place) = beside.and_then(|key| seen.place(key)).filter(|_| refuse) {
             let title = format!("a stream has both `arrival` and `{}`", beside.unwrap_or(&""));
             mistakes.at(place, title, "`arrival` says it in whole: leave one of them out");
         }
@@ -165,11 +309,11 @@ fn arrival(values: &Values<'_>, completeness: Completeness, mistakes: &mut Colle
     }
     parts.arrival().unwrap_or_else(|error| {
         let told = match error {
-            arrival::Error::Conflict(first, second) => values.place(second).map(|place| {
+            arrival::Error::Conflict(first, second) => seen.place(second).map(|place| {
                 let title = format!("a stream has both `{first}` and `{second}`");
                 (place, title, "a stream has one kind of arrival: leave one of them out".to_owned())
             }),
-            arrival::Error::Missing(key, needed) => values.place(key).map(|place| {
+            arrival::Error::Missing(key, needed) => seen.place(key).map(|place| {
                 let title = format!("a stream has `{key}` without `{needed}`");
                 (
                     place,
@@ -188,7 +332,7 @@ fn arrival(values: &Values<'_>, completeness: Completeness, mistakes: &mut Colle
 
 /// The options of a stream's workload: those of `[data]`, and those written in the stream.
 fn options(table: &Table, known: &[&str], data: &Data, mistakes: &mut Collector) -> Options {
-    let mut options = data.options().clone();
+    let mut options = data.options.clone();
     let infos = Options::table();
     for entry in table.0.iter().filter(|entry| known.contains(&entry.key.as_str())) {
         let Some(info) = infos.iter().find(|info| info.name == entry.key) else { continue };

@@ -3,15 +3,96 @@
 
 use super::{
     DataSet, Server, ServerSource,
-    keys::TOPOLOGY,
-    mistake::Collector,
-    read::{Values, check},
-    tree::{Entry, Node, Table, Value, stream_name},
+    keys::{self, Key, Put, key, lay_upon, section},
+    kinds::{Count, DAY_US, LATENCY_MAX_US, Time, Words},
+    mistake::{Collector, Place},
+    tree::{Node, Table, Value, stream_name},
 };
 use crate::workload::{self, Effect};
 use load::spec::{Destination, Stream};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// Most servers that work together on one machine: with more, the machine is what is measured.
+const SERVERS_MAX: u32 = 9;
+
+/// `[topology]`
+pub(super) const TOPOLOGY: &[Key<Written>] = &[
+    key(
+        "replicas",
+        &Put(Count(0, SERVERS_MAX), |of: &mut Written, value| of.replicas = value),
+        Some("0"),
+        "",
+        "Replicas of the server, which is then their primary: each with a data directory and settings like \
+         it.",
+    ),
+    key(
+        "replication",
+        &Put(Words(REPLICATION), |of: &mut Written, value| of.wait = value),
+        Some(r#""async""#),
+        "",
+        "What a commit waits for: nothing, or until replicas have received it: \"after-sync\", before it is \
+         in the engine and others see it; \"after-commit\", later; \"semi-sync\", where the server does by \
+         default.",
+    ),
+    key(
+        "acknowledgements",
+        &Put(Count(1, SERVERS_MAX), |of: &mut Written, value| of.acknowledgements = value),
+        Some("1"),
+        "",
+        "Replicas that must have received a commit.",
+    ),
+    key(
+        "timeout",
+        &Put(Time(1_000, DAY_US), |of: &mut Written, value| of.timeout = value),
+        Some(r#""10s""#),
+        "",
+        "After this a commit goes on without them, and replication is asynchronous until they have caught \
+         up.",
+    ),
+    key(
+        "latency",
+        &Put(Time(0, LATENCY_MAX_US), |of: &mut Written, value| of.latency = Some(value)),
+        None,
+        r#""0.8ms""#,
+        "Round trip of a network between the primary and each replica.",
+    ),
+    key(
+        "galera",
+        &Put(Count(2, SERVERS_MAX), |of: &mut Written, value| of.galera = Some(value)),
+        None,
+        "2",
+        "Nodes of a Galera cluster of MariaDB, in place of `replicas`.",
+    ),
+];
+
+/// The words of `replication`.
+const REPLICATION: &[(&str, Wait)] = &[
+    ("async", Wait::Nobody),
+    ("semi-sync", Wait::Received(None)),
+    ("after-sync", Wait::Received(Some(WaitPoint::AfterSync))),
+    ("after-commit", Wait::Received(Some(WaitPoint::AfterCommit))),
+];
+
+/// The keys of `[topology]`.
+#[derive(Default)]
+pub(super) struct Written {
+    replicas: u32,
+    wait: Wait,
+    acknowledgements: u32,
+    timeout: Duration,
+    latency: Option<Duration>,
+    galera: Option<u32>,
+}
+
+/// What a commit waits for.
+#[derive(Clone, Copy, Default)]
+enum Wait {
+    #[default]
+    Nobody,
+    /// Replicas have received it, where in the commit it waits for that.
+    Received(Option<WaitPoint>),
+}
 
 /// Which servers work together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,54 +156,66 @@ impl Topology {
 }
 
 /// Reads what `[topology]` and the server's own `topology` say together; the server's wins key by key.
-pub(super) fn topology(
-    (name, source): (&str, &ServerSource),
-    common: Option<&Node>,
-    own: Option<&Node>,
-    mistakes: &mut Collector,
-) -> Topology {
-    if let ServerSource::Url(_) = source {
+pub(super) fn read(server: &mut Server, common: Option<&Node>, own: Option<&Node>, mistakes: &mut Collector) {
+    if let ServerSource::Url(_) = server.source {
         if let Some(node) = own {
-            let title = format!("server `{name}` is running already and has the topology that it has");
+            let title =
+                format!("server `{}` is running already and has the topology that it has", server.name);
             mistakes.at(&node.place, title, "Prony never configures a server that it did not start");
         }
+        return;
+    }
+    let empty = Table::default();
+    let common = section(common, "topology", mistakes).unwrap_or(&empty);
+    let (mut written, common): (Written, _) = keys::read(common, TOPOLOGY, mistakes);
+    let own = section(own, "topology", mistakes).unwrap_or(&empty);
+    let own = lay_upon(own, TOPOLOGY, &mut written, mistakes);
+    let place = |key: &str| own.place(key).or_else(|| common.place(key));
+    server.topology = topology(server, &written, &place, mistakes);
+    server.latency_between = written.latency.unwrap_or_default();
+    let is_apart = !server.latency_between.is_zero();
+    if let (Topology::Galera { .. }, true, Some(place)) = (server.topology, is_apart, place("latency")) {
+        mistakes.at(
+            place,
+            format!("server `{}` is a cluster whose nodes Prony cannot put apart", server.name),
+            "nodes of Galera tell each other where they are and then connect directly, past any network \
+             that Prony makes",
+        );
+    }
+}
+
+fn topology<'a>(
+    Server { name, source, .. }: &Server,
+    written: &Written,
+    place: &dyn Fn(&str) -> Option<&'a Place>,
+    mistakes: &mut Collector,
+) -> Topology {
+    let Written { replicas, wait, acknowledgements, timeout, galera, .. } = *written;
+    if let Some(nodes) = galera {
+        if let (Some(place), true) = (place("replicas"), replicas > 0) {
+            let title = format!("server `{name}` is a Galera cluster and has replicas");
+            mistakes.at(place, title, "one of `galera` and `replicas` is enough");
+        }
+        if let (Some(place), ServerSource::Product { product, .. }) = (place("galera"), source)
+            && product != "mariadb"
+        {
+            let title = format!("server `{name}` cannot be a Galera cluster");
+            mistakes.at(place, title, "of the products that Prony knows, MariaDB alone has Galera");
+        }
+        return Topology::Galera { nodes };
+    }
+    if replicas == 0 {
         return Topology::Single;
     }
-    let mut merged = Table::default();
-    for node in [common, own].into_iter().flatten() {
-        let Some(table) = section(node, mistakes) else { continue };
-        for Entry { key, .. } in &table.0 {
-            merged.remove(key);
-        }
-        merged.0.extend(table.0.iter().cloned());
+    let Wait::Received(wait_point) = wait else {
+        return Topology::Replicas { count: replicas, replication: Replication::Asynchronous };
+    };
+    if let Some(place) = place("acknowledgements").filter(|_| acknowledgements > replicas) {
+        let title = format!("server `{name}` waits for {acknowledgements} replicas and has {replicas}");
+        mistakes.at(place, title, format!("at most {replicas} belongs here"));
     }
-    let values = check(&merged, TOPOLOGY, &[], mistakes);
-    read((name, source), &values, mistakes)
-}
-
-/// Checks a `[topology]` by itself.
-pub(super) fn check_section(node: &Node, mistakes: &mut Collector) {
-    if let Some(table) = section(node, mistakes) {
-        check(table, TOPOLOGY, &[], mistakes);
-    }
-}
-
-fn section<'a>(node: &'a Node, mistakes: &mut Collector) -> Option<&'a Table> {
-    if let Value::Table(table) = &node.value {
-        return Some(table);
-    }
-    mistakes.at(&node.place, format!("`topology` is {}", node.value.kind()), "a table belongs here");
-    None
-}
-
-/// Where a stream's connections go.
-pub(super) fn destination(values: &Values<'_>) -> Destination {
-    match values.text("to").as_deref() {
-        Some("replicas") => Destination::Members,
-        Some("all") => Destination::All,
-        Some("local") => Destination::Local,
-        _ => Destination::Primary,
-    }
+    let replication = Replication::SemiSynchronous { wait_point, acknowledgements, timeout };
+    Topology::Replicas { count: replicas, replication }
 }
 
 /// A server that runs elsewhere has one way to it. What is written at a replica is not at the primary, and
@@ -165,36 +258,4 @@ pub(super) fn check_streams(
              reads, belongs here",
         );
     }
-}
-
-fn read((name, source): (&str, &ServerSource), values: &Values<'_>, mistakes: &mut Collector) -> Topology {
-    let number = |key: &str| u32::try_from(values.count(key)).unwrap_or(u32::MAX);
-    if let Some(place) = values.place("galera") {
-        if let Some(replicas) = values.place("replicas").filter(|_| number("replicas") > 0) {
-            let title = format!("server `{name}` is a Galera cluster and has replicas");
-            mistakes.at(replicas, title, "one of `galera` and `replicas` is enough");
-        }
-        if matches!(source, ServerSource::Product { product, .. } if product != "mariadb") {
-            let title = format!("server `{name}` cannot be a Galera cluster");
-            mistakes.at(place, title, "of the products that Prony knows, MariaDB alone has Galera");
-        }
-        return Topology::Galera { nodes: number("galera").max(2) };
-    }
-    let (count, acknowledgements) = (number("replicas"), number("acknowledgements"));
-    if count == 0 {
-        return Topology::Single;
-    }
-    let wait_point = match values.text("replication").as_deref() {
-        Some("semi-sync") => None,
-        Some("after-sync") => Some(WaitPoint::AfterSync),
-        Some("after-commit") => Some(WaitPoint::AfterCommit),
-        _ => return Topology::Replicas { count, replication: Replication::Asynchronous },
-    };
-    if let Some(place) = values.place("acknowledgements").filter(|_| acknowledgements > count) {
-        let title = format!("server `{name}` waits for {acknowledgements} replicas and has {count}");
-        mistakes.at(place, title, format!("at most {count} belongs here"));
-    }
-    let timeout = values.duration("timeout");
-    let replication = Replication::SemiSynchronous { wait_point, acknowledgements, timeout };
-    Topology::Replicas { count, replication }
 }

@@ -3,13 +3,15 @@
 
 use super::{
     Factor,
-    keys::{NESTED, SERVER_SECTIONS},
+    keys::read,
     mistake::Collector,
     paths::{Purpose, Segments, factor_names, resolve, server_names, stream_names},
-    read::check,
-    select::{self, Selection},
+    select::{self, NESTED, Selection},
     tree::{Entry, Node, Table, Value},
 };
+
+/// Sections whose keys, where they vary, make different servers of one.
+const SERVER_SECTIONS: [&str; 4] = ["server", "settings", "topology", "limits"];
 
 /// A factor with its levels.
 #[derive(Debug, Clone)]
@@ -206,7 +208,7 @@ fn read_nested(
 ) {
     for node in select::tables(root, "nested", mistakes) {
         let Some(table) = node.table() else { continue };
-        let values = check(table, NESTED, &[], mistakes);
+        let ((), values) = read(table, NESTED, mistakes);
         if values.place("under").is_none() || values.place("vary").is_none() {
             let label = "`under = { FACTOR = LEVEL }` and `vary = { KEY = [LEVELS] }` belong here";
             mistakes.at(&node.place, "a nested factor says what it varies, and under which levels", label);

@@ -1,0 +1,49 @@
+//! What a plan says of a value, so that combinations which differ in it alone are told together.
+
+/// What is said of one combination: words around the value that may be another one elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phrase {
+    /// Before it.
+    pub before: &'static str,
+    /// The value, or all where nothing in it varies; empty: nothing is said.
+    pub value: String,
+    /// Behind it.
+    pub after: String,
+}
+
+impl Phrase {
+    /// A value with its words.
+    #[must_use]
+    pub fn new(before: &'static str, value: impl Into<String>, after: impl Into<String>) -> Self {
+        Self { before, value: value.into(), after: after.into() }
+    }
+
+    /// One that is said as it is.
+    #[must_use]
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self::new("", text, "")
+    }
+
+    /// A value with its words, where there is one.
+    pub fn of(before: &'static str, value: Option<impl ToString>, after: &'static str) -> Self {
+        value.map_or_else(Self::nothing, |value| Self::new(before, value.to_string(), after))
+    }
+
+    /// Nothing.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self::plain("")
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}{}{}", self.before, self.value, self.after)
+    }
+}
+
+/// Some values as one, `separator` between them; `None`: there are none.
+pub(super) fn joined(values: &[impl ToString], separator: &str) -> Option<String> {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    (!values.is_empty()).then(|| values.join(separator))
+}

@@ -1,0 +1,500 @@
+//! Servers: `[server.NAME]`, `[settings]`, `[limits]`. What they are, and how they are read.
+
+use super::{
+    Topology, forms,
+    keys::{self, Elsewhere, Key, Put, Section, Seen, key, lay_upon, read_into, section},
+    kinds::{Count, Flag, LATENCY_MAX_US, Number, Text, Time, Words},
+    mistake::{Collector, Place},
+    phrase::{Phrase, joined},
+    shapes,
+    topology::{self, TOPOLOGY},
+    tree::{Node, Table, Value},
+};
+use crate::quantity::{Price, say_duration};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+/// Settings that Prony itself must choose, so that servers neither meet nor outlive their run.
+const OWN_SETTINGS: &[&str] =
+    &["basedir", "bind_address", "datadir", "log_error", "pid_file", "port", "socket", "tmpdir", "user"];
+
+/// Operations of a disk in a second that no disk does.
+const OPERATIONS_MAX: u64 = 1_000_000_000;
+
+/// `[server.NAME]`
+pub(super) const SERVER: &[Key<Server>] = &[
+    key(
+        "product",
+        &Put(Words(&[("mariadb", "mariadb"), ("mysql", "mysql")]), |server: &mut Server, name| {
+            server.source = ServerSource::Product { product: name.to_owned(), version: None };
+        }),
+        None,
+        r#""mariadb""#,
+        "A product by name: the installed one, or fetched.",
+    ),
+    key(
+        "version",
+        &Put(Text, |server: &mut Server, text| {
+            if let ServerSource::Product { version, .. } = &mut server.source {
+                *version = Some(text);
+            }
+        }),
+        None,
+        r#""10.11""#,
+        "Its version, or the beginning of it; without it, the installed or preferred one.",
+    ),
+    key(
+        "path",
+        &Put(Text, |server: &mut Server, path| server.source = ServerSource::Path(path.into())),
+        None,
+        r#""/opt/mariadb-11.4""#,
+        "A directory with an unpacked server, in place of a product.",
+    ),
+    key(
+        "image",
+        &Put(Text, |server: &mut Server, image| server.source = ServerSource::Image(image)),
+        None,
+        r#""docker.io/library/mariadb:11.8""#,
+        "An image with a server, which podman or docker runs, in place of a product.",
+    ),
+    key(
+        "url",
+        &Put(Text, |server: &mut Server, url| server.source = ServerSource::Url(url)),
+        None,
+        r#""mysql://user@127.0.0.1:3306/test""#,
+        "A server that is running already; it is never started or stopped.",
+    ),
+    key(
+        "apply_settings",
+        &Put(Flag, |server: &mut Server, value| server.apply_settings = value),
+        Some("false"),
+        "",
+        "Set the settings on a server that is running already, and put back what was there afterwards.",
+    ),
+    key(
+        "write_to_my_tables",
+        &Put(Flag, |server: &mut Server, value| server.write_to_my_tables = value),
+        Some("false"),
+        "",
+        "Let workloads change your own tables there.",
+    ),
+    key(
+        "node_exporter",
+        &Put(forms::EXPORTER, |server: &mut Server, value| server.node_exporter = Some(value)),
+        None,
+        r#""http://db1:9100/metrics""#,
+        "A Prometheus node_exporter on the machine of a server that runs elsewhere.",
+    ),
+    key(
+        "settings",
+        &Elsewhere(shapes::settings),
+        None,
+        r#"{ thread_handling = "pool-of-threads" }"#,
+        "Settings of this server alone; they win over `[settings]`.",
+    ),
+    key(
+        "topology",
+        &Section(TOPOLOGY),
+        None,
+        r#"{ replicas = 1, replication = "after-sync" }"#,
+        "Topology of this server alone; it wins over `[topology]`.",
+    )
+    .says(|server| {
+        let between =
+            (!server.latency_between.is_zero()).then(|| through_network(server.latency_between).text());
+        Phrase::of("replicas ", between, "")
+    }),
+    key(
+        "limits",
+        &Section(LIMITS),
+        None,
+        "",
+        "Limits of this server alone; each wins over the one in `[limits]`.",
+    )
+    .says(|server| Phrase::of("limited to ", (!server.limits.is_empty()).then_some(&server.limits), "")),
+    key(
+        "latency",
+        &Put(Time(0, LATENCY_MAX_US), |server: &mut Server, value| server.latency = Some(value)),
+        None,
+        r#""0.8ms""#,
+        "Round trip of a network between the client and this server alone; it wins over the one in \
+         `[client]`.",
+    )
+    .says(|server| server.latency.map_or_else(Phrase::nothing, through_network)),
+    key(
+        "price",
+        &Put(forms::PRICE, |server: &mut Server, price| server.price = Some(price)),
+        None,
+        r#""0.42 EUR/h""#,
+        "What this server costs in an hour.",
+    )
+    .says(|server| Phrase::of("costs ", server.price.as_ref(), "")),
+];
+
+/// `[limits]`, and the limits of a server alone.
+pub(super) const LIMITS: &[Key<Limits>] = &[
+    key(
+        "memory",
+        &Put(forms::SIZE, |limits: &mut Limits, value| limits.memory_bytes = Some(value)),
+        None,
+        r#""4G""#,
+        "Memory that the server may use, page cache of its files included, without swap space.",
+    )
+    .says(|limits| Phrase::of("", limits.memory_bytes.map(memory), " of memory")),
+    key(
+        "cpus",
+        &Put(Number(0.01, 1024.0), |limits: &mut Limits, value| limits.cpus = Some(value)),
+        None,
+        "2",
+        "CPU time that it may use, in processors: 1.5 s in a second are 1.5.",
+    )
+    .says(|limits| Phrase::of("the time of ", limits.cpus.map(processors), "")),
+    key(
+        "pin",
+        &Put(forms::PROCESSORS, |limits: &mut Limits, value| limits.pin = value),
+        None,
+        r#""0-3""#,
+        "The processors that it may run on, by number: \"0-3,6\".",
+    )
+    .says(|limits| Phrase::of("processors ", joined(&limits.pin, ","), "")),
+    key(
+        "io_read",
+        &Put(forms::BANDWIDTH, |limits: &mut Limits, value| limits.read_bytes_per_second = Some(value)),
+        None,
+        r#""100MB/s""#,
+        "How fast it may read from the disk of its data directory.",
+    )
+    .says(|limits| Phrase::of("reading ", limits.read_bytes_per_second.map(megabytes), " MB/s")),
+    key(
+        "io_write",
+        &Put(forms::BANDWIDTH, |limits: &mut Limits, value| limits.write_bytes_per_second = Some(value)),
+        None,
+        r#""100MB/s""#,
+        "How fast it may write there.",
+    )
+    .says(|limits| Phrase::of("writing ", limits.write_bytes_per_second.map(megabytes), " MB/s")),
+    key(
+        "io_read_ops",
+        &Put(Count(1, OPERATIONS_MAX), |limits: &mut Limits, value| limits.reads_per_second = Some(value)),
+        None,
+        "3000",
+        "Reads in a second.",
+    )
+    .says(|limits| Phrase::of("", limits.reads_per_second, " reads/s")),
+    key(
+        "io_write_ops",
+        &Put(Count(1, OPERATIONS_MAX), |limits: &mut Limits, value| limits.writes_per_second = Some(value)),
+        None,
+        "3000",
+        "Writes in a second.",
+    )
+    .says(|limits| Phrase::of("", limits.writes_per_second, " writes/s")),
+];
+
+/// A server to be measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    /// The study's name for it, with the varied settings behind it where there are any.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ServerSource,
+    /// Settings: words that are translated for each server (`redo_capacity` = `1G`), and options of the
+    /// server's own.
+    pub settings: BTreeMap<String, String>,
+    /// Address of a node_exporter on its machine, if that is another one.
+    #[serde(default)]
+    pub node_exporter: Option<String>,
+    /// Which servers work together as this one.
+    #[serde(default)]
+    pub topology: Topology,
+    /// What it may use of the machine.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub limits: Limits,
+    /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`]
+    /// says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
+    /// What it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Whether they are set on a server that runs already, and put back afterwards.
+    #[serde(default)]
+    pub apply_settings: bool,
+    /// Whether workloads may write into tables of a server that runs already which Prony did not make.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub write_to_my_tables: bool,
+    /// Round trip of the network between it and each of its replicas; zero: none.
+    #[serde(default)]
+    pub latency_between: Duration,
+}
+
+impl Server {
+    /// One server without settings.
+    #[must_use]
+    pub fn new(name: impl Into<String>, source: ServerSource) -> Self {
+        Self { name: name.into(), source, ..Self::default() }
+    }
+}
+
+/// Where a server comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerSource {
+    /// By name: taken from the machine if that version is installed, else fetched into the user's cache.
+    Product {
+        /// `mariadb` or `mysql`.
+        product: String,
+        /// Version or its beginning (`10.11`); `None`: whatever is installed, else the catalogue's preferred
+        /// one.
+        version: Option<String>,
+    },
+    /// A directory with an unpacked server.
+    Path(PathBuf),
+    /// An image of a container, as podman or docker takes it.
+    Image(String),
+    /// A server that is running already, as a URL without password. Never started or stopped, and
+    /// reconfigured only where the study says so.
+    Url(String),
+}
+
+/// A product without a name, which no study has.
+impl Default for ServerSource {
+    fn default() -> Self {
+        Self::Product { product: String::new(), version: None }
+    }
+}
+
+/// What a server may use of the machine; `None` and empty: all that there is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Memory, the page cache of its files included; it gets no swap space.
+    pub memory_bytes: Option<u64>,
+    /// CPU time, in processors: 1.5 is 1.5 s in a second.
+    pub cpus: Option<f64>,
+    /// Numbers of the processors that it may run on.
+    pub pin: Vec<u32>,
+    /// Bytes that it may read from the data directory's disk in a second.
+    pub read_bytes_per_second: Option<u64>,
+    /// Bytes that it may write there in a second.
+    pub write_bytes_per_second: Option<u64>,
+    /// Reads in a second.
+    pub reads_per_second: Option<u64>,
+    /// Writes in a second.
+    pub writes_per_second: Option<u64>,
+}
+
+impl Limits {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a plan says of a server, as sentences.
+#[must_use]
+pub fn server_words(server: &Server) -> Vec<String> {
+    said(SERVER, server).collect()
+}
+
+/// What there is to say of it by the keys of a table, in their order.
+fn said<T>(keys: &'static [Key<T>], of: &T) -> impl Iterator<Item = String> {
+    keys::words(keys).map(move |words| words(of).text()).filter(|text| !text.is_empty())
+}
+
+/// What a network adds.
+pub(super) fn through_network(round_trip: Duration) -> Phrase {
+    match round_trip {
+        Duration::ZERO => Phrase::plain("with no network between"),
+        round_trip => {
+            Phrase::new("through a network that adds a round trip of ", say_duration(round_trip), "")
+        }
+    }
+}
+
+/// `1.5 processors`.
+fn processors(cpus: f64) -> String {
+    let cpus = (cpus * 1000.0).round() / 1000.0;
+    format!("{cpus} processor{}", if cpus == 1.0 { "" } else { "s" })
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// Whole GiB as such, else MiB.
+fn memory(bytes: u64) -> String {
+    let mebibytes = bytes >> 20;
+    if mebibytes > 0 && mebibytes.is_multiple_of(1024) {
+        format!("{} GiB", mebibytes / 1024)
+    } else {
+        format!("{mebibytes} MiB")
+    }
+}
+
+/// In words, as far as there are any: `4096 MiB of memory, the time of 2 processors`.
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&said(LIMITS, self).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Whether something that is missing is a mistake: not while the base is read, which levels may complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completeness {
+    /// Whatever is there must be right; more may come.
+    Partial,
+    /// All must be there.
+    Whole,
+}
+
+/// Reads `[server.NAME]` with what `root` says of all servers: `[settings]`, `[topology]`, `[limits]`.
+pub(super) fn server(
+    name: &str,
+    node: &Node,
+    root: &Table,
+    completeness: Completeness,
+    mistakes: &mut Collector,
+) -> Option<Server> {
+    let Some(table) = node.table() else {
+        mistakes.at(&node.place, format!("server `{name}` is {}", node.value.kind()), "a table belongs here");
+        return None;
+    };
+    let mut server = Server { name: name.to_owned(), ..Server::default() };
+    let seen = read_into(table, SERVER, &[], &mut server, mistakes);
+    check_source(&server, seen, node, completeness, mistakes)?;
+    if matches!(server.source, ServerSource::Url(_)) {
+        refuse_limits(name, seen, mistakes);
+    } else {
+        refuse_of_running(&server, seen, mistakes);
+        limits(root.get("limits"), &mut server, mistakes);
+        limits(seen.get("limits"), &mut server, mistakes);
+    }
+    read_settings(&mut server, seen, root, mistakes);
+    topology::read(&mut server, root.get("topology"), seen.get("topology"), mistakes);
+    Some(server)
+}
+
+/// Lays limits upon those that a server has.
+pub(super) fn limits(node: Option<&Node>, server: &mut Server, mistakes: &mut Collector) {
+    if let Some(table) = section(node, "limits", mistakes) {
+        lay_upon(table, LIMITS, &mut server.limits, mistakes);
+    }
+}
+
+/// What only a server that runs already can be asked for.
+fn refuse_of_running(server: &Server, seen: Seen<'_>, mistakes: &mut Collector) {
+    let name = &server.name;
+    if let (Some(place), true) = (seen.place("apply_settings"), server.apply_settings) {
+        let title = format!("server `{name}` is started by Prony and has its settings from the beginning");
+        mistakes.at(place, title, "only a server with a `url` is reconfigured while it runs");
+    }
+    if let (Some(place), true) = (seen.place("write_to_my_tables"), server.write_to_my_tables) {
+        let title = format!("server `{name}` is started by Prony and has no tables of yours");
+        mistakes.at(place, title, "leave it out: it is for servers with a `url`");
+    }
+}
+
+fn refuse_limits(name: &str, seen: Seen<'_>, mistakes: &mut Collector) {
+    if let Some(place) = seen.place("limits") {
+        let title = format!("server `{name}` is running already and takes no limits");
+        mistakes.at(place, title, "Prony limits only what a server that it starts may use");
+    }
+}
+
+fn read_settings(server: &mut Server, seen: Seen<'_>, root: &Table, mistakes: &mut Collector) {
+    if matches!(server.source, ServerSource::Url(_)) && !server.apply_settings {
+        if let Some(place) = seen.place("settings") {
+            mistakes.at_with_help(
+                place,
+                format!("server `{}` is running already and takes no settings", server.name),
+                "Prony does not configure a server that it did not start unless it is told to",
+                "`apply_settings = true` sets them while the study runs and puts back what was there",
+            );
+        }
+        return;
+    }
+    for node in [root.get("settings"), seen.get("settings")].into_iter().flatten() {
+        server.settings.extend(settings(node, mistakes));
+    }
+}
+
+/// Where it comes from; `None`: it does not say.
+fn check_source(
+    server: &Server,
+    seen: Seen<'_>,
+    node: &Node,
+    completeness: Completeness,
+    mistakes: &mut Collector,
+) -> Option<()> {
+    let name = &server.name;
+    let places: Vec<&Place> =
+        ["product", "path", "image", "url"].iter().filter_map(|key| seen.place(key)).collect();
+    if let [_, second, ..] = places.as_slice() {
+        let title = format!("server `{name}` comes from two places");
+        mistakes.at(second, title, "one of `product`, `path`, `image` and `url` is enough");
+    } else if places.is_empty() && completeness == Completeness::Whole {
+        mistakes.at(
+            &node.place,
+            format!("server `{name}` does not say what it is"),
+            "`product = \"mariadb\"`, or a `path`, an `image` or a `url` belongs here",
+        );
+    }
+    if let (Some(place), None) = (seen.place("version"), seen.place("product")) {
+        let title = format!("server `{name}` has a version and no product");
+        mistakes.at(place, title, "only a server named by `product` has a `version`");
+    }
+    if let (ServerSource::Url(url), Some(place)) = (&server.source, seen.place("url")) {
+        check_url(url, place, mistakes);
+    }
+    (!places.is_empty()).then_some(())
+}
+
+fn check_url(url: &str, place: &Place, mistakes: &mut Collector) {
+    match url::Url::parse(url) {
+        Err(error) => {
+            let label = "mysql://user@host:port/database belongs here";
+            mistakes.at(place, format!("`url` is not an address: {error}"), label);
+        }
+        Ok(parsed) if parsed.password().is_some() => mistakes.at_with_help(
+            place,
+            "there is a password in the study",
+            "leave the password out",
+            "a study is stored with its results; give the password in the environment (MYSQL_PWD) or in an \
+             option file (~/.my.cnf)",
+        ),
+        Ok(parsed) if !["mysql", "mariadb"].contains(&parsed.scheme()) => {
+            mistakes.unknown(place, "kind of address", parsed.scheme(), ["mysql", "mariadb"]);
+        }
+        Ok(_) => {}
+    }
+}
+
+/// Reads a table of settings into what an option file takes; `-` and `_` are the same in names.
+pub(super) fn settings(node: &Node, mistakes: &mut Collector) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    let Some(table) = node.table() else {
+        mistakes.at(&node.place, format!("`settings` is {}", node.value.kind()), "a table belongs here");
+        return settings;
+    };
+    for entry in &table.0 {
+        let name = entry.key.replace('-', "_");
+        if OWN_SETTINGS.contains(&name.as_str()) {
+            let title = format!("Prony itself chooses `{name}`");
+            mistakes.at(&entry.key_place, title, "leave this setting out");
+        }
+        let value = match &entry.node.value {
+            Value::Flag(true) => "ON".to_owned(),
+            Value::Flag(false) => "OFF".to_owned(),
+            Value::Text(_) | Value::Integer(_) | Value::Real(_) => entry.node.label(),
+            other => {
+                let title = format!("setting `{name}` is {}", other.kind());
+                mistakes.at(&entry.node.place, title, "text, a number, true or false belongs here");
+                continue;
+            }
+        };
+        settings.insert(name, value);
+    }
+    settings
+}
