@@ -52,7 +52,7 @@ impl Kind for Flag {
     }
 }
 
-/// A whole number between these, both included.
+/// A whole number between these, both included: `1000`, `"1M"`.
 pub(super) struct Count<N>(pub(super) N, pub(super) N);
 
 impl<N: Copy + Into<u64> + TryFrom<u64>> Kind for Count<N> {
@@ -62,7 +62,8 @@ impl<N: Copy + Into<u64> + TryFrom<u64>> Kind for Count<N> {
         let (min, max): (u64, u64) = (self.0.into(), self.1.into());
         let number = match &node.value {
             Value::Integer(number) => u64::try_from(*number).ok(),
-            Value::Text(text) => {
+            // digits in quotes would be a name where they are a level
+            Value::Text(text) if text.trim().ends_with(|last: char| last.is_ascii_alphabetic()) => {
                 Some(quantity::count(text).map_err(|error| Misfit::Value(error.to_string()))?)
             }
             _ => return Err(Misfit::Type("a whole number")),
@@ -74,7 +75,12 @@ impl<N: Copy + Into<u64> + TryFrom<u64>> Kind for Count<N> {
 
     fn schema(&self) -> Json {
         let (min, max): (u64, u64) = (self.0.into(), self.1.into());
-        json!({ "type": ["integer", "string"], "minimum": min, "maximum": max })
+        json!({
+            "type": ["integer", "string"],
+            "minimum": min,
+            "maximum": max,
+            "pattern": r"^\s*[0-9][0-9_]*\s*[kKmMgG]\s*$",
+        })
     }
 }
 

@@ -293,7 +293,8 @@ fn arrival(
     mistakes: &mut Collector,
 ) -> Arrival {
     let refuse = completeness == Completeness::Whole;
-    if let Some(whole) = whole {
+    // its default says nothing against the other keys
+    if let (Some(whole), Some(_)) = (whole, seen.place("arrival")) {
         let beside = ARRIVAL_PARTS.iter().find(|key| seen.place(key).is_some());
         if let Some(place) = beside.and_then(|key| seen.place(key)).filter(|_| refuse) {
             let title = format!("a stream has both `arrival` and `{}`", beside.unwrap_or(&""));

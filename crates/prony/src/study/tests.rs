@@ -580,8 +580,8 @@ fn mistakes_in_claims_are_pointed_at_with_the_nearest_names() {
     insta::assert_snapshot!(mistakes(&wrong));
     for (from, to, told) in [
         ("over = { server = \"threads\" }\nratio", "ratio", "`ratio` without `over`"),
-        ("< 0.5 s", "< 0.5 parsecs", "such as \"< 20 ms\""),
-        ("< 0.5 s", "< 500", "such as \"< 20 ms\""),
+        ("< 0.5 s", "< 0.5 parsecs", "`0.5 parsecs` is not a length of time: write 10s"),
+        ("< 0.5 s", "< 500", "`500` has no unit: write 10s"),
         ("ratio = \">= 2\"", "", "a claim says nothing that could be measured"),
         ("slope = \"> 0.9\"", "slope = \"> 0.9\"\nalong = \"server\"", "no numbers to grow along"),
         ("[\"pool\", \"threads\"]", "[\"pool\"]", "less than two"),
