@@ -14,5 +14,7 @@ report=$(mktemp -d)
 trap 'rm -rf "$report"' EXIT
 sample() { cargo run --quiet --manifest-path ../Cargo.toml -p prony --example sample_report -- "$@"; }
 sample "$report/report.html"
-sample "$report/loads.html" html 100 en loads
-node test/browser.mjs "$report/report.html" "$report/loads.html" ${pictures:+"$pictures"}
+mkdir "$report/loads"
+sample "$report/loads/loads.html" html 100 en loads
+sample "$report/report.md" markdown
+node test/browser.mjs "$report/report.html" "$report/loads/loads.html" ${pictures:+"$pictures"}

@@ -1,16 +1,21 @@
 // Numbers as people read them; the same rules as crates/prony/src/report/number.rs.
 
+/** Whole digits with thousands apart; by hand, since not every engine for JavaScript knows languages. */
+function grouped(text: string): string {
+  const [, sign = "", whole = "", rest = ""] = /^(-?)(\d+)(.*)$/.exec(text) ?? [];
+  return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${rest}`;
+}
+
 /** About three significant digits, thousands apart: `1,234`, `12.3`, `0.012`. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return grouped(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3));
 }
 
 /** A tick of an axis: no more digits than it needs. */
 export function tick(value: number): string {
-  return Number(value.toPrecision(6)).toLocaleString("en-US", { maximumFractionDigits: 6 });
+  return grouped(String(Number(Number(value.toPrecision(6)).toFixed(6))));
 }
 
 /** A share as a percentile: `99.9 %`. */

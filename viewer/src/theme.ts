@@ -7,6 +7,8 @@ export interface Theme {
   line: string;
   shade: string;
   surface: string;
+  good: string;
+  bad: string;
 }
 
 const LIGHT: Theme = {
@@ -16,6 +18,8 @@ const LIGHT: Theme = {
   line: "#dde3e9",
   shade: "rgba(91, 104, 117, 0.10)",
   surface: "#ffffff",
+  good: "#12704a",
+  bad: "#b3261e",
 };
 
 const DARK: Theme = {
@@ -25,6 +29,8 @@ const DARK: Theme = {
   line: "#33404c",
   shade: "rgba(154, 167, 180, 0.12)",
   surface: "#182028",
+  good: "#5fd3a2",
+  bad: "#ff8a80",
 };
 
 export const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow"];

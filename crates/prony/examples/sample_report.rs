@@ -1,6 +1,7 @@
 //! Writes the HTML report (or another format) of a made-up run:
 //! `cargo run --example sample_report -- FILE [FORMAT [WIDTH [LANGUAGE [loads]]]]`; `loads` is a run of every
-//! kind of load. The browser test opens it; anyone who changes the page looks at it.
+//! kind of load. Pictures stand beside it. The browser test opens it; anyone who changes the page looks at
+//! it.
 
 #[path = "../tests/support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared with test programs, which need more of it")]
@@ -11,7 +12,7 @@ mod synthetic_load;
 
 use prony::{
     analyse::analyse,
-    report::{Format, Options, render},
+    report::{Format, Options, rendered},
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,7 +25,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("loads") => synthetic_load::record(),
         _ => synthetic::record(),
     };
-    let options = Options { width, language, ..Options::default() };
-    std::fs::write(file, render(&record, &analyse(&record), format, &options)?)?;
+    let options = Options { width, language, pictures: Some(String::new()), ..Options::default() };
+    let rendered = rendered(&record, &analyse(&record), format, &options)?;
+    for picture in rendered.pictures {
+        std::fs::write(std::path::Path::new(&file).with_file_name(picture.file), picture.svg)?;
+    }
+    std::fs::write(file, rendered.text)?;
     Ok(())
 }

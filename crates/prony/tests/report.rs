@@ -15,7 +15,7 @@ mod synthetic_load;
 use load::sample::Tally;
 use prony::{
     analyse::{Axis, AxisKind, Comparison, Findings, Point, Verdict, analyse},
-    report::{Format, Language, Options, render, schema},
+    report::{Format, Language, Options, render, rendered, schema},
     run::TrialOutcome,
     store::RunRecord,
 };
@@ -198,25 +198,102 @@ fn the_page_needs_no_network_and_nothing_escapes_into_it() {
     // The study's text holds `</script><b>&amp;`: shown as it is, and harmless inside the data.
     assert!(!without_viewer.contains("</script><b>"));
     assert!(without_viewer.contains("&lt;/script&gt;&lt;b&gt;&amp;amp;"));
-    assert_eq!(page.matches("<script").count(), 3);
-    assert_eq!(page.matches("</script>").count(), 3);
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script>").count(), 2);
     assert_eq!(without_viewer.matches("<div class=\"chart\"").count(), 9);
+    assert!(!page.contains("prony-report"), "what charts do not need is not in it twice");
     assert!(!page.contains("hunter2"));
 }
 
-#[test]
-fn the_page_holds_the_json_report() {
-    let page = report(Format::Html);
-    let begin = "<script type=\"application/json\" id=\"prony-report\">";
+/// The charts of a page, as values.
+fn charts_of(page: &str) -> serde_json::Value {
+    let begin = "<script type=\"application/json\" id=\"prony-charts\">";
     let data = &page[page.find(begin).unwrap() + begin.len()..];
-    let data: serde_json::Value = serde_json::from_str(&data[..data.find("</script>").unwrap()]).unwrap();
+    serde_json::from_str(&data[..data.find("</script>").unwrap()]).unwrap()
+}
+
+#[test]
+fn charts_are_drawn_from_the_figures_of_the_report() {
+    let data = charts_of(&report(Format::Html));
     let json: serde_json::Value = serde_json::from_str(&report(Format::Json)).unwrap();
-    assert!(data == json);
-    assert_eq!(json["format"], 2);
+    assert_eq!((&data["format"], &json["format"]), (&serde_json::json!(1), &serde_json::json!(2)));
     assert_eq!(json["trials"].as_array().unwrap().len(), 60);
     let differing = &json["settings_that_differ"];
     assert_eq!(differing[0]["variable"], "thread_handling");
     assert_eq!(differing[0]["values"][1], "pool-of-threads");
+    let charts = data["charts"].as_array().unwrap();
+    let ids: Vec<&str> = charts.iter().map(|chart| chart["id"].as_str().unwrap()).collect();
+    let kinds = ["throughput", "latency", "distribution", "timeline"];
+    let groups = ["oltp-read-only", "oltp-update-non-index"];
+    let wanted: Vec<String> =
+        groups.iter().flat_map(|group| kinds.map(|kind| format!("{kind}-{group}"))).collect();
+    assert_eq!(ids[..8], wanted);
+    assert_eq!(ids[8..], ["course"]);
+    let group = &json["groups"][0];
+    for (place, series) in group["series"].as_array().unwrap().iter().enumerate() {
+        let points: Vec<&serde_json::Value> = series["points"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|at| &json["points"][at.as_u64().unwrap() as usize])
+            .collect();
+        let line = &charts[0]["drawing"]["panels"][0]["lines"][place];
+        assert_eq!((&line["name"], &line["look"]), (&series["name"], &serde_json::json!(place)));
+        for (rung, point) in points.iter().enumerate() {
+            let drawn = [&line["values"][rung], &line["low"][rung], &line["high"][rung]];
+            assert_eq!(drawn, ["value", "low", "high"].map(|end| &point["throughput"][end]));
+            // the third choice of percentiles is p99
+            let p99 = &charts[1]["drawing"]["panels"][2]["lines"][place];
+            assert_eq!(p99["values"][rung], point["latency_ms"]["p99"]["value"]);
+        }
+    }
+    // of the last place, all trials second by second: rates, then response times
+    let panels = charts[3]["drawing"]["panels"].as_array().unwrap();
+    let rates = panels[panels.len() - 2]["lines"].as_array().unwrap();
+    let trial = json["trials"].as_array().unwrap().iter().find(|trial| {
+        (&trial["levels"]["workload"], &trial["levels"]["connections"])
+            == (&"oltp_read_only".into(), &"1024".into())
+    });
+    assert_eq!(rates[0]["values"], trial.unwrap()["streams"][0]["seconds"]["throughput"]);
+    assert_eq!(rates.len(), 6, "three repeats of two servers");
+}
+
+#[test]
+fn markdown_that_is_written_to_a_file_has_its_charts_beside_it() {
+    let options = Options { pictures: Some("pool-".to_owned()), ..Options::default() };
+    let written = rendered(&RUN.0, &RUN.1, Format::Markdown, &options).unwrap();
+    assert_eq!(written.pictures.len(), 8);
+    for picture in &written.pictures {
+        assert!(written.text.contains(&format!("]({})", picture.file)), "{}", picture.file);
+        assert!(picture.svg.starts_with("<svg") && picture.svg.ends_with("</svg>\n"), "{}", picture.file);
+        assert!(
+            picture.svg.contains(">threads</text>") && picture.svg.contains(">pool</text>"),
+            "{}",
+            picture.file
+        );
+    }
+    assert_eq!(written.pictures[0].file, "pool-throughput-oltp-read-only.svg");
+    for text in [">Connections</text>", ">1,024</text>", ">transactions per second</text>"] {
+        assert!(written.pictures[0].svg.contains(text), "{text}");
+    }
+    let plain = rendered(&RUN.0, &RUN.1, Format::Markdown, &Options::default()).unwrap();
+    assert!(plain.pictures.is_empty() && !plain.text.contains("!["));
+}
+
+/// Every heading of a page can be linked to, by the same name in both languages.
+#[test]
+fn sections_have_names_that_stay() {
+    let ids = |language| {
+        let page = report_as(Format::Html, &Options { language, ..Options::default() });
+        let sections = page.split("<section ").skip(1);
+        let id = |section: &str| section.split("id=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        sections.map(id).collect::<Vec<_>>()
+    };
+    let english = ids(Language::English);
+    let known =
+        ["found", "compared", "results-oltp-read-only", "results-oltp-update-non-index", "course", "cost"];
+    assert_eq!(english[..6], known);
+    assert_eq!(english, ids(Language::Chinese));
 }
 
 #[test]
@@ -297,7 +374,7 @@ fn what_people_wrote_and_how_the_run_went_on_is_told_in_both_languages_and_once(
             let text =
                 render(&record, &RUN.1, format, &Options { language, width: 200, ..Options::default() });
             let text = text.unwrap();
-            let shown = text.split("id=\"prony-report\"").next().unwrap();
+            let shown = text.split("id=\"prony-charts\"").next().unwrap();
             for words in wanted {
                 assert!(shown.contains(words), "{format:?} does not say {words}");
             }

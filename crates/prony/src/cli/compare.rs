@@ -51,7 +51,7 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let base = store.run(run_named(&store, Some(&options.base))?)?;
     let run = store.run(run_named(&store, Some(&options.run))?)?;
     let look = terminal::look(options.language, options.write.as_deref());
-    let compared = report::render_runs(&base, &run, options.format, &look);
+    let compared = report::render_runs(&base, &run, options.format, &look)?;
     if compared.compared == 0 {
         return Err(Failure::cannot_begin(format!(
             "runs {} and {} have no combination in common that both measured; `prony report RUN` shows \
@@ -59,7 +59,7 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
             options.base, options.run
         )));
     }
-    terminal::put(options.write.as_deref(), &compared.text)?;
+    terminal::put(options.write.as_deref(), &compared.rendered)?;
     if options.check && compared.worse > 0 {
         let noun = if compared.worse == 1 { "comparison" } else { "comparisons" };
         return Err(Failure::failed(format!(

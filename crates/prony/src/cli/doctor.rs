@@ -8,6 +8,7 @@ use super::{
 use crate::{
     doctor::{self, Effort, Files, Finding, Level, Observed},
     provision::Places,
+    report::wrap::wrapped,
     run::Note,
 };
 use std::path::Path;
@@ -62,27 +63,10 @@ fn words(finding: &Finding, width: usize, coloured: bool) -> String {
     let room = width.saturating_sub(INDENT).max(INDENT);
     let mend = if finding.remedy.is_empty() { String::new() } else { format!("mend: {}", finding.remedy) };
     let parts = [finding.read.clone(), finding.effect.clone(), mend];
-    let lines = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| wrapped(part, room));
+    let lines = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| wrapped(part, "", room));
     let lines: Vec<_> = lines.collect();
     text.push_str(&lines.join(&format!("\n{}", " ".repeat(INDENT))));
     text + "\n"
-}
-
-/// Lines of at most `room` letters, broken between words.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("never empty");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
 }
 
 fn summary(findings: &[Finding]) -> String {

@@ -1,5 +1,6 @@
 //! How a command ends when it does not end well: one message, one exit code.
 
+use crate::report;
 use std::fmt;
 
 /// It began and failed.
@@ -59,6 +60,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_heading = self.message.starts_with("error") || self.code == INTERRUPTED;
         write!(f, "{}{}", if has_heading { "" } else { "error: " }, self.message)
+    }
+}
+
+impl From<report::Error> for Failure {
+    fn from(error: report::Error) -> Self {
+        Self::failed(chain(&error))
     }
 }
 

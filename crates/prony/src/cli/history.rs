@@ -1,14 +1,9 @@
 //! `prony history`: the runs of one study over time, and where something changed.
 
-use super::{
-    failure::{Failure, chain},
-    flags::StoreOptions,
-    stored::open_store,
-    terminal,
-};
+use super::{failure::Failure, flags::StoreOptions, stored::open_store, terminal};
 use crate::{
     analyse::History,
-    report::{self, Language},
+    report::{self, Form, Language},
     store::{RunSummary, Store},
 };
 use clap::{Args, ValueEnum};
@@ -63,14 +58,14 @@ pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
     history.find_changes();
     history.explain(|id| store.run(id))?;
     let look = terminal::look(options.language, options.write.as_deref());
-    let text = match options.format {
-        HistoryFormat::Terminal => report::history::terminal(&history, &look),
-        HistoryFormat::Markdown => report::history::markdown(&history, options.language),
-        HistoryFormat::Html => report::history::html(&history, options.language)
-            .map_err(|error| Failure::failed(chain(&error)))?,
-        HistoryFormat::Json => serde_json::to_string_pretty(&history).expect("a history is JSON") + "\n",
+    let said = |form| report::history::render(&history, form, &look);
+    let rendered = match options.format {
+        HistoryFormat::Terminal => said(Form::Terminal)?,
+        HistoryFormat::Markdown => said(Form::Markdown)?,
+        HistoryFormat::Html => said(Form::Html)?,
+        HistoryFormat::Json => report::written(&history).into(),
     };
-    terminal::put(options.write.as_deref(), &text)
+    terminal::put(options.write.as_deref(), &rendered)
 }
 
 /// The last runs of the study, all at one scale: what is measured at another one is not the same.

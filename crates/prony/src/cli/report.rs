@@ -1,15 +1,14 @@
 //! `prony report`: what a run found, from the store alone.
 
 use super::{
-    failure::{Failure, OPEN, REFUTED, chain},
+    failure::{Failure, OPEN, REFUTED},
     flags::StoreOptions,
     stored::{open_store, run_named},
     terminal,
 };
 use crate::{
     analyse::{self, ClaimVerdict, Findings, Judgement, Open},
-    report::{self, Format, Language, Options, number},
-    store::RunRecord,
+    report::{self, Format, Language, number},
 };
 use clap::{
     Args,
@@ -51,8 +50,8 @@ pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
     let record = store.run(id)?;
     let findings = analyse::analyse(&record);
     let look = terminal::look(options.language, options.write.as_deref());
-    let text = rendered(&record, &findings, options.format, &look)?;
-    terminal::put(options.write.as_deref(), &text)?;
+    let rendered = report::rendered(&record, &findings, options.format, &look)?;
+    terminal::put(options.write.as_deref(), &rendered)?;
     if options.check { check(&findings) } else { Ok(()) }
 }
 
@@ -80,13 +79,4 @@ pub(super) fn check(findings: &Findings) -> Result<(), Failure> {
         (_, 0, _) => Err(Failure::of_claims(OPEN, words)),
         _ => Err(Failure::of_claims(REFUTED, words)),
     }
-}
-
-pub(super) fn rendered(
-    record: &RunRecord,
-    findings: &Findings,
-    format: Format,
-    options: &Options,
-) -> Result<String, Failure> {
-    report::render(record, findings, format, options).map_err(|error| Failure::failed(chain(&error)))
 }

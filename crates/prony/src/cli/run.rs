@@ -7,7 +7,7 @@ use super::{
     foresee::{self, Foreseen},
     interrupt,
     progress::RunProgress,
-    report, resume, server,
+    resume, server,
     stored::make_store,
     terminal::{self, aside, print, write},
 };
@@ -18,7 +18,7 @@ use crate::{
         Provisioner,
         target::{self, Entrusted},
     },
-    report::{Format, Language, number},
+    report::{self, Format, Language, number},
     run,
     store::{self, Store},
     study::Adjustments,
@@ -214,9 +214,9 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
     let findings = analyse::analyse(&record);
     let look = terminal::look(options.language, None);
     let format = if options.json { Format::Json } else { Format::Terminal };
-    print(&format!("{}\n", report::rendered(&record, &findings, format, &look)?.trim_end()))?;
+    print(&format!("{}\n", report::render(&record, &findings, format, &look)?.trim_end()))?;
     let path = report_path(options, plan, id);
-    let html = report::rendered(&record, &findings, Format::Html, &look)?;
+    let html = report::render(&record, &findings, Format::Html, &look)?;
     write(&path, &html).map_err(|failure| {
         failure.with(&format!("; `prony report {id} --format html --write FILE` writes it elsewhere"))
     })?;
@@ -229,7 +229,7 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
             "{unmeasured} of {trials} could not be measured; the report says why, and --resume tries again"
         )));
     }
-    if options.check { report::check(&findings) } else { Ok(()) }
+    if options.check { super::report::check(&findings) } else { Ok(()) }
 }
 
 /// Where the report goes: beside the store, where a directory is named for that.

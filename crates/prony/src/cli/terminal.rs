@@ -4,7 +4,7 @@
 use super::failure::Failure;
 use crate::{
     escape,
-    report::{Language, Options},
+    report::{Language, Options, Rendered},
 };
 use serde::Serialize;
 use std::{
@@ -30,9 +30,13 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{}\n", serde_json::to_string_pretty(value).expect("plain values")))
 }
 
-/// To a file, or to stdout where none is named.
-pub(super) fn put(file: Option<&Path>, text: &str) -> Result<(), Failure> {
-    file.map_or_else(|| print(text), |path| write(path, text))
+/// To a file, with its pictures beside it, or to stdout where none is named.
+pub(super) fn put(file: Option<&Path>, rendered: &Rendered) -> Result<(), Failure> {
+    let Some(path) = file else { return print(&rendered.text) };
+    for picture in &rendered.pictures {
+        write(&path.with_file_name(&picture.file), &picture.svg)?;
+    }
+    write(path, &rendered.text)
 }
 
 /// Writes a file, or says which one could not be written.
@@ -59,9 +63,13 @@ pub(super) fn colour(stream: &impl std::io::IsTerminal) -> bool {
 
 /// How text is to look: as this terminal shows it, or as a file keeps it.
 pub(super) fn look(language: Language, file: Option<&Path>) -> Options {
-    if file.is_some() {
-        return Options { language, ..Options::default() };
+    if let Some(file) = file {
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy());
+        // a name that Markdown would have to write otherwise is left out
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let stem = stem.filter(|stem| stem.chars().all(plain)).map(|stem| format!("{stem}-"));
+        return Options { language, pictures: Some(stem.unwrap_or_default()), ..Options::default() };
     }
     let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
-    Options { language, width, colour: colour(&io::stdout()) }
+    Options { language, width, colour: colour(&io::stdout()), pictures: None }
 }

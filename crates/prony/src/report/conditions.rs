@@ -1,9 +1,8 @@
-//! What each server really ran with, as far as it decides what a comparison is worth: a table of conditions
-//! by server, and a sentence about those that differ although the study does not ask for it.
+//! What each server really ran with, as far as it decides what a comparison is worth, and a sentence about
+//! conditions that differ although the study does not ask for it.
 
 use super::{
-    document::{Condition, Document, Finding, FindingKind},
-    table::{Cell, Table, Tone},
+    document::{Condition, Finding, FindingKind},
     words::Words,
 };
 use crate::{
@@ -60,33 +59,4 @@ pub(super) fn finding(conditions: &[Condition], words: Words) -> Option<Finding>
     let text =
         words.fill("sentence", "unfair", &[("conditions", &different.join(words.get("condition", "comma")))]);
     Some(Finding { kind: FindingKind::Unfair, about: String::new(), text })
-}
-
-/// A row for each condition, a column for each server; `None` where no server said anything.
-pub(super) fn table(document: &Document, words: Words) -> Option<Table> {
-    if document.conditions.is_empty() {
-        return None;
-    }
-    let mut heads = vec![words.get("head", "condition").to_owned()];
-    let several = document.servers.len() > 1;
-    heads.extend(several.then(|| words.get("head", "compared").to_owned()));
-    heads.extend(document.servers.iter().map(|server| server.shown.clone()));
-    let row = |one: &Condition| {
-        let mut row = vec![Cell::name(&one.title)];
-        row.extend(several.then(|| Cell {
-            text: words.named("condition", one.verdict).to_owned(),
-            tone: match one.verdict {
-                Verdict::Different => Tone::Bad,
-                Verdict::Same => Tone::Faint,
-                Verdict::OnPurpose => Tone::Plain,
-            },
-            numeric: false,
-        }));
-        row.extend(
-            one.values.iter().map(|value| value.as_ref().map_or_else(Cell::empty, |value| Cell::name(value))),
-        );
-        row
-    };
-    let rows = document.conditions.iter().map(row).collect();
-    Some(Table { title: words.get("text", "conditions").to_owned(), heads, rows })
 }

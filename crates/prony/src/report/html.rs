@@ -1,129 +1,43 @@
-//! The report as one HTML page that needs no network: text and tables from a template, charts by the viewer,
-//! which is committed ready-made (`viewer/dist`) and finds its data, the JSON document, inside the page.
+//! A report as one HTML page that needs no network: its blocks, and their charts as values, which the viewer
+//! draws; it is committed ready-made (`viewer/dist`).
 
 use super::{
-    Error, conditions,
-    detail::{closer, details},
-    document::{Document, Group, Server},
-    flame, number, rates,
-    resources::{self, Profiled, cost_table, evidence},
-    table::{Layout, Remarks, Table, estimate, series_head, table},
-    terminal::{notes, summary},
-    words::{Words, subject},
+    block::{Block, Cell, CellKind, Item, List, Marks, Reach, Report, Section, Table},
+    chart::{Chart, Charts, Numbers},
+    number::round,
+    words::Words,
 };
-use crate::{escape, plan};
-use minijinja::{AutoEscape, Environment, Value, context};
+use crate::escape;
 use serde::Serialize;
 
-const TEMPLATE: &str = include_str!("html/report.html");
-const STYLE: &str = include_str!("html/report.css");
+const STYLE: &str = include_str!("page.css");
 const VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
-
 const THIRD_PARTY: &str = include_str!("../../../../viewer/dist/THIRD-PARTY.txt");
 
-/// One group of points with its tables.
-#[derive(Serialize)]
-struct Section {
-    group: Group,
-    series_head: String,
-    table: Table,
-    details: Vec<Table>,
-    latencies: Vec<Latency>,
-    closer: Vec<Table>,
-}
+/// What the page may do: nothing outside of itself.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-/// Percentiles of one point.
-#[derive(Serialize)]
-struct Latency {
-    rung: String,
-    series: String,
-    values: Vec<String>,
-    max: String,
-}
-
-/// The percentiles of the latency table.
-const PERCENTILES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
+/// Longer tables that are folded away scroll by themselves.
+const ROWS_MAX: usize = 20;
 
 /// The page.
-///
-/// # Errors
-/// When the template is wrong.
-pub(super) fn render(document: &Document, words: Words) -> Result<String, Error> {
-    let mut environment = environment();
-    environment.add_filter("number", |value: f64| number::rate(value));
-    environment.add_filter("fill", fill);
-    environment.add_template("report", TEMPLATE)?;
-    let remarks = Remarks::of(document, words);
-    let sections: Vec<Section> = document
-        .groups
-        .iter()
-        .map(|group| Section {
-            group: group.clone(),
-            table: table(document, group, Layout::Stacked, &remarks, words),
-            series_head: series_head(document, group, words),
-            details: details(document, group, words),
-            latencies: latencies(document, group),
-            closer: closer(document, group, words),
-        })
-        .collect();
-    let settings = settings(document);
-    let page = environment.get_template("report")?.render(context! {
-        document => document,
-        found_head => words.found_head(document),
-        words => words.table(),
-        sections => sections,
-        remarks => remarks.texts().collect::<Vec<_>>(),
-        factor_heads => factor_heads(document, words),
-        own_settings => settings.0,
-        common_settings => settings.1,
-        percentiles => PERCENTILES,
-        notes => notes(document, words),
-        summary => summary(document, words),
-        rates => rates::table(document, words),
-        cost => cost_table(document, words),
-        flames => flames(document),
-        evidence => evidence(document, words),
-        resources => resources::closer(document, words),
-        conditions => conditions::table(document, words),
-        style => Value::from_safe_string(STYLE.to_owned()),
-        third_party => THIRD_PARTY,
-        viewer => Value::from_safe_string(VIEWER.to_owned()),
-        data => Value::from_safe_string(embedded(document)),
-        viewer_words => Value::from_safe_string(embedded(words.table())),
-    })?;
-    Ok(page)
-}
-
-/// Templates in which every text is escaped.
-pub(super) fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    environment.set_formatter(|out, state, value| match value.as_str() {
-        Some(text) if !value.is_safe() => Ok(out.write_str(&escape::html(text))?),
-        _ => minijinja::escape_formatter(out, state, value),
-    });
-    environment
-}
-
-/// Settings that were asked for: those of each server alone, and those of all.
-fn settings(document: &Document) -> (Vec<Vec<String>>, Vec<String>) {
-    let common = plan::common_settings(document.servers.iter().map(|server| &server.settings));
-    let own = |server: &Server| {
-        let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
-        own.map(|(key, value)| format!("{key} = {value}")).collect()
-    };
-    let of_all = common.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-    (document.servers.iter().map(own).collect(), of_all)
-}
-
-/// Names of what varied, as heads of columns.
-fn factor_heads(document: &Document, words: Words) -> Vec<String> {
-    let head = |name: &str| match name {
-        "server" => words.get("head", "server").to_owned(),
-        name => words.factor_head(name),
-    };
-    document.run.factors.iter().map(|factor| head(&factor.name)).collect()
+pub(super) fn render(report: &Report, words: Words) -> String {
+    let mut page = Page { text: String::new(), charts: Vec::new(), words, heading: "", is_folded: false };
+    page.head(report);
+    page.raw("<main>\n");
+    for section in &report.sections {
+        page.section(section);
+    }
+    page.raw("<noscript><p>")
+        .text(words.get("html", "no_script"))
+        .raw("</p></noscript>\n</main>\n\n<footer>\n<p>");
+    page.text(&report.foot).raw("</p>\n<details><summary>").text(words.get("html", "licences"));
+    page.raw("</summary>\n<pre class=\"licences\">").text(THIRD_PARTY).raw("</pre></details>\n</footer>\n");
+    let charts = embedded(&Charts::of(std::mem::take(&mut page.charts)));
+    page.raw("<script type=\"application/json\" id=\"prony-charts\">").text.push_str(&charts);
+    page.raw("</script>\n<script>\n").raw(VIEWER).raw("\n</script>\n</body>\n</html>\n");
+    page.text
 }
 
 /// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a
@@ -140,54 +54,195 @@ fn show(value: &mut serde_json::Value) {
         serde_json::Value::String(text) => *text = escape::plain(text),
         serde_json::Value::Number(number) => {
             if let Some(value) = number.as_f64().filter(|_| number.is_f64()) {
-                *number = serde_json::Number::from_f64(number::round(value)).unwrap_or(number.clone());
+                *number = serde_json::Number::from_f64(round(value)).unwrap_or(number.clone());
             }
         }
         serde_json::Value::Array(items) => items.iter_mut().for_each(show),
-        serde_json::Value::Object(fields) => {
-            let shown = std::mem::take(fields).into_iter().map(|(name, mut value)| {
-                show(&mut value);
-                (escape::plain(&name), value)
-            });
-            *fields = shown.collect();
-        }
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(show),
         _ => {}
     }
 }
 
-/// A flame graph of each profile: what it is about, the drawing, and why there is none.
-fn flames(document: &Document) -> Vec<(String, Value, Option<String>)> {
-    let flame = |one: &Profiled| {
-        let about = subject(&one.levels);
-        let about = if about.is_empty() {
-            document.shown(&one.server).to_owned()
-        } else {
-            format!("{}, {about}", document.shown(&one.server))
-        };
-        let drawing = if one.failure.is_some() { String::new() } else { flame::svg(&one.stacks) };
-        (about, Value::from_safe_string(drawing), one.failure.clone())
-    };
-    document.profiles.iter().map(flame).collect()
+/// A page as it grows. Markup is written in this file alone; all else goes through [`Page::text`].
+struct Page<'a> {
+    text: String,
+    charts: Vec<&'a Chart>,
+    words: Words,
+    /// The heading of the section: its only chart need not repeat it.
+    heading: &'a str,
+    /// Whether what is written now is behind a line that opens it.
+    is_folded: bool,
 }
 
-/// Puts a value into the only place of a template text.
-fn fill(text: String, place: String, value: Value) -> String {
-    text.replace(&format!("{{{place}}}"), &value.to_string())
-}
+impl<'a> Page<'a> {
+    fn raw(&mut self, markup: &'static str) -> &mut Self {
+        self.text.push_str(markup);
+        self
+    }
 
-fn latencies(document: &Document, group: &Group) -> Vec<Latency> {
-    let mut rows = Vec::new();
-    for (place, rung) in group.rungs.iter().enumerate() {
-        for series in &group.series {
-            let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
-            let value = |name: &&str| point.latency_ms.get(*name).map_or_else(|| "–".to_owned(), estimate);
-            rows.push(Latency {
-                rung: rung.label.clone(),
-                series: series.name.clone(),
-                values: PERCENTILES.iter().map(value).collect(),
-                max: number::milliseconds(point.latency_max_ms),
-            });
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(&escape::html(text));
+        self
+    }
+
+    /// Text whose lines stand below each other.
+    fn lines(&mut self, text: &str, open: &'static str, close: &'static str) {
+        for (place, line) in text.split('\n').enumerate() {
+            self.raw(if place > 0 { "<br>" } else { "" }).raw(open).text(line).raw(close);
         }
     }
-    rows
+
+    fn head(&mut self, report: &Report) {
+        self.raw("<!DOCTYPE html>\n<html lang=\"").text(report.language);
+        self.raw("\">\n<head>\n<meta charset=\"utf-8\">\n");
+        self.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+        self.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
+        self.raw("<meta name=\"generator\" content=\"Prony\">\n");
+        self.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"").raw(POLICY).raw("\">\n<title>");
+        self.text(&report.title).raw("</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n").raw(STYLE);
+        self.raw("</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">").text(&report.kind);
+        self.raw("</p>\n<h1>").text(&report.title).raw("</h1>\n");
+        if !report.meta.is_empty() {
+            self.raw("<p class=\"meta\">").text(&report.meta.join(" · ")).raw("</p>\n");
+        }
+        self.raw("</header>\n\n");
+    }
+
+    fn section(&mut self, section: &'a Section) {
+        let mut blocks = section.shown(Reach::Page).peekable();
+        if blocks.peek().is_none() {
+            return;
+        }
+        self.raw("<section class=\"").text(section.id.split('-').next().unwrap_or_default());
+        self.raw(if section.is_answer { " answer" } else { "" })
+            .raw("\" id=\"")
+            .text(&section.id)
+            .raw("\">\n");
+        self.heading = section.heading(Reach::Page).unwrap_or_default();
+        if let Some(heading) = section.heading(Reach::Page) {
+            self.raw("<h2>").text(heading).raw("</h2>\n");
+        }
+        for block in blocks {
+            self.block(block);
+        }
+        self.raw("</section>\n\n");
+    }
+
+    fn block(&mut self, block: &'a Block) {
+        match block {
+            Block::Heading(text) => {
+                self.raw("<h3>").text(text).raw("</h3>\n");
+            }
+            Block::Text(text) => {
+                self.raw("<p>").text(text).raw("</p>\n");
+            }
+            Block::List(list) => self.list(list),
+            Block::Table(table) => self.table(table),
+            Block::Charts(charts) => self.charts(charts),
+            Block::Code(text) => {
+                self.raw("<pre><code>").text(text).raw("</code></pre>\n");
+            }
+            Block::Folded(line, blocks) => {
+                self.raw("<details><summary>").text(line).raw("</summary>\n");
+                let is_folded = std::mem::replace(&mut self.is_folded, true);
+                blocks.iter().for_each(|block| self.block(block));
+                self.is_folded = is_folded;
+                self.raw("</details>\n");
+            }
+        }
+    }
+
+    fn list(&mut self, list: &List) {
+        let (open, close) = match list.marks {
+            Marks::Lines => ("<ul class=\"lines\">\n", "</ul>\n"),
+            Marks::Points => ("<ul>\n", "</ul>\n"),
+            Marks::Numbers => ("<ol class=\"numbers\">\n", "</ol>\n"),
+        };
+        self.raw(open);
+        list.items.iter().for_each(|item| self.item(item));
+        self.raw(close);
+    }
+
+    fn item(&mut self, item: &Item) {
+        self.raw("<li class=\"").raw(item.tone.name()).raw("\">");
+        if !item.lead.is_empty() {
+            self.raw("<span class=\"lead\">").text(&item.lead).raw(":</span> ");
+        }
+        if !item.title.is_empty() {
+            self.raw("<b>").text(&item.title).raw("</b> ");
+        }
+        self.text(&item.text);
+        if !item.under.is_empty() {
+            self.raw("<ul>\n");
+            item.under.iter().for_each(|item| self.item(item));
+            self.raw("</ul>");
+        }
+        self.raw("</li>\n");
+    }
+
+    fn table(&mut self, table: &Table) {
+        if !table.title.is_empty() {
+            self.raw("<h3>").text(&table.title).raw("</h3>\n");
+        }
+        let is_tall = self.is_folded && table.rows.len() > ROWS_MAX;
+        self.raw(if is_tall { "<div class=\"scroll tall\">" } else { "<div class=\"scroll\">" });
+        self.raw(if table.has_row_heads { "<table class=\"facts\">" } else { "<table class=\"figures\">" });
+        if !table.heads.is_empty() {
+            self.raw("<thead><tr>");
+            for (column, head) in table.heads.iter().enumerate() {
+                let is_numeric = table.is_numeric(column);
+                self.raw(if is_numeric {
+                    "<th scope=\"col\" class=\"number\">"
+                } else {
+                    "<th scope=\"col\">"
+                });
+                self.text(head).raw("</th>");
+            }
+            self.raw("</tr></thead>\n");
+        }
+        self.raw("<tbody>\n");
+        for row in &table.rows {
+            let begins = row.first().is_some_and(|first| !first.text.is_empty());
+            self.raw(if begins { "<tr class=\"rung\">" } else { "<tr>" });
+            for (column, cell) in row.iter().enumerate() {
+                self.cell(cell, column == 0 && table.has_row_heads);
+            }
+            self.raw("</tr>\n");
+        }
+        self.raw("</tbody></table></div>\n");
+    }
+
+    fn cell(&mut self, cell: &Cell, is_head: bool) {
+        self.raw(if is_head { "<th scope=\"row\" class=\"" } else { "<td class=\"" });
+        self.raw(if cell.kind == CellKind::Number { "number " } else { "" }).raw(cell.tone.name()).raw("\">");
+        match cell.kind {
+            CellKind::Code => self.lines(&cell.text, "<code>", "</code>"),
+            CellKind::Name | CellKind::Number => self.lines(&cell.text, "", ""),
+        }
+        self.raw(if is_head { "</th>" } else { "</td>" });
+    }
+
+    fn charts(&mut self, charts: &'a [Chart]) {
+        self.raw(if charts.len() > 1 { "<div class=\"pair\">\n" } else { "<div>\n" });
+        for chart in charts {
+            let told = match &chart.numbers {
+                Numbers::Table(_) => self.words.get("html", "table_of"),
+                Numbers::In(place) => place,
+            };
+            let label = [&*chart.title, &chart.about, told];
+            let label: Vec<&str> = label.into_iter().filter(|part| !part.is_empty()).collect();
+            let caption = if chart.title == self.heading { "" } else { &chart.title };
+            self.raw("<figure id=\"").text(&chart.id).raw("\"><figcaption>").text(caption);
+            self.raw("</figcaption>\n<div class=\"chart\" data-chart=\"").text(&chart.id);
+            self.raw("\" role=\"img\" aria-label=\"").text(&label.join(". ")).raw("\"></div>\n");
+            if let Numbers::Table(table) = &chart.numbers {
+                self.raw("<details><summary>").text(told).raw("</summary>\n");
+                self.table(table);
+                self.raw("</details>\n");
+            }
+            self.raw("</figure>\n");
+            self.charts.push(chart);
+        }
+        self.raw("</div>\n");
+    }
 }

@@ -1,99 +1,83 @@
-//! The report as Markdown, to be pasted into a ticket or a wiki.
+//! A report as Markdown, to be pasted into a ticket or a wiki.
 
 use super::{
-    conditions,
-    detail::details,
-    document::Document,
-    rates,
-    resources::{cost_table, evidence},
-    table::{Layout, Remarks, Table, table},
-    terminal::{notes, summary},
-    words::Words,
+    block::{Block, Item, List, Marks, Reach, Report, Table},
+    chart::Numbers,
+    svg::Picture,
 };
 use crate::escape::markdown;
 use std::fmt::Write as _;
 
-/// The report.
-pub(super) fn render(document: &Document, words: Words) -> String {
-    let mut text = format!("# {}\n\n", markdown(&document.run.title));
-    if !document.claims.is_empty() {
-        let _ = writeln!(text, "## {}\n", words.get("head", "claims"));
-        for claim in &document.claims {
-            let says = format!("{} {}", claim.says, claim.text);
-            let _ = writeln!(text, "- **{}**: {}", claim.verdict_words, markdown(&says));
+/// The text, with a picture of each chart that has one.
+pub(super) fn render(report: &Report, pictures: &[Picture]) -> String {
+    let mut text = String::new();
+    if report.titled <= Reach::Paper {
+        let _ = writeln!(text, "# {}", markdown(&report.title));
+    }
+    for section in &report.sections {
+        let mut blocks = section.shown(Reach::Paper).peekable();
+        if let Some(heading) = section.heading(Reach::Paper).filter(|_| blocks.peek().is_some()) {
+            let _ = writeln!(text, "\n## {}", markdown(heading));
         }
-        let _ = writeln!(text, "\n{}\n", words.get("claim", "level"));
+        blocks.for_each(|block| put(&mut text, block, pictures));
     }
-    if !document.findings.is_empty() {
-        let _ = writeln!(text, "## {}\n", markdown(&words.found_head(document)));
-    }
-    for finding in &document.findings {
-        let about = if finding.about.is_empty() {
-            String::new()
-        } else {
-            format!("**{}**: ", markdown(&finding.about))
-        };
-        let _ = writeln!(text, "- {about}{}", markdown(&finding.text));
-    }
-    let _ = writeln!(text, "\n## {}", words.get("html", "results"));
-    let remarks = Remarks::of(document, words);
-    for group in &document.groups {
-        let table = table(document, group, Layout::Stacked, &remarks, words);
-        if !table.title.is_empty() {
-            let _ = write!(text, "\n### {}\n", markdown(&table.title));
-        }
-        put_table(&mut text, &table);
-        for detail in details(document, group, words) {
-            let _ = write!(text, "\n{}\n", markdown(&detail.title));
-            put_table(&mut text, &detail);
-        }
-    }
-    text.push('\n');
-    for (number, remark) in remarks.texts().enumerate() {
-        let _ = writeln!(text, "- [{}] {}", number + 1, markdown(remark));
-    }
-    if let Some(table) = rates::table(document, words) {
-        let _ = writeln!(text, "\n## {}", markdown(&table.title));
-        put_table(&mut text, &table);
-        let _ = writeln!(text, "\n{}", words.get("text", "rates_note"));
-    }
-    if let Some(table) = cost_table(document, words) {
-        let _ = writeln!(text, "\n## {}", markdown(&table.title));
-        put_table(&mut text, &table);
-        text.push('\n');
-        for (about, sentence) in evidence(document, words) {
-            let _ = writeln!(text, "- **{}**: {}", markdown(&about), markdown(&sentence));
-        }
-    }
-    for note in notes(document, words) {
-        let _ = writeln!(text, "\n{}", markdown(&note));
-    }
-    if !document.conduct.is_empty() {
-        let _ = writeln!(text, "\n## {}\n", words.get("head", "conduct"));
-        for sentence in &document.conduct {
-            let _ = writeln!(text, "- {}", markdown(sentence));
-        }
-    }
-    let _ = writeln!(text, "\n## {}\n", words.get("text", "compared"));
-    for line in summary(document, words) {
-        let _ = writeln!(text, "- {}", markdown(&line));
-    }
-    if let Some(table) = conditions::table(document, words) {
-        let _ = write!(text, "\n{}\n", markdown(&table.title));
-        put_table(&mut text, &table);
-    }
-    text
+    text.trim_start().to_owned()
 }
 
-pub(super) fn put_table(text: &mut String, table: &Table) {
+/// A block, with an empty line before it.
+fn put(text: &mut String, block: &Block, pictures: &[Picture]) {
+    match block {
+        Block::Heading(heading) => text.push_str(&format!("\n### {}\n", markdown(heading))),
+        Block::Text(sentence) => text.push_str(&format!("\n{}\n", markdown(sentence))),
+        Block::List(list) => put_list(text, list),
+        Block::Table(table) => put_table(text, table),
+        Block::Charts(charts) => {
+            for chart in charts {
+                if let Some(picture) = pictures.iter().find(|picture| picture.chart == chart.id) {
+                    let _ = writeln!(text, "\n![{}]({})", markdown(&chart.title), picture.file);
+                }
+                if let Numbers::Table(table) = &chart.numbers {
+                    put_table(text, table);
+                }
+            }
+        }
+        Block::Code(code) => {
+            text.push('\n');
+            code.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
+        }
+        Block::Folded(line, blocks) => {
+            let _ = writeln!(text, "\n<details><summary>{}</summary>", crate::escape::html(line));
+            blocks.iter().for_each(|block| put(text, block, pictures));
+            text.push_str("\n</details>\n");
+        }
+    }
+}
+
+fn put_list(text: &mut String, list: &List) {
+    text.push('\n');
+    for (place, item) in list.items.iter().enumerate() {
+        let mark = if list.marks == Marks::Numbers { format!("[{}] ", place + 1) } else { String::new() };
+        put_item(text, item, &format!("- {mark}"));
+    }
+}
+
+fn put_item(text: &mut String, item: &Item, mark: &str) {
+    let lead = if item.lead.is_empty() { String::new() } else { format!("**{}**: ", markdown(&item.lead)) };
+    let said = [item.title.as_str(), item.text.as_str()].map(markdown);
+    let said = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    let _ = writeln!(text, "{mark}{lead}{}", said.join(" "));
+    item.under.iter().for_each(|item| put_item(text, item, "  - "));
+}
+
+fn put_table(text: &mut String, table: &Table) {
+    if !table.title.is_empty() {
+        let _ = write!(text, "\n{}\n", markdown(&table.title));
+    }
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     text.push('\n');
     text.push_str(&line(table.heads.iter().map(|head| markdown(head)).collect()));
-    let is_numeric =
-        |column: usize| table.rows.first().and_then(|row| row.get(column)).is_some_and(|cell| cell.numeric);
-    let rule =
-        (0..table.heads.len()).map(|column| if is_numeric(column) { "---:" } else { "---" }.to_owned());
-    text.push_str(&line(rule.collect()));
+    let rule = (0..table.heads.len()).map(|column| if table.is_numeric(column) { "---:" } else { "---" });
+    text.push_str(&line(rule.map(str::to_owned).collect()));
     for row in &table.rows {
         text.push_str(&line(row.iter().map(|cell| markdown(&cell.text)).collect()));
     }

@@ -1,10 +1,8 @@
-//! What each treatment took of machine and servers: for programs, and as tables.
+//! What each treatment took of machine and servers, and what held it back.
 
 use super::{
     document::Document,
     fact::{Fact, Told, together},
-    number,
-    table::{Cell, Table},
     words::Words,
 };
 use crate::{
@@ -16,9 +14,6 @@ use crate::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Rows of a table that a terminal shows; longer ones are in the other formats.
-const ROWS_ON_TERMINAL: usize = 12;
 
 /// Treatments that are named where several have the same to tell; of more it is their number.
 const NAMED_MAX: usize = 4;
@@ -192,95 +187,6 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
     LimitedBy { kind: kind.to_owned(), name: format!("{word}{name}"), text: Told::new(fact, words) }
 }
 
-/// Costs that a narrow terminal does without, the least missed first.
-pub(super) const LEFT_OUT: [&str; 5] = ["reads", "relay_cpu_us", "client_cpu_us", "syncs", "written_kb"];
-
-/// What a transaction costs; `None` where nothing is known, or it would be too long for a terminal.
-pub(super) fn cost_table_on_terminal(document: &Document, left_out: usize, words: Words) -> Option<Table> {
-    let is_short = document.resources.len() <= ROWS_ON_TERMINAL;
-    is_short.then(|| costs(document, &LEFT_OUT[..left_out], words)).flatten()
-}
-
-/// What a transaction costs; `None` where nothing is known.
-pub(super) fn cost_table(document: &Document, words: Words) -> Option<Table> {
-    costs(document, &[], words)
-}
-
-fn costs(document: &Document, left_out: &[&str], words: Words) -> Option<Table> {
-    let all = &document.resources;
-    if all.is_empty() {
-        return None;
-    }
-    type Figure = fn(&Resources) -> Option<f64>;
-    let columns: [(&str, Figure); 7] = [
-        ("server_cpu_us", |one| one.cost.server_cpu_us),
-        ("client_cpu_us", |one| one.cost.client_cpu_us),
-        ("relay_cpu_us", |one| one.cost.relay_cpu_us),
-        ("switches", |one| one.cost.context_switches),
-        ("reads", |one| one.cost.reads),
-        ("written_kb", |one| one.cost.written_kb),
-        ("syncs", |one| one.cost.log_syncs),
-    ];
-    let columns = columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some()));
-    let columns: Vec<_> = columns.filter(|(name, _)| !left_out.contains(name)).collect();
-    let is_limited = all.iter().any(|one| !one.limited_by.is_empty());
-    let mut table = table_of_treatments(document, "cost", words, |one| {
-        let mut cells: Vec<Cell> = columns.iter().map(|(_, value)| quantity(value(one))).collect();
-        let names: Vec<&str> = one.limited_by.iter().map(|limit| limit.name.as_str()).collect();
-        cells.extend(is_limited.then(|| Cell::name(&names.join(", "))));
-        cells
-    });
-    table.heads.extend(columns.iter().map(|(name, _)| words.get("head", name).to_owned()));
-    table.heads.extend(is_limited.then(|| words.get("head", "limited_by").to_owned()));
-    Some(table)
-}
-
-/// Tables for those who look closer: what the processors did, which waits grew.
-pub(super) fn closer(document: &Document, words: Words) -> Vec<Table> {
-    [processors(document, words), grown(document, words)].into_iter().flatten().collect()
-}
-
-fn processors(document: &Document, words: Words) -> Option<Table> {
-    const KINDS: [&str; 5] = ["user", "system", "iowait", "steal", "idle"];
-    if document.resources.iter().all(|one| one.processors.is_empty()) {
-        return None;
-    }
-    let mut table = table_of_treatments(document, "processors", words, |one| {
-        let all: f64 = one.processors.values().sum();
-        let share = |kind: &str| one.processors.get(kind).map(|value| value / all * 100.0);
-        let mut cells: Vec<Cell> = KINDS.iter().map(|kind| percent(share(kind))).collect();
-        for name in ["machine/run_queue", "machine/context_switches", "client/telemetry_cpu"] {
-            let scale = if name.ends_with("_cpu") { 100.0 } else { 1.0 };
-            cells.push(quantity(one.means.get(name).map(|value| value * scale)));
-        }
-        cells
-    });
-    let heads = KINDS.iter().copied().chain(["run_queue", "switches_per_second", "telemetry_cpu"]);
-    table.heads.extend(heads.map(|kind| words.get("head", kind).to_owned()));
-    Some(table)
-}
-
-fn grown(document: &Document, words: Words) -> Option<Table> {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let row = |grown: &Grown| {
-        let (first, last) = (&document.resources[grown.first], &document.resources[grown.last]);
-        vec![
-            Cell::name(&label(first, document)),
-            Cell::name(&label(last, document)),
-            Cell::name(&name(&grown.counter)),
-            quantity(Some(grown.at_first)),
-            quantity(Some(grown.at_last)),
-        ]
-    };
-    let rows: Vec<_> = document.waits_that_grew.iter().map(row).collect();
-    let heads = ["from", "up_to", "counter", "at_first", "at_last"];
-    (!rows.is_empty()).then(|| Table {
-        title: words.get("text", "grown").to_owned(),
-        heads: heads.iter().map(|head| words.get("head", head).to_owned()).collect(),
-        rows,
-    })
-}
-
 /// What held treatments back, with the evidence: which ones, and the sentence.
 pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String)> {
     let facts = |one: &Resources| {
@@ -300,7 +206,7 @@ pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String
 }
 
 /// Its levels, joined.
-fn label(one: &Resources, document: &Document) -> String {
+pub(super) fn label(one: &Resources, document: &Document) -> String {
     let factors = document.run.factors.iter().map(|factor| &factor.name);
     joined(document.beside_levels(&one.server, &one.levels), &one.server, factors, &one.levels)
 }
@@ -324,66 +230,4 @@ fn joined<'a>(
     let others = factors.filter(|factor| *factor != "server");
     parts.extend(others.filter_map(|factor| levels.get(factor)).map(String::as_str));
     if parts.is_empty() { server.to_owned() } else { parts.join(", ") }
-}
-
-/// A row for each treatment, its levels first.
-fn table_of_treatments(
-    document: &Document,
-    title: &str,
-    words: Words,
-    cells: impl Fn(&Resources) -> Vec<Cell>,
-) -> Table {
-    let factors: Vec<&str> = document
-        .run
-        .factors
-        .iter()
-        .map(|factor| factor.name.as_str())
-        .filter(|name| *name != "server")
-        .collect();
-    let told = |one: &Resources| -> Option<String> {
-        let told = document.beside_levels(&one.server, &one.levels);
-        told.or(factors.is_empty().then_some(&*one.server)).map(str::to_owned)
-    };
-    let several = document.resources.iter().any(|one| told(one).is_some());
-    let mut heads: Vec<String> = factors.iter().map(|factor| words.factor_head(factor)).collect();
-    heads.extend(several.then(|| words.get("head", "server").to_owned()));
-    let row = |one: &Resources| {
-        let level = |factor: &&str| {
-            let level = one.levels.get(*factor).map_or("", String::as_str);
-            level.parse().map_or_else(|_| Cell::name(level), |value| Cell::number(number::level(value)))
-        };
-        let mut row: Vec<Cell> = factors.iter().map(level).collect();
-        row.extend(told(one).map(|server| Cell::name(&server)));
-        row.extend(cells(one));
-        row
-    };
-    let mut all: Vec<&Resources> = document.resources.iter().collect();
-    all.sort_by_cached_key(|one| place_of(one, document).unwrap_or((usize::MAX, 0, 0)));
-    Table { title: words.get("text", title).to_owned(), heads, rows: all.into_iter().map(row).collect() }
-}
-
-/// Where the first point of a treatment stands in the tables of points: group, rung, series.
-fn place_of(one: &Resources, document: &Document) -> Option<(usize, usize, usize)> {
-    let is_of = |point: usize| {
-        let point = &document.points[point];
-        point.server == one.server
-            && one.levels.iter().all(|(factor, level)| point.levels.get(factor) == Some(level))
-    };
-    let in_group = |(group, of): (usize, &super::document::Group)| {
-        (0..of.rungs.len()).find_map(|rung| {
-            let at = of.series.iter().position(|series| series.points[rung].is_some_and(is_of))?;
-            Some((group, rung, at))
-        })
-    };
-    document.groups.iter().enumerate().find_map(in_group)
-}
-
-fn quantity(value: Option<f64>) -> Cell {
-    // below half of the last digit that is written it is nothing
-    let text = |value: f64| if value.abs() < 5e-4 { "0".to_owned() } else { number::rate(value) };
-    value.map_or_else(Cell::empty, |value| Cell::number(text(value)))
-}
-
-fn percent(value: Option<f64>) -> Cell {
-    value.map_or_else(Cell::empty, |value| Cell::number(number::percent(value)))
 }

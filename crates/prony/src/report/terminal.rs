@@ -1,229 +1,214 @@
-//! The report as text for a terminal of a given width.
+//! A report as text for a terminal of a given width.
 
 use super::{
     Options,
-    detail::details,
-    document::{Document, Server},
-    number, rates,
-    resources::{LEFT_OUT, cost_table_on_terminal},
-    table::{Layout, Remarks, Table, Tone, table},
-    words::Words,
+    block::{Block, Item, List, Marks, Reach, Report, Section, Table, Tone},
+    chart::{Chart, Drawing, Line},
+    number,
+    wrap::{columns, wrapped},
 };
-use crate::{analyse::Verdict, escape, plan};
+use crate::escape;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
     presets,
 };
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 /// Narrower terminals get this width: below it nothing can be read anyway.
-pub(super) const WIDTH_MIN: usize = 40;
+const WIDTH_MIN: usize = 40;
 
 /// Where no line may break inside a cell: with spaces that do not break, until the table is drawn.
 const PLUS_MINUS: &str = "\u{a0}±\u{a0}";
 const PER_CENT: &str = "\u{a0}%";
 
-/// The report.
-pub(super) fn render(document: &Document, words: Words, options: &Options) -> String {
+/// Values that a sketch shows, the last ones: where there is room for them, and at least.
+const SKETCHED: (usize, usize) = (40, 8);
+/// A sketch is as high as this share of a value at least: less is not worth a look, and chance alone fills
+/// it.
+const HEIGHT_MIN: f64 = 0.1;
+
+/// The text, as it may go to a terminal: what the run says stands at its end, where the eye is.
+pub(super) fn render(report: &Report, options: &Options) -> String {
     let width = usize::from(options.width).max(WIDTH_MIN);
-    let mut text = String::new();
-    put_wrapped(&mut text, &bold(&document.run.title, options), "", width);
-    for line in summary(document, words) {
-        put_wrapped(&mut text, &line, "  ", width);
+    let mut page = Page { text: String::new(), width, colour: options.colour, is_begun: false };
+    if report.titled == Reach::Everywhere {
+        page.wrapped(&page.bold(&report.title), "");
     }
-    let remarks = Remarks::of(document, words);
-    for group in &document.groups {
-        text.push('\n');
-        let beside = table(document, group, Layout::Beside, &remarks, words);
-        let stacked = table(document, group, Layout::Stacked, &remarks, words);
-        let drawn = fit(&beside, &stacked, options.colour, width);
-        if !group.title.is_empty() {
-            let _ = writeln!(text, "{}", bold(&group.title, options));
-        }
-        text.push_str(&drawn);
-        text.push('\n');
-        for detail in details(document, group, words) {
-            let _ = writeln!(text, "\n{}", detail.title);
-            text.push_str(&fit(&detail, &detail, options.colour, width));
-            text.push('\n');
-        }
-    }
-    if let Some(table) = rates::table(document, words) {
-        let _ = writeln!(text, "\n{}", bold(&table.title, options));
-        text.push_str(&fit(&table, &table, options.colour, width));
-        text.push('\n');
-        put_wrapped(&mut text, words.get("text", "rates_note"), "", width);
-    }
-    if let Some(table) = cost_table(document, words, width) {
-        let _ = writeln!(text, "\n{}", table.title);
-        text.push_str(&fit(&table, &table, options.colour, width));
-        text.push('\n');
-    }
-    text.push('\n');
-    for (number, remark) in remarks.texts().enumerate() {
-        put_wrapped(&mut text, &format!("[{}] {remark}", number + 1), "    ", width);
-    }
-    if !document.points.is_empty() {
-        for note in notes(document, words) {
-            put_wrapped(&mut text, &note, "", width);
-        }
-    }
-    if !document.claims.is_empty() {
-        let _ = writeln!(text, "\n{}", bold(words.get("head", "claims"), options));
-    }
-    for claim in &document.claims {
-        let says = claim.says.trim_end();
-        let stop = if says.ends_with(['.', '!', '?', '。', '！', '？']) { "" } else { "." };
-        let line = format!("• {}: {says}{stop} {}", claim.verdict_words, claim.text);
-        put_wrapped(&mut text, &line, "  ", width);
-    }
-    if !document.findings.is_empty() {
-        let _ = writeln!(text, "\n{}", bold(&words.found_head(document), options));
-    }
-    for finding in &document.findings {
-        let about = if finding.about.is_empty() { String::new() } else { format!("{}: ", finding.about) };
-        put_wrapped(&mut text, &format!("• {about}{}", finding.text), "  ", width);
-    }
-    if !document.conduct.is_empty() {
-        let _ = writeln!(text, "\n{}", bold(words.get("head", "conduct"), options));
-    }
-    for sentence in &document.conduct {
-        put_wrapped(&mut text, &format!("• {sentence}"), "  ", width);
-    }
-    text
+    let (answers, others): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|section| section.is_answer);
+    others.into_iter().chain(answers).for_each(|section| page.section(section));
+    if options.colour { escape::styled(&page.text) } else { escape::plain(&page.text) }
 }
 
-/// What is to be said below the tables: whether there are intervals at all, what unclear and overloaded mean.
-pub(super) fn notes(document: &Document, words: Words) -> Vec<String> {
-    let measured = || document.points.iter().filter(|point| point.trials > 0);
-    let is_known = measured().any(|point| point.throughput.low.is_some());
-    // an interval is from within a trial only where no point has two
-    let key = match (is_known, measured().any(|point| point.trials > 1)) {
-        (true, true) => Some("plus_minus"),
-        (true, false) => Some("plus_minus_within"),
-        (false, _) => measured().next().map(|_| "plus_minus_none"),
+/// A text as it grows.
+struct Page {
+    text: String,
+    width: usize,
+    colour: bool,
+    /// Whether a section stands there.
+    is_begun: bool,
+}
+
+impl Page {
+    fn section(&mut self, section: &Section) {
+        let mut blocks = section.shown(Reach::Everywhere).peekable();
+        if blocks.peek().is_none() {
+            return;
+        }
+        // the first one belongs to the title
+        if std::mem::replace(&mut self.is_begun, true) {
+            self.text.push('\n');
+        }
+        if let Some(heading) = section.heading(Reach::Everywhere) {
+            let heading = self.bold(heading);
+            self.wrapped(&heading, "");
+        }
+        blocks.for_each(|block| self.block(block));
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(text) => self.line(&format!("\n{text}")),
+            Block::Text(text) => self.wrapped(text, ""),
+            Block::List(list) => self.list(list),
+            Block::Table(table) => {
+                if !table.title.is_empty() {
+                    self.line(&format!("\n{}", table.title));
+                }
+                self.line(&fit(table, self.colour, self.width));
+            }
+            Block::Charts(charts) => self.sketches(charts),
+            Block::Code(text) => self.line(text),
+            Block::Folded(line, blocks) => {
+                self.line(&format!("\n{line}"));
+                blocks.iter().for_each(|block| self.block(block));
+            }
+        }
+    }
+
+    fn list(&mut self, list: &List) {
+        for (place, item) in list.items.iter().enumerate() {
+            let (mark, indent) = match list.marks {
+                Marks::Lines => (String::new(), "  "),
+                Marks::Points => ("• ".to_owned(), "  "),
+                Marks::Numbers => (format!("[{}] ", place + 1), "    "),
+            };
+            self.wrapped(&format!("{mark}{}", spoken(item)), indent);
+            // a space that does not break keeps the indent
+            item.under.iter().for_each(|item| self.wrapped(&format!("\u{a0} {}", spoken(item)), "    "));
+        }
+    }
+
+    /// Each chart in a line: its values in eight heights, and the last one.
+    fn sketches(&mut self, charts: &[Chart]) {
+        let drawn: Vec<(&str, &Line)> = charts.iter().filter_map(sketched).collect();
+        let names = drawn.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
+        let latest: Vec<String> = drawn.iter().map(|(_, line)| latest(line)).collect();
+        let values = latest.iter().map(|value| columns(value)).max().unwrap_or(0);
+        let room = self.width.saturating_sub(names + values + 6);
+        for ((name, line), latest) in drawn.iter().zip(&latest) {
+            let pad = " ".repeat(names - columns(name));
+            let sketch = sketch(&line.values, room.clamp(SKETCHED.1, SKETCHED.0));
+            self.line(&format!("  {name}{pad}  {sketch}  {latest}"));
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.text, "{text}");
+    }
+
+    fn wrapped(&mut self, text: &str, indent: &str) {
+        wrapped(text, indent, self.width).iter().for_each(|line| self.line(line));
+    }
+
+    fn bold(&self, text: &str) -> String {
+        if self.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// `lead: title text`.
+fn spoken(item: &Item) -> String {
+    let lead = if item.lead.is_empty() { String::new() } else { format!("{}: ", item.lead) };
+    let title = if item.title.is_empty() { String::new() } else { format!("{} ", item.title) };
+    format!("{lead}{title}{}", item.text)
+}
+
+/// The line of a chart that a sketch shows, with its name.
+fn sketched(chart: &Chart) -> Option<(&str, &Line)> {
+    let Drawing::Lines(lines) = &chart.drawing else { return None };
+    Some((&chart.title, lines.panels.first()?.lines.first()?))
+}
+
+/// The last value with its interval.
+fn latest(line: &Line) -> String {
+    let last = line.values.iter().rposition(Option::is_some);
+    let Some((place, value)) = last.and_then(|place| Some((place, line.values[place]?))) else {
+        return String::new();
     };
-    let mut notes: Vec<String> = key.map(|key| words.get("text", key).to_owned()).into_iter().collect();
-    let repeats: Vec<u32> = document
-        .comparisons
-        .iter()
-        .filter(|one| one.metric == "throughput" && one.verdict == Verdict::Undecided)
-        .filter_map(|one| one.repeats_needed)
-        .collect();
-    if let (Some(fewest), Some(most)) = (repeats.iter().min(), repeats.iter().max()) {
-        let both = [("fewest", &*fewest.to_string()), ("most", &most.to_string())];
-        let key = if fewest == most { "undecided_note_one" } else { "undecided_note" };
-        notes.push(words.fill("text", key, &both));
-    }
-    if document.points.iter().any(|point| point.overloaded > 0) {
-        notes.push(words.get("text", "overloaded_note").to_owned());
-    }
-    notes
+    let end = |ends: &[Option<f64>]| ends.get(place).copied().flatten();
+    let (low, high) = (end(&line.low), end(&line.high));
+    number::estimate(&stats::Estimate { value, low, high, level: 0.95, observations: 0 })
 }
 
-/// What was compared, on what, how: one line each.
-pub(super) fn summary(document: &Document, words: Words) -> Vec<String> {
-    let common = plan::common_settings(document.servers.iter().map(|server| &server.settings));
-    let mut lines: Vec<String> = document.servers.iter().map(|one| server(one, &common)).collect();
-    if !common.is_empty() {
-        let settings: Vec<String> = common.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        lines.push(words.fill("text", "of_all_servers", &[("settings", &settings.join(", "))]));
-    }
-    let machine = &document.machine;
-    let text = if machine.cpus == 0 { "of_unknown_machine" } else { "of_machine" };
-    lines.push(words.fill(
-        "text",
-        text,
-        &[
-            ("cpus", &machine.cpus.to_string()),
-            ("model", &machine.cpu_model),
-            ("memory", &number::ratio(machine.memory_bytes as f64 / f64::from(1 << 30))),
-            ("distribution", &machine.distribution),
-            ("kernel", &machine.kernel),
-        ],
-    ));
-    let run = &document.run;
-    lines.push(words.fill(
-        "text",
-        if machine.cpus == 0 { "results_count" } else { "trials_count" },
-        &[
-            ("done", &(run.trials_measured + run.trials_failed).to_string()),
-            ("planned", &run.trials_planned.to_string()),
-            ("repeats", &repeats(document, words)),
-            ("interval", &run.interval_s.to_string()),
-            ("warm_up", &format!("{}{}", if run.warm_up_auto { "≤ " } else { "" }, run.warm_up_s)),
-            ("seed", &run.seed.to_string()),
-        ],
-    ));
-    if !run.labels.is_empty() {
-        lines.push(words.fill("text", "labels", &[("labels", &run.labels.join(", "))]));
-    }
-    if !run.note.is_empty() {
-        lines.push(words.fill("text", "note", &[("note", &run.note)]));
-    }
-    lines
+/// The last values in eight heights; one that is missing is a gap.
+fn sketch(values: &[Option<f64>], most: usize) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let shown = &values[values.len().saturating_sub(most)..];
+    let (low, high) = span(shown.iter().copied().flatten());
+    let height = |value: &Option<f64>| {
+        value.map_or(' ', |value| HEIGHTS[(((value - low) / (high - low) * 7.0).round() as usize).min(7)])
+    };
+    shown.iter().map(height).collect()
 }
 
-/// Trials of each combination that were asked for, and where some were added for a precision, to the most
-/// that there are.
-fn repeats(document: &Document, words: Words) -> String {
-    let fewest = document.run.repeats;
-    match document.trials.iter().map(|trial| trial.block + 1).max() {
-        Some(most) if most > fewest => format!("{fewest}{}{most}", words.get("sentence", "to")),
-        _ => fewest.to_string(),
+/// The lowest and the highest value, at least [`HEIGHT_MIN`] apart.
+fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    if low > high {
+        return (0.0, 1.0);
     }
+    let middle = f64::midpoint(low, high);
+    let half = ((high - low) / 2.0).max(HEIGHT_MIN / 2.0 * middle);
+    (middle - half, middle + half)
 }
 
-/// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`, without what is `common` to all servers.
-fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
-    let what = [server.product.as_str(), server.version.as_str()];
-    let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    let mut parts = vec![if what.is_empty() { "?".to_owned() } else { what }];
-    parts.extend(server.topology.clone());
-    let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
-    parts.extend(own.map(|(key, value)| format!("{key}={value}")));
-    parts.extend(server.limits.iter().chain(&server.networks).cloned());
-    format!("{}: {}", server.shown, parts.join(", "))
-}
-
-/// The first drawing that is not too wide: servers side by side, else below each other, else with broken
-/// lines.
-pub(super) fn fit(beside: &Table, stacked: &Table, colour: bool, width: usize) -> String {
-    let fits = |drawn: &String| drawn.lines().all(|line| width_of(line) <= width);
-    [(beside, 3), (beside, 2), (stacked, 3), (stacked, 2), (stacked, 1)]
+/// The first drawing that is not too wide: series beside each other, else below each other, else without
+/// what can be spared, else with broken lines.
+fn fit(table: &Table, colour: bool, width: usize) -> String {
+    let fits = |drawn: &String| drawn.lines().all(|line| columns(line) <= width);
+    let is_narrow_enough = |table: &Table| fits(&draw(&narrowed(table), false, 1, None));
+    let mut reduced = (0..=table.spare.len()).map(|count| without(table, &table.spare[..count]));
+    let stacked = reduced.find(is_narrow_enough).unwrap_or_else(|| without(table, &table.spare));
+    let beside = table.wide.as_deref().unwrap_or(&stacked);
+    [(beside, 3), (beside, 2), (&stacked, 3), (&stacked, 2), (&stacked, 1)]
         .into_iter()
         .map(|(table, gap)| draw(table, colour, gap, None))
         .find(fits)
         .or_else(|| {
-            let narrow = narrowed(stacked);
+            let narrow = narrowed(&stacked);
             [2, 1].into_iter().map(|gap| draw(&narrow, colour, gap, None)).find(fits)
         })
-        .unwrap_or_else(|| draw(stacked, colour, 1, u16::try_from(width).ok()))
+        .unwrap_or_else(|| draw(&stacked, colour, 1, u16::try_from(width).ok()))
 }
 
-/// What a transaction costs, with as many columns as there is room for.
-fn cost_table(document: &Document, words: Words, width: usize) -> Option<Table> {
-    let tables = || (0..=LEFT_OUT.len()).map_while(|left| cost_table_on_terminal(document, left, words));
-    let fits =
-        |table: &Table| draw(&narrowed(table), false, 1, None).lines().all(|line| width_of(line) <= width);
-    tables().find(fits).or_else(|| tables().last())
+/// A table without some of its columns.
+fn without(table: &Table, left_out: &[usize]) -> Table {
+    fn kept<T: Clone>(row: &[T], left_out: &[usize]) -> Vec<T> {
+        let kept = row.iter().enumerate().filter(|(column, _)| !left_out.contains(column));
+        kept.map(|(_, cell)| cell.clone()).collect()
+    }
+    let rows = table.rows.iter().map(|row| kept(row, left_out)).collect();
+    Table { heads: kept(&table.heads, left_out), rows, ..table.clone() }
 }
 
 /// The same with heads in as many lines as keep them from being wider than what stands below.
 fn narrowed(table: &Table) -> Table {
     let narrow = |(column, head): (usize, &String)| {
-        let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| width_of(&cell.text));
-        let words = head.split_whitespace().map(width_of);
+        let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text));
+        let words = head.split_whitespace().map(columns);
         let width = cells.chain(words).max().unwrap_or(0);
-        let (mut lines, mut line) = (Vec::new(), String::new());
-        for word in head.split_whitespace() {
-            if !line.is_empty() && width_of(&line) + 1 + width_of(word) > width {
-                lines.push(std::mem::take(&mut line));
-            }
-            line = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
-        }
-        lines.push(line);
-        lines.join("\n")
+        wrapped(head, "", width).join("\n")
     };
     Table { heads: table.heads.iter().enumerate().map(narrow).collect(), ..table.clone() }
 }
@@ -233,7 +218,7 @@ fn unbroken(table: &Table, column: usize) -> usize {
     let cells = table.rows.iter().filter_map(|row| Some(&row.get(column)?.text));
     let kept = |text: &String| text.replace(" ± ", PLUS_MINUS).replace(" %", PER_CENT);
     let texts = cells.chain(table.heads.get(column)).map(kept);
-    texts.flat_map(|text| text.split([' ', '\n']).map(width_of).collect::<Vec<_>>()).max().unwrap_or(0)
+    texts.flat_map(|text| text.split([' ', '\n']).map(columns).collect::<Vec<_>>()).max().unwrap_or(0)
 }
 
 /// Draws a table with a gap between columns; with a width, lines are broken so that it is no wider.
@@ -264,9 +249,12 @@ fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
         }));
     }
     for (number, column) in drawn.column_iter_mut().enumerate() {
-        let is_number = table.rows.first().and_then(|row| row.get(number)).is_some_and(|cell| cell.numeric);
         column.set_padding((0, gap));
-        column.set_cell_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left });
+        column.set_cell_alignment(if table.is_numeric(number) {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
+        });
     }
     if let Some(width) = width {
         let least: Vec<usize> =
@@ -283,77 +271,33 @@ fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
     lines.join("\n").replace('\u{a0}', " ")
 }
 
-/// What was written for a terminal, as it may go there.
-pub(super) fn shown(text: &str, options: &Options) -> String {
-    if options.colour { escape::styled(text) } else { escape::plain(text) }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(super) fn bold(text: &str, options: &Options) -> String {
-    if options.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
-}
-
-/// Adds text in lines of at most `width`; lines after the first begin with `indent`.
-pub(super) fn put_wrapped(into: &mut String, text: &str, indent: &str, width: usize) {
-    // Where a line must not break, as between a number and its sign, stands a space that does not break.
-    let text = text.replace(" %", PER_CENT).replace('\n', " ");
-    let mut put = |line: &str| {
-        let _ = writeln!(into, "{}", line.replace('\u{a0}', " "));
-    };
-    let (mut line, mut is_empty) = (String::new(), true);
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        // Chinese has no spaces and may break after any character.
-        for (number, piece) in pieces(word).into_iter().enumerate() {
-            let gap = if number == 0 && !is_empty { " " } else { "" };
-            if !is_empty && width_of(&line) + gap.len() + width_of(piece) > width {
-                put(&line);
-                (line, is_empty) = (format!("{indent}{piece}"), false);
-            } else {
-                line.push_str(gap);
-                line.push_str(piece);
-                is_empty = false;
-            }
-        }
+    fn table(heads: &[&str]) -> Table {
+        let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
+        let row = heads.iter().map(|_| super::super::block::Cell::number("12,345".to_owned())).collect();
+        Table::new("", heads, vec![row])
     }
-    put(&line);
-}
 
-/// A word in pieces that a line may break between: wide characters, each with the punctuation behind it.
-fn pieces(word: &str) -> Vec<&str> {
-    let is_stop = |c: char| "，。；：、）”？！".contains(c);
-    let mut pieces = Vec::new();
-    let mut begin = 0;
-    let mut before = None;
-    for (at, character) in word.char_indices() {
-        let wide = |c: char| width_of(c.encode_utf8(&mut [0; 4])) == 2;
-        let may_break = before.is_some_and(|before| (wide(character) || wide(before)) && before != '（');
-        if may_break && !is_stop(character) {
-            pieces.push(&word[begin..at]);
-            begin = at;
-        }
-        before = Some(character);
+    #[test]
+    fn a_table_has_what_there_is_room_for() {
+        let wide = table(&["pool", "threads", "reads", "writes"]);
+        let narrow = Table { spare: vec![2, 0], ..table(&["name", "value", "reads"]) };
+        let both = Table { wide: Some(Box::new(wide)), ..narrow };
+        let heads = |width: usize| fit(&both, false, width).lines().next().unwrap_or_default().to_owned();
+        assert_eq!(heads(80).split_whitespace().collect::<Vec<_>>(), ["pool", "threads", "reads", "writes"]);
+        assert_eq!(heads(26).split_whitespace().collect::<Vec<_>>(), ["name", "value", "reads"]);
+        assert_eq!(heads(18).split_whitespace().collect::<Vec<_>>(), ["name", "value"], "the least missed");
+        assert_eq!(heads(8).split_whitespace().collect::<Vec<_>>(), ["value"]);
     }
-    pieces.push(&word[begin..]);
-    pieces
-}
 
-/// Columns that a text takes on a terminal: escape sequences none, wide characters (Chinese, Japanese,
-/// Korean) two.
-pub(super) fn width_of(text: &str) -> usize {
-    let mut width = 0;
-    let mut in_escape = false;
-    for character in text.chars() {
-        match character {
-            '\u{1b}' => in_escape = true,
-            'm' if in_escape => in_escape = false,
-            _ if in_escape => {}
-            '\u{1100}'..='\u{115f}'
-            | '\u{2e80}'..='\u{a4cf}'
-            | '\u{ac00}'..='\u{d7a3}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{fe30}'..='\u{fe6f}'
-            | '\u{ff00}'..='\u{ff60}' => width += 2,
-            _ => width += 1,
-        }
+    #[test]
+    fn little_noise_fills_no_sketch() {
+        let (low, high) = span([100.0, 101.0].into_iter());
+        assert!((low - 95.475).abs() < 1e-9 && (high - 105.525).abs() < 1e-9, "{low} {high}");
+        assert_eq!(span(std::iter::empty()), (0.0, 1.0));
+        assert_eq!(sketch(&[Some(1.0), None, Some(2.0), Some(1.0)], 3), " █▁");
     }
-    width
 }

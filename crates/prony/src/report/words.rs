@@ -83,11 +83,6 @@ impl Words {
         }
     }
 
-    /// The whole table, for templates.
-    pub(super) fn table(self) -> &'static Table {
-        self.table
-    }
-
     /// A text without places.
     pub(super) fn get(self, section: &str, key: &str) -> &'static str {
         self.table.get(section).and_then(|texts| texts.get(key)).map_or("", String::as_str)

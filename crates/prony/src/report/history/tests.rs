@@ -1,5 +1,9 @@
 use super::*;
-use crate::analyse::{RunDifference, Value};
+use crate::{
+    analyse::{Between, Place, RunDifference, Series, Value},
+    report::{Language, wrap::columns},
+};
+use std::collections::BTreeMap;
 
 /// Twelve runs of a server whose throughput falls at the seventh, with the kernel.
 fn history() -> History {
@@ -57,7 +61,7 @@ fn history() -> History {
 #[test]
 fn a_change_is_told_once_with_its_series_and_what_else_differs() {
     let history = history();
-    let text = terminal(&history, &Options::default());
+    let text = render(&history, Form::Terminal, &Options::default()).unwrap().text;
     let expected = "\
 History of nightly
 12 runs, from run 100 of 2026-03-01 to run 111 of 2026-03-12
@@ -87,32 +91,40 @@ changed by chance.
 #[test]
 fn a_history_is_no_wider_than_the_terminal() {
     for language in [Language::English, Language::Chinese] {
-        let text = terminal(&history(), &Options { language, width: 50, colour: false });
-        let widest = text.lines().map(terminal::width_of).max();
+        let options = Options { language, width: 50, ..Options::default() };
+        let text = render(&history(), Form::Terminal, &options).unwrap().text;
+        let widest = text.lines().map(columns).max();
         assert!(widest <= Some(50), "{text}");
     }
 }
 
 #[test]
 fn the_page_shows_units_changes_and_doubts_and_escapes_what_people_wrote() {
-    let page = html(&history(), Language::English).unwrap();
+    let page = render(&history(), Form::Html, &Options::default()).unwrap().text;
     for wanted in [
-        "transactions/s</span>",
-        "p99, ms</span>",
-        "-10.1 %</text>",
+        "<figcaption>transactions/s</figcaption>",
+        "<figcaption>p99, ms</figcaption>",
+        r#""text":"-10.1 %""#,
         "new &lt;kernel&gt;",
-        r#"<circle class="doubtful""#,
+        r#""hollow":{"3":"doubtful"}"#,
         "Hollow marks",
-        ">111</text>",
+        "<td class=\"plain\">111</td>",
     ] {
         assert!(page.contains(wanted), "{wanted}");
     }
-    assert!(!page.contains("new <kernel>") && !page.contains("NaN"));
+    let before_viewer = &page[..page.rfind("<script>").unwrap()];
+    assert!(!before_viewer.contains("new <kernel>") && !before_viewer.contains("NaN"));
 }
 
 #[test]
-fn little_noise_fills_no_chart() {
-    let (low, high) = span([100.0, 101.0].into_iter());
-    assert!((low - 95.475).abs() < 1e-9 && (high - 105.525).abs() < 1e-9, "{low} {high}");
-    assert_eq!(span(std::iter::empty()), (0.0, 1.0));
+fn pictures_show_runs_levels_and_changes() {
+    let options = Options { pictures: Some(String::new()), ..Options::default() };
+    let written = render(&history(), Form::Markdown, &options).unwrap();
+    let names: Vec<&str> = written.pictures.iter().map(|picture| picture.file.as_str()).collect();
+    assert_eq!(names[..2], ["series-1-throughput.svg", "series-1-p99.svg"]);
+    assert!(written.text.contains("![transactions/s](series-1-throughput.svg)"), "{}", written.text);
+    // the first point falls, the other one's p99 rises with its fall
+    let [falls, rises] = [0, 3].map(|place: usize| written.pictures[place].svg.as_str());
+    assert!(falls.contains(">-10.1 %</text>") && falls.contains(">111</text>"), "{falls}");
+    assert!(rises.contains(">+11.2 %</text>"), "{rises}");
 }

@@ -2,9 +2,9 @@
 //! beside their figures stands below the tables, for a difference is only news where its cause is not known
 //! already.
 
-mod text;
-
-use super::{Error, Options, build::second_of, document::Estimate, json, words::Words};
+use super::{
+    Error, Form, Options, Rendered, build::second_of, document::Estimate, json, said, sections, words::Words,
+};
 use crate::{
     analyse::{self, RunDifference, Verdict},
     run::TrialOutcome,
@@ -22,6 +22,8 @@ const FORMAT: u32 = 1;
 pub enum RunsFormat {
     /// Text with tables, as wide as asked.
     Terminal,
+    /// One self-contained page.
+    Html,
     /// For a ticket or a wiki.
     Markdown,
     /// Everything, for programs; see `schemas/compare.json`.
@@ -30,8 +32,12 @@ pub enum RunsFormat {
 
 impl RunsFormat {
     /// Every format by its name.
-    pub const ALL: [(&str, Self); 3] =
-        [("terminal", Self::Terminal), ("markdown", Self::Markdown), ("json", Self::Json)];
+    pub const ALL: [(&str, Self); 4] = [
+        ("terminal", Self::Terminal),
+        ("html", Self::Html),
+        ("markdown", Self::Markdown),
+        ("json", Self::Json),
+    ];
 }
 
 impl FromStr for RunsFormat {
@@ -122,7 +128,7 @@ pub struct ComparedPoint {
 #[derive(Debug)]
 pub struct RunsReport {
     /// The whole text.
-    pub text: String,
+    pub rendered: Rendered,
     /// Comparisons in which the run is worse.
     pub worse: usize,
     /// Treatments that both have.
@@ -130,20 +136,29 @@ pub struct RunsReport {
 }
 
 /// Holds `run` against `base` and writes it down.
-#[must_use]
-pub fn render_runs(base: &RunRecord, run: &RunRecord, format: RunsFormat, options: &Options) -> RunsReport {
+///
+/// # Errors
+/// [`Error::Drawing`] when a chart could not be drawn: a mistake in Prony's own viewer.
+pub fn render_runs(
+    base: &RunRecord,
+    run: &RunRecord,
+    format: RunsFormat,
+    options: &Options,
+) -> Result<RunsReport, Error> {
     let runs = analyse::compare_runs(base, run);
     let document = document(base, run, &runs);
     let words = Words::of(options.language);
-    RunsReport {
-        text: match format {
-            RunsFormat::Terminal => text::terminal(&document, words, options),
-            RunsFormat::Markdown => text::markdown(&document, words),
-            RunsFormat::Json => json::written(&document),
+    let said = |form| said(&sections::runs(&document, words), form, words, options);
+    Ok(RunsReport {
+        rendered: match format {
+            RunsFormat::Terminal => said(Form::Terminal)?,
+            RunsFormat::Html => said(Form::Html)?,
+            RunsFormat::Markdown => said(Form::Markdown)?,
+            RunsFormat::Json => json::written(&document).into(),
         },
         worse: runs.comparisons.iter().filter(|one| one.verdict == Verdict::Worse).count(),
         compared: runs.comparisons.len(),
-    }
+    })
 }
 
 /// The schema of the document, as committed in `schemas/compare.json`.

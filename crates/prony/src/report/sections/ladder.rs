@@ -1,6 +1,7 @@
-//! The table of a group of points, as cells of text: the same for terminal, Markdown and HTML.
+//! The table of a group of points, the remarks on them, and what its rows and columns are called.
 
-use super::{
+use crate::report::{
+    block::{Cell, NOTHING, Table, Tone},
     document::{Comparison, Document, Doubt, Estimate, Group, Point},
     fact::{Fact, Together, Told, together},
     number,
@@ -10,59 +11,6 @@ use crate::{
     analyse::{AxisKind, Verdict},
     run::Level,
 };
-use serde::Serialize;
-
-/// What a cell means for the eye.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Tone {
-    /// Nothing special.
-    Plain,
-    /// Better than the base.
-    Good,
-    /// Worse than the base, or errors.
-    Bad,
-    /// Of no consequence.
-    Faint,
-}
-
-/// A piece of text in a table.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) tone: Tone,
-    /// Whether it is a number or belongs to one.
-    pub(super) numeric: bool,
-}
-
-/// What stands where nothing was measured.
-const NOTHING: &str = "–";
-
-impl Cell {
-    pub(super) fn number(text: String) -> Self {
-        Self { text, tone: Tone::Plain, numeric: true }
-    }
-
-    pub(super) fn name(text: &str) -> Self {
-        Self { text: text.to_owned(), tone: Tone::Plain, numeric: false }
-    }
-
-    pub(super) fn toned(text: String, tone: Tone) -> Self {
-        Self { text, tone, numeric: true }
-    }
-
-    pub(super) fn empty() -> Self {
-        Self::toned(NOTHING.to_owned(), Tone::Faint)
-    }
-}
-
-/// A table; the first `left` columns name the row.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Table {
-    pub(super) title: String,
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<Cell>>,
-}
 
 /// Remarks on points of all tables, numbered from 1: those that differ in their figures alone are one.
 #[derive(Debug)]
@@ -118,7 +66,7 @@ fn remark(doubt: &Doubt) -> Fact {
 
 /// How the servers of one rung are arranged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+enum Layout {
     /// One row for each rung, servers side by side.
     Beside,
     /// One row for each rung and server.
@@ -126,24 +74,15 @@ pub(super) enum Layout {
 }
 
 /// The table of one group.
-pub(super) fn table(
-    document: &Document,
-    group: &Group,
-    layout: Layout,
-    remarks: &Remarks,
-    words: Words,
-) -> Table {
+pub(super) fn table(document: &Document, group: &Group, remarks: &Remarks, words: Words) -> Table {
     let columns = Columns::of(document, group, words);
-    let layout = if has_series(group) { layout } else { Layout::Stacked };
-    let rows = match layout {
-        Layout::Beside => columns.beside(remarks),
-        Layout::Stacked => columns.stacked(remarks),
-    };
-    Table { title: group.title.clone(), heads: columns.heads(layout), rows }
+    let stacked = Table::new("", columns.heads(Layout::Stacked), columns.stacked(remarks));
+    let beside = || Table::new("", columns.heads(Layout::Beside), columns.beside(remarks));
+    Table { wide: has_series(group).then(|| Box::new(beside())), ..stacked }
 }
 
 /// Estimate with its half-width: `1,234 ± 21`.
-pub(super) fn estimate(estimate: &Estimate) -> String {
+pub(in crate::report) fn estimate(estimate: &Estimate) -> String {
     number::estimate(estimate)
 }
 

@@ -1,54 +1,38 @@
-//! The comparison of two runs as text: for a terminal, and as Markdown.
+//! Two runs side by side, and what differs between them beside their figures.
 
-use super::{
-    super::{
-        Options, markdown, number,
-        table::{Cell, Table, Tone, estimate},
-        terminal::{self, WIDTH_MIN},
+use super::ladder::estimate;
+use crate::{
+    analyse::Verdict,
+    plan::without_levels,
+    report::{
+        block::{Cell, List, Marks, NOTHING, Reach, Report, Section, Table, Tone},
+        number,
+        runs::{ComparedPoint, ComparedRun, RunsDocument},
         words::{Words, subject},
     },
-    ComparedPoint, ComparedRun, RunsDocument,
 };
-use crate::{analyse::Verdict, escape, plan::without_levels};
-use std::fmt::Write as _;
 
-/// Differences of settings that a terminal shows; JSON has them all.
+/// Differences of settings that are shown; JSON has them all.
 const SHOWN_MAX: usize = 20;
 
-/// For a terminal.
-pub(super) fn terminal(document: &RunsDocument, words: Words, options: &Options) -> String {
-    let width = usize::from(options.width).max(WIDTH_MIN);
-    let mut text = String::new();
-    for line in heads(document, words) {
-        terminal::put_wrapped(&mut text, &line, "  ", width);
-    }
-    for table in tables(document, words) {
-        let _ = writeln!(text, "\n{}", terminal::bold(&table.title, options));
-        text.push_str(&terminal::fit(&table, &table, options.colour, width));
-        text.push('\n');
-    }
-    text.push('\n');
-    for line in notes(document, words) {
-        terminal::put_wrapped(&mut text, &line, "  ", width);
-    }
-    text
-}
-
-/// As Markdown.
-pub(super) fn markdown(document: &RunsDocument, words: Words) -> String {
-    let mut text = String::new();
-    for line in heads(document, words) {
-        let _ = writeln!(text, "- {}", escape::markdown(&line));
-    }
-    for table in tables(document, words) {
-        let _ = write!(text, "\n## {}\n", escape::markdown(&table.title));
-        markdown::put_table(&mut text, &table);
-    }
-    text.push('\n');
-    for line in notes(document, words) {
-        let _ = writeln!(text, "{}\n", escape::markdown(&line));
-    }
-    text
+/// Everything that a comparison of two runs says.
+pub(in crate::report) fn runs(document: &RunsDocument, words: Words) -> Report {
+    let mut summary = Section::new("summary", "");
+    summary.add(Reach::Everywhere, List::of(Marks::Lines, heads(document, words)));
+    let mut sections = vec![summary];
+    sections.extend(metrics(document, words));
+    sections.extend(differences(document, words));
+    let mut said = Section::new("notes", "");
+    said.add(Reach::Everywhere, List::of(Marks::Lines, notes(document, words)));
+    sections.push(said);
+    let title = words.fill(
+        "runs",
+        "title",
+        &[("base", &document.base.id.to_string()), ("run", &document.run.id.to_string())],
+    );
+    let kind = format!("Prony · {}", document.run.name);
+    let (titled, meta) = (Reach::Page, Vec::new());
+    Report { language: words.code(), title, titled, kind, meta, sections, foot: String::new() }
 }
 
 fn heads(document: &RunsDocument, words: Words) -> Vec<String> {
@@ -78,26 +62,25 @@ fn heads(document: &RunsDocument, words: Words) -> Vec<String> {
     lines
 }
 
-/// One table for each metric, and one of what differs beside the figures.
-fn tables(document: &RunsDocument, words: Words) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
-    let mut metric = "";
+/// A section for each metric.
+fn metrics(document: &RunsDocument, words: Words) -> Vec<Section> {
+    let mut tables: Vec<(&str, Table)> = Vec::new();
     for one in &document.comparisons {
-        if one.metric != metric {
-            metric = &one.metric;
+        if tables.last().is_none_or(|(metric, _)| *metric != one.metric) {
             let heads = ["point", "base_head", "run_head", "ratio", "verdict"];
-            tables.push(Table {
-                title: title(metric, words),
-                heads: heads.map(|head| words.get("runs", head).to_owned()).to_vec(),
-                rows: Vec::new(),
-            });
+            let heads = heads.map(|head| words.get("runs", head).to_owned()).to_vec();
+            tables.push((&one.metric, Table::new("", heads, Vec::new())));
         }
-        if let Some(table) = tables.last_mut() {
+        if let Some((_, table)) = tables.last_mut() {
             table.rows.push(row(one, words));
         }
     }
-    tables.extend(differences(document, words));
-    tables
+    let section = |(metric, table): (&str, Table)| {
+        let mut section = Section::new(metric, &title(metric, words));
+        section.add(Reach::Everywhere, table);
+        section
+    };
+    tables.into_iter().map(section).collect()
 }
 
 fn title(metric: &str, words: Words) -> String {
@@ -137,12 +120,13 @@ fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
         Cell::number(estimate(&one.base)),
         Cell::number(estimate(&one.value)),
         Cell::number(format!("{}{interval}", number::ratio(one.ratio.value))),
-        Cell { numeric: false, ..Cell::toned(verdict, tone) },
+        Cell { tone, ..Cell::name(&verdict) },
     ]
 }
 
-fn differences(document: &RunsDocument, words: Words) -> Option<Table> {
-    let value = |value: &Option<String>| Cell::name(value.as_deref().unwrap_or("–"));
+/// What differs beside the figures; `None`: nothing.
+fn differences(document: &RunsDocument, words: Words) -> Option<Section> {
+    let value = |value: &Option<String>| Cell::name(value.as_deref().unwrap_or(NOTHING));
     let rows: Vec<Vec<Cell>> = document
         .differences
         .iter()
@@ -150,10 +134,10 @@ fn differences(document: &RunsDocument, words: Words) -> Option<Table> {
         .map(|one| vec![Cell::name(&one.of), Cell::name(&one.what), value(&one.base), value(&one.run)])
         .collect();
     let heads = ["of", "what", "base_head", "run_head"].map(|head| words.get("runs", head).to_owned());
-    (!rows.is_empty()).then(|| Table {
-        title: words.get("runs", "differ").to_owned(),
-        heads: heads.to_vec(),
-        rows,
+    let mut section = Section::new("differences", words.get("runs", "differ"));
+    (!rows.is_empty()).then(|| {
+        section.add(Reach::Everywhere, Table::new("", heads.to_vec(), rows));
+        section
     })
 }
 

@@ -1,14 +1,20 @@
 //! Tables that stand below a group's own where there is something to tell: what each transaction of a mix
 //! did, what became of a schedule, how connections were opened, how equally they were served.
 
-use super::{
-    document::{Connects, Document, Estimate, Group, MixPart, Point, Scaling},
-    number,
-    table::{Cell, Table, Tone, has_series, members, rung_cell, series_head},
-    words::Words,
+use super::ladder::{estimate, has_series, members, rung_cell, series_head};
+use crate::{
+    analyse::STREAM,
+    report::{
+        block::{Cell, NOTHING, Table, Tone},
+        document::{Connects, Document, Estimate, Group, MixPart, Point, Scaling},
+        number,
+        words::Words,
+    },
 };
-use crate::analyse::STREAM;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The percentiles of the table of response times.
+const PERCENTILES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
 /// One kind of table: its title, the keys of its heads, and which points have something in it.
 struct Kind {
@@ -142,8 +148,7 @@ fn mix(document: &Document, group: &Group, words: Words) -> Option<Table> {
     let mut titles = vec![document.axis.title.clone()];
     titles.extend(has_series(group).then(|| series_head(document, group, words)));
     titles.extend(heads.map(|head| words.get("head", head).to_owned()));
-    let title = words.get("text", "mix").to_owned();
-    (!rows.is_empty()).then_some(Table { title, heads: titles, rows })
+    (!rows.is_empty()).then(|| Table::new(words.get("text", "mix"), titles, rows))
 }
 
 fn mix_cells(part: &MixPart) -> Vec<Cell> {
@@ -185,7 +190,7 @@ fn scaling(document: &Document, group: &Group, words: Words) -> Option<Table> {
         });
         vec![
             Cell::name(&scaling.series),
-            Cell::number(super::table::estimate(&scaling.single)),
+            Cell::number(estimate(&scaling.single)),
             Cell::number(share(&scaling.contention)),
             peak,
             Cell::number(number::count(u64::from(scaling.enough))),
@@ -198,7 +203,7 @@ fn scaling(document: &Document, group: &Group, words: Words) -> Option<Table> {
     let heads = ["usl_single", "usl_contention", "usl_peak", "usl_enough", "usl_residual", "usl_left_out"];
     let mut titles = vec![series_head(document, group, words)];
     titles.extend(heads.map(|head| words.get("head", head).to_owned()));
-    (!rows.is_empty()).then(|| Table { title: words.get("text", "scaling").to_owned(), heads: titles, rows })
+    (!rows.is_empty()).then(|| Table::new(words.get("text", "scaling"), titles, rows))
 }
 
 fn utilisation(point: &Point) -> Vec<Cell> {
@@ -208,10 +213,32 @@ fn utilisation(point: &Point) -> Vec<Cell> {
     vec![share, latency("p50"), latency("p95"), latency("p99")]
 }
 
-/// How connections were opened before the load began, and how equally they were served: for those who look
-/// closer.
+/// All percentiles, how connections were opened before the load began, how equally they were served: for
+/// those who look closer.
 pub(super) fn closer(document: &Document, group: &Group, words: Words) -> Vec<Table> {
-    [OPENING, FAIRNESS].iter().filter_map(|kind| table(kind, document, group, words)).collect()
+    let tables = [OPENING, FAIRNESS];
+    let tables = tables.iter().filter_map(|kind| table(kind, document, group, words));
+    latencies(document, group, words).into_iter().chain(tables).collect()
+}
+
+/// The percentiles of each point.
+fn latencies(document: &Document, group: &Group, words: Words) -> Option<Table> {
+    let mut rows = Vec::new();
+    for (place, rung) in group.rungs.iter().enumerate() {
+        for series in &group.series {
+            let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
+            let value =
+                |name: &&str| point.latency_ms.get(*name).map_or_else(|| NOTHING.to_owned(), estimate);
+            let mut row = vec![Cell::number(rung.label.clone()), Cell::name(&series.name)];
+            row.extend(PERCENTILES.iter().map(|name| Cell::number(value(name))));
+            row.push(Cell::number(number::milliseconds(point.latency_max_ms)));
+            rows.push(row);
+        }
+    }
+    let mut heads = vec![document.axis.title.clone(), series_head(document, group, words)];
+    heads.extend(PERCENTILES.map(str::to_owned));
+    heads.push(words.get("html", "longest").to_owned());
+    (!rows.is_empty()).then(|| Table::new(words.get("text", "unit_latency"), heads, rows))
 }
 
 fn table(kind: &Kind, document: &Document, group: &Group, words: Words) -> Option<Table> {
@@ -236,7 +263,7 @@ fn table(kind: &Kind, document: &Document, group: &Group, words: Words) -> Optio
     let mut heads = vec![document.axis.title.clone()];
     heads.extend(has_series(group).then(|| series_head(document, group, words)));
     heads.extend(kind.heads.iter().map(|head| words.get("head", head).to_owned()));
-    Some(Table { title: words.get("text", kind.title).to_owned(), heads, rows })
+    Some(Table::new(words.get("text", kind.title), heads, rows))
 }
 
 fn schedule(point: &Point) -> Vec<Cell> {

@@ -1,0 +1,171 @@
+//! What a transaction costs of machine and servers, what held them back, and where they spent their time.
+
+use super::flame;
+use crate::report::{
+    block::{Block, Cell, Item, List, Marks, Reach, Section, Table},
+    document::{Document, Group},
+    number,
+    resources::{Grown, Resources, evidence, label},
+    words::Words,
+};
+
+/// Rows of a table that a terminal shows; longer ones are in the other formats.
+const ROWS_ON_TERMINAL: usize = 12;
+
+/// Costs that a narrow terminal does without, the least missed first.
+const SPARE: [&str; 5] = ["reads", "relay_cpu_us", "client_cpu_us", "syncs", "written_kb"];
+
+pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
+    let Some(costs) = costs(document, words) else { return Vec::new() };
+    let mut section = Section::new("cost", &costs.title);
+    let is_short = costs.rows.len() <= ROWS_ON_TERMINAL;
+    section.add(if is_short { Reach::Everywhere } else { Reach::Paper }, costs.untitled());
+    section.add(Reach::Page, Block::Text(words.get("text", "cost_note").to_owned()));
+    let evidence = evidence(document, words);
+    if !evidence.is_empty() {
+        section.add(Reach::Page, Block::Heading(words.get("head", "limited_by").to_owned()));
+        let items = evidence.into_iter().map(|(about, text)| Item::about(&about, text)).collect();
+        section.add(Reach::Paper, List { marks: Marks::Points, items });
+    }
+    section.extend(Reach::Page, flame::blocks(document, words));
+    section.extend(Reach::Page, closer(document, words));
+    vec![section]
+}
+
+/// What a transaction costs; `None` where nothing is known.
+fn costs(document: &Document, words: Words) -> Option<Table> {
+    let all = &document.resources;
+    if all.is_empty() {
+        return None;
+    }
+    type Figure = fn(&Resources) -> Option<f64>;
+    let columns: [(&str, Figure); 7] = [
+        ("server_cpu_us", |one| one.cost.server_cpu_us),
+        ("client_cpu_us", |one| one.cost.client_cpu_us),
+        ("relay_cpu_us", |one| one.cost.relay_cpu_us),
+        ("switches", |one| one.cost.context_switches),
+        ("reads", |one| one.cost.reads),
+        ("written_kb", |one| one.cost.written_kb),
+        ("syncs", |one| one.cost.log_syncs),
+    ];
+    let columns = columns.into_iter().filter(|(_, value)| all.iter().any(|one| value(one).is_some()));
+    let columns: Vec<_> = columns.collect();
+    let is_limited = all.iter().any(|one| !one.limited_by.is_empty());
+    let mut table = table_of_treatments(document, "cost", words, |one| {
+        let mut cells: Vec<Cell> = columns.iter().map(|(_, value)| quantity(value(one))).collect();
+        let names: Vec<&str> = one.limited_by.iter().map(|limit| limit.name.as_str()).collect();
+        cells.extend(is_limited.then(|| Cell::name(&names.join(", "))));
+        cells
+    });
+    let first = table.heads.len();
+    let place = |spare: &str| columns.iter().position(|(name, _)| *name == spare).map(|at| first + at);
+    table.spare = SPARE.into_iter().filter_map(place).collect();
+    table.heads.extend(columns.iter().map(|(name, _)| words.get("head", name).to_owned()));
+    table.heads.extend(is_limited.then(|| words.get("head", "limited_by").to_owned()));
+    Some(table)
+}
+
+/// Tables for those who look closer: what the processors did, which waits grew.
+fn closer(document: &Document, words: Words) -> Vec<Table> {
+    [processors(document, words), grown(document, words)].into_iter().flatten().collect()
+}
+
+fn processors(document: &Document, words: Words) -> Option<Table> {
+    const KINDS: [&str; 5] = ["user", "system", "iowait", "steal", "idle"];
+    if document.resources.iter().all(|one| one.processors.is_empty()) {
+        return None;
+    }
+    let mut table = table_of_treatments(document, "processors", words, |one| {
+        let all: f64 = one.processors.values().sum();
+        let share = |kind: &str| one.processors.get(kind).map(|value| value / all * 100.0);
+        let mut cells: Vec<Cell> = KINDS.iter().map(|kind| percent(share(kind))).collect();
+        for name in ["machine/run_queue", "machine/context_switches", "client/telemetry_cpu"] {
+            let scale = if name.ends_with("_cpu") { 100.0 } else { 1.0 };
+            cells.push(quantity(one.means.get(name).map(|value| value * scale)));
+        }
+        cells
+    });
+    let heads = KINDS.iter().copied().chain(["run_queue", "switches_per_second", "telemetry_cpu"]);
+    table.heads.extend(heads.map(|kind| words.get("head", kind).to_owned()));
+    Some(table)
+}
+
+fn grown(document: &Document, words: Words) -> Option<Table> {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let row = |grown: &Grown| {
+        let (first, last) = (&document.resources[grown.first], &document.resources[grown.last]);
+        vec![
+            Cell::name(&label(first, document)),
+            Cell::name(&label(last, document)),
+            Cell::name(&name(&grown.counter)),
+            quantity(Some(grown.at_first)),
+            quantity(Some(grown.at_last)),
+        ]
+    };
+    let rows: Vec<_> = document.waits_that_grew.iter().map(row).collect();
+    let heads = ["from", "up_to", "counter", "at_first", "at_last"];
+    let heads = heads.iter().map(|head| words.get("head", head).to_owned()).collect();
+    (!rows.is_empty()).then(|| Table::new(words.get("text", "grown"), heads, rows))
+}
+
+/// A row for each treatment, its levels first.
+fn table_of_treatments(
+    document: &Document,
+    title: &str,
+    words: Words,
+    cells: impl Fn(&Resources) -> Vec<Cell>,
+) -> Table {
+    let factors: Vec<&str> = document
+        .run
+        .factors
+        .iter()
+        .map(|factor| factor.name.as_str())
+        .filter(|name| *name != "server")
+        .collect();
+    let told = |one: &Resources| -> Option<String> {
+        let told = document.beside_levels(&one.server, &one.levels);
+        told.or(factors.is_empty().then_some(&*one.server)).map(str::to_owned)
+    };
+    let several = document.resources.iter().any(|one| told(one).is_some());
+    let mut heads: Vec<String> = factors.iter().map(|factor| words.factor_head(factor)).collect();
+    heads.extend(several.then(|| words.get("head", "server").to_owned()));
+    let row = |one: &Resources| {
+        let level = |factor: &&str| {
+            let level = one.levels.get(*factor).map_or("", String::as_str);
+            level.parse().map_or_else(|_| Cell::name(level), |value| Cell::number(number::level(value)))
+        };
+        let mut row: Vec<Cell> = factors.iter().map(level).collect();
+        row.extend(told(one).map(|server| Cell::name(&server)));
+        row.extend(cells(one));
+        row
+    };
+    let mut all: Vec<&Resources> = document.resources.iter().collect();
+    all.sort_by_cached_key(|one| place_of(one, document).unwrap_or((usize::MAX, 0, 0)));
+    Table::new(words.get("text", title), heads, all.into_iter().map(row).collect())
+}
+
+/// Where the first point of a treatment stands in the tables of points: group, rung, series.
+fn place_of(one: &Resources, document: &Document) -> Option<(usize, usize, usize)> {
+    let is_of = |point: usize| {
+        let point = &document.points[point];
+        point.server == one.server
+            && one.levels.iter().all(|(factor, level)| point.levels.get(factor) == Some(level))
+    };
+    let in_group = |(group, of): (usize, &Group)| {
+        (0..of.rungs.len()).find_map(|rung| {
+            let at = of.series.iter().position(|series| series.points[rung].is_some_and(is_of))?;
+            Some((group, rung, at))
+        })
+    };
+    document.groups.iter().enumerate().find_map(in_group)
+}
+
+fn quantity(value: Option<f64>) -> Cell {
+    // below half of the last digit that is written it is nothing
+    let text = |value: f64| if value.abs() < 5e-4 { "0".to_owned() } else { number::rate(value) };
+    value.map_or_else(Cell::empty, |value| Cell::number(text(value)))
+}
+
+fn percent(value: Option<f64>) -> Cell {
+    value.map_or_else(Cell::empty, |value| Cell::number(number::percent(value)))
+}

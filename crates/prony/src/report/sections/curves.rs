@@ -1,0 +1,275 @@
+//! The charts of a group of points: throughput and response time along the axis, the distribution of
+//! response times, and trials second by second.
+
+use crate::{
+    analyse::{AxisKind, STREAM},
+    report::{
+        chart::{Axis, Chart, Choice, Drawing, Line, Lines, Numbers, Panel, Scale, Shade, Stroke, Tick},
+        document::{Document, Estimate, Group, Point, Trial},
+        group::{Rung, Series},
+        words::Words,
+    },
+};
+use std::collections::BTreeMap;
+
+/// Percentiles that the reader chooses from, and the one that is shown at first.
+const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
+const SHOWN: usize = 1;
+
+/// Strokes of repeats.
+const STROKES: [Stroke; 3] = [Stroke::Solid, Stroke::Dashed, Stroke::Dotted];
+
+/// Axes of more than this factor are told by how often values double.
+const EVEN_MAX: f64 = 8.0;
+
+/// All charts of a group.
+pub(super) fn charts(document: &Document, group: &Group, slug: &str, words: Words) -> Vec<Chart> {
+    let of = Of { document, group, words };
+    let drawn =
+        [("throughput", of.throughput()), ("latency", of.latency()), ("distribution", of.distribution())];
+    let drawn = drawn.into_iter().chain([("timeline", of.timeline())]);
+    let chart = |(kind, lines): (&str, Lines)| {
+        let numbers = if kind == "timeline" { "order" } else { "table_of" };
+        Chart {
+            id: format!("{kind}-{}", slug.trim_start_matches("results").trim_start_matches('-')),
+            title: words.get("html", &format!("chart_{kind}")).to_owned(),
+            about: group.title.clone(),
+            drawing: Drawing::Lines(lines),
+            numbers: Numbers::In(words.get("html", numbers).to_owned()),
+        }
+    };
+    drawn.map(chart).collect()
+}
+
+/// Number of a series among all of a report: the same server has the same colour everywhere.
+pub(super) fn look(document: &Document, name: &str) -> usize {
+    let mut known: Vec<&str> = Vec::new();
+    for series in document.groups.iter().flat_map(|group| &group.series) {
+        if !known.contains(&series.name.as_str()) {
+            known.push(&series.name);
+        }
+    }
+    known.iter().position(|known| *known == name).unwrap_or(0)
+}
+
+struct Of<'a> {
+    document: &'a Document,
+    group: &'a Group,
+    words: Words,
+}
+
+impl<'a> Of<'a> {
+    fn throughput(&self) -> Lines {
+        let mut lines = self.ladder(|point| Some(&point.throughput));
+        let mut places = vec![self.places()];
+        let index = self.document.groups.iter().position(|group| std::ptr::eq(group, self.group));
+        for law in self.document.scalings.iter().filter(|law| Some(law.group) == index) {
+            lines.push(Line {
+                name: law.series.clone(),
+                note: self.words.get("html", "law").to_owned(),
+                look: Some(look(self.document, &law.series)),
+                stroke: Stroke::Dotted,
+                at: places.len(),
+                values: law.points.iter().map(|point| Some(point.expected)).collect(),
+                ..Line::default()
+            });
+            places.push(law.points.iter().map(|point| f64::from(point.connections)).collect());
+        }
+        lines.extend(self.offered());
+        let y = self.axis("text", "unit_throughput", "/s", Scale::FromZero);
+        let panels = vec![Panel { y, lines, ..Panel::default() }];
+        Lines { choices: Vec::new(), x: self.along(), places, panels, shades: Vec::new(), marks: Vec::new() }
+    }
+
+    fn latency(&self) -> Lines {
+        let panel = |(place, name): (usize, &&'static str)| {
+            let mut y = self.axis("text", "unit_latency", "ms", Scale::Logarithmic);
+            y.title = format!("{name} – {}", y.title);
+            let lines = self.ladder(|point| point.latency_ms.get(*name));
+            Panel { y, lines, when: vec![(0, place)], ..Panel::default() }
+        };
+        let options = PERCENTILES.map(str::to_owned).to_vec();
+        let title = self.words.get("html", "percentile").to_owned();
+        Lines {
+            choices: vec![Choice { title, options, first: SHOWN }],
+            x: self.along(),
+            places: vec![self.places()],
+            panels: PERCENTILES.iter().enumerate().map(panel).collect(),
+            shades: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    fn distribution(&self) -> Lines {
+        let mut places = Vec::new();
+        let mut panel = |place: usize| {
+            let curve = |(name, point): (&'a str, &'a Point)| {
+                let curve = point.latency_curve.iter().filter(|(share, _)| *share < 1.0);
+                let (shares, times): (Vec<f64>, Vec<Option<f64>>) =
+                    curve.map(|(share, ms)| (*share, Some(*ms))).unzip();
+                places.push(shares);
+                let look = Some(look(self.document, name));
+                let (at, name) = (places.len() - 1, name.to_owned());
+                Line { name, look, has_points: true, at, values: times, ..Line::default() }
+            };
+            let lines = self.points_at(place).map(curve).collect();
+            let y = self.axis("text", "unit_latency", "ms", Scale::Logarithmic);
+            Panel { y, lines, when: vec![(0, place)], ..Panel::default() }
+        };
+        let panels = (0..self.group.rungs.len()).map(&mut panel).collect();
+        let x = self.axis("html", "share_below", "", Scale::Tail);
+        Lines { choices: vec![self.rungs()], x, places, panels, shades: Vec::new(), marks: Vec::new() }
+    }
+
+    /// Throughput and p99 of each second, a line for each trial.
+    fn timeline(&self) -> Lines {
+        let (mut places, mut panels, mut shades) = (Vec::new(), Vec::new(), Vec::new());
+        for place in 0..self.group.rungs.len() {
+            let when = vec![(0, place)];
+            let y = self.axis("text", "unit_throughput", "/s", Scale::FromZero);
+            let mut rates = Panel { y, when: when.clone(), ..Panel::default() };
+            let y = self.axis("html", "p99_of_second", "ms", Scale::Logarithmic);
+            let mut times = Panel { y, when: when.clone(), ..Panel::default() };
+            let (mut warm_up, mut offered) = (0.0_f64, None);
+            for (name, trial, stream) in self.trials_at(place) {
+                let seconds = &trial.streams[stream].seconds;
+                let repeat = (trial.block + 1).to_string();
+                let line = |values: Vec<Option<f64>>| Line {
+                    name: name.to_owned(),
+                    note: self.words.fill("html", "repeat", &[("number", &repeat)]),
+                    look: Some(look(self.document, name)),
+                    stroke: STROKES[trial.block as usize % STROKES.len()],
+                    at: places.len(),
+                    values,
+                    ..Line::default()
+                };
+                rates.lines.push(line(some(&seconds.throughput)));
+                times.lines.push(line(seconds.p99_ms.clone()));
+                if offered.is_none() && !seconds.offered.is_empty() {
+                    offered = Some(self.due(places.len(), some(&seconds.offered)));
+                }
+                places.push(seconds.end_s.clone());
+                let end = seconds.warm_up.checked_sub(1).and_then(|last| seconds.end_s.get(last));
+                warm_up = warm_up.max(end.copied().unwrap_or(0.0));
+            }
+            rates.lines.extend(offered);
+            panels.extend([rates, times]);
+            if warm_up > 0.0 {
+                let name = self.words.get("html", "warm_up").to_owned();
+                shades.push(Shade { from: 0.0, until: Some(warm_up), name, when });
+            }
+        }
+        let x = self.axis("html", "seconds", "s", Scale::FromZero);
+        Lines { choices: vec![self.rungs()], x, places, panels, shades, marks: Vec::new() }
+    }
+
+    /// A line with intervals for each series. Names are not joined.
+    fn ladder(&self, pick: impl Fn(&'a Point) -> Option<&'a Estimate>) -> Vec<Line> {
+        let is_joined = self.document.axis.kind != AxisKind::Names;
+        let line = |series: &'a Series| {
+            let points: Vec<Option<&Point>> = series.points.iter().map(|point| self.point(*point)).collect();
+            let measured = |point: &Option<&'a Point>| point.filter(|point| point.trials > 0).and_then(&pick);
+            let estimates: Vec<Option<&Estimate>> = points.iter().map(measured).collect();
+            let is_hollow =
+                |(_, point): &(usize, &Option<&Point>)| point.is_some_and(|point| point.overloaded > 0);
+            let overloaded = self.words.get("html", "overloaded");
+            let hollow = points.iter().enumerate().filter(is_hollow);
+            Line {
+                name: series.name.clone(),
+                look: Some(look(self.document, &series.name)),
+                stroke: if is_joined { Stroke::Solid } else { Stroke::None },
+                has_points: true,
+                values: estimates.iter().map(|one| one.map(|one| one.value)).collect(),
+                low: estimates.iter().map(|one| one.and_then(|one| one.low)).collect(),
+                high: estimates.iter().map(|one| one.and_then(|one| one.high)).collect(),
+                hollow: hollow.map(|(place, _)| (place, overloaded.to_owned())).collect(),
+                ..Line::default()
+            }
+        };
+        self.group.series.iter().map(line).collect()
+    }
+
+    /// What was offered, where starts have times fixed beforehand: all series are offered the same.
+    fn offered(&self) -> Option<Line> {
+        let rate = |place: usize| {
+            let mut schedules = self.points_at(place).filter_map(|(_, point)| point.schedule.as_ref());
+            schedules.next().map(|schedule| schedule.offered_per_second)
+        };
+        let rates: Vec<Option<f64>> = (0..self.group.rungs.len()).map(rate).collect();
+        rates.iter().any(Option::is_some).then(|| self.due(0, rates))
+    }
+
+    fn due(&self, at: usize, values: Vec<Option<f64>>) -> Line {
+        let name = self.words.get("html", "offered").to_owned();
+        Line { name, stroke: Stroke::Dashed, at, values, ..Line::default() }
+    }
+
+    fn point(&self, point: Option<usize>) -> Option<&'a Point> {
+        point.map(|point| &self.document.points[point])
+    }
+
+    fn points_at(&self, place: usize) -> impl Iterator<Item = (&'a str, &'a Point)> {
+        let at = move |series: &'a Series| Some((series.name.as_str(), self.point(series.points[place])?));
+        self.group.series.iter().filter_map(at)
+    }
+
+    /// Trials that were measured at a place, in the order of execution, with their series and the place of
+    /// the stream in them.
+    fn trials_at(&self, place: usize) -> Vec<(&'a str, &'a Trial, usize)> {
+        let of_point = |(name, point): (&'a str, &'a Point)| {
+            // which stream it is stands among the levels of a point; a trial has all streams
+            let mut levels: BTreeMap<&String, &String> = point.levels.iter().collect();
+            levels.retain(|factor, _| *factor != STREAM);
+            let is_own = move |trial: &&Trial| {
+                trial.failure.is_none()
+                    && trial.server == point.server
+                    && levels.iter().all(|(factor, level)| trial.levels.get(*factor) == Some(*level))
+            };
+            self.document.trials.iter().filter(is_own).filter_map(move |trial| {
+                let stream = trial.streams.iter().position(|stream| stream.name == point.stream)?;
+                Some((name, trial, stream))
+            })
+        };
+        let mut trials: Vec<(&str, &Trial, usize)> = self.points_at(place).flat_map(of_point).collect();
+        trials.sort_by_key(|(_, trial, _)| trial.number);
+        trials
+    }
+
+    fn rungs(&self) -> Choice {
+        let options: Vec<String> = self.group.rungs.iter().map(|rung| rung.label.clone()).collect();
+        let first = options.len().saturating_sub(1);
+        Choice { title: self.document.axis.title.clone(), options, first }
+    }
+
+    /// Where rungs stand on the axis: names one after another.
+    fn places(&self) -> Vec<f64> {
+        let place = |(place, rung): (usize, &Rung)| rung.value.unwrap_or(place as f64);
+        self.group.rungs.iter().enumerate().map(place).collect()
+    }
+
+    /// The axis that points are drawn along, with a tick at each rung.
+    fn along(&self) -> Axis {
+        let places = self.places();
+        let axis = &self.document.axis;
+        let first = places.first().copied().unwrap_or(1.0);
+        let last = places.last().copied().unwrap_or(1.0);
+        let scale = match axis.kind {
+            AxisKind::Names => Scale::Names,
+            AxisKind::Connections if first > 0.0 => Scale::Doubling,
+            _ if first > 0.0 && last / first > EVEN_MAX => Scale::Doubling,
+            _ => Scale::Around,
+        };
+        let tick = |(at, rung): (f64, &Rung)| Tick { at, label: rung.label.clone() };
+        let ticks = places.into_iter().zip(&self.group.rungs).map(tick).collect();
+        Axis { title: axis.title.clone(), unit: String::new(), scale, ticks }
+    }
+
+    fn axis(&self, section: &str, key: &str, unit: &str, scale: Scale) -> Axis {
+        let title = self.words.get(section, key).to_owned();
+        Axis { title, unit: unit.to_owned(), scale, ticks: Vec::new() }
+    }
+}
+
+fn some(values: &[f64]) -> Vec<Option<f64>> {
+    values.iter().copied().map(Some).collect()
+}
