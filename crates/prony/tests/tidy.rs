@@ -294,7 +294,7 @@ fn table(root: &str, head: &str, entries: &[(&str, &[&str])]) -> String {
         let uses = match (allowed.len(), others.len()) {
             (0, _) => "–".to_owned(),
             (_, 0) => "all".to_owned(),
-            (_, 1) => format!("all but {}", others[0]),
+            (_, 1..=2) => format!("all but {}", others.join(" and ")),
             _ => allowed.join(", "),
         };
         table.push_str(&format!(

@@ -2,13 +2,14 @@
 //! behind, what a transaction cost. A claim can be about them, and the rate has a table of its own. They are
 //! read where they are asked for, since they need the readings of all trials.
 
-use super::{Measurement, following, steady::Counted};
+use super::{Measurement, following, resources, steady::Counted};
 use crate::{
     plan::Treatment,
     run::{Following, TrialOutcome},
     store::{RunRecord, TrialRecord},
     telemetry::Cost,
 };
+use load::Histogram;
 use serde::Serialize;
 use stats::{Estimate, Spread};
 use std::{collections::BTreeMap, str::FromStr};
@@ -34,6 +35,20 @@ pub(super) enum Figure {
     Written,
     /// Syncs of the log for a transaction.
     LogSyncs,
+    /// Share of the processors of the servers' machine that had nothing to do.
+    CpuIdle,
+    /// Rows read in full table scans, in a second.
+    RowsScanned,
+    /// Rows read, in a second.
+    RowsRead,
+    /// Share of table locks that had to be waited for.
+    TableLocksWaited,
+    /// Share of pages that were found in the buffer pool.
+    BufferPoolHit,
+    /// Mean time to connect and log in, ms.
+    Connect,
+    /// Its 99th percentile, ms.
+    ConnectP99,
 }
 
 impl FromStr for Figure {
@@ -51,6 +66,13 @@ impl FromStr for Figure {
             "reads" => Self::Reads,
             "written" => Self::Written,
             "log_syncs" => Self::LogSyncs,
+            "cpu_idle" => Self::CpuIdle,
+            "rows_scanned" => Self::RowsScanned,
+            "rows_read" => Self::RowsRead,
+            "table_locks_waited" => Self::TableLocksWaited,
+            "buffer_pool_hit" => Self::BufferPoolHit,
+            "connect" => Self::Connect,
+            "connect_p99" => Self::ConnectP99,
             _ => return Err(()),
         })
     }
@@ -58,7 +80,7 @@ impl FromStr for Figure {
 
 impl Figure {
     pub(super) fn more_is_better(self) -> bool {
-        self == Self::Rate
+        matches!(self, Self::Rate | Self::CpuIdle | Self::RowsScanned | Self::RowsRead | Self::BufferPoolHit)
     }
 }
 
@@ -81,7 +103,8 @@ pub(super) fn read(
         }
     }
     let all: Vec<&TrialRecord> = units.values().flatten().copied().collect();
-    let of = |trials: &[&TrialRecord]| value(record, treatment, trials, figure);
+    let stream = &measured.point.stream;
+    let of = |trials: &[&TrialRecord]| value(record, (treatment, stream), trials, figure);
     let by_unit = units.iter().map(|(unit, trials)| Some((*unit, of(trials)?)));
     Some((of(&all)?, by_unit.collect::<Option<_>>()?))
 }
@@ -100,11 +123,18 @@ pub(super) fn read_log(
         measured.places.get(&trial.trial.number).is_some_and(|place| blocks.contains(&place.block))
     };
     let trials: Vec<&TrialRecord> = record.trials.iter().filter(is_one).collect();
-    log(value(record, &record.plan.treatments[measured.point.treatment], &trials, figure)?)
+    let treatment = &record.plan.treatments[measured.point.treatment];
+    log(value(record, (treatment, &measured.point.stream), &trials, figure)?)
 }
 
-/// A figure of some trials together: lags are merged, of the others the mean is taken.
-fn value(record: &RunRecord, treatment: &Treatment, trials: &[&TrialRecord], figure: Figure) -> Option<f64> {
+/// A figure of a stream of some trials together: lags and times to connect are merged, of the others the mean
+/// is taken.
+fn value(
+    record: &RunRecord,
+    (treatment, stream): (&Treatment, &str),
+    trials: &[&TrialRecord],
+    figure: Figure,
+) -> Option<f64> {
     let mean = |of: &dyn Fn(&TrialRecord) -> Option<f64>| {
         let each: Vec<f64> = trials.iter().map(|trial| of(trial)).collect::<Option<_>>()?;
         (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
@@ -117,7 +147,40 @@ fn value(record: &RunRecord, treatment: &Treatment, trials: &[&TrialRecord], fig
             let ns = if figure == Figure::Lag { lag.mean_ns() } else { lag.quantile_ns(0.99) as f64 };
             (!lag.is_empty()).then_some(ns / 1e6)
         }
-        _ => mean(&|trial| cost(record, trial, figure)),
+        Figure::Connect | Figure::ConnectP99 => {
+            let times = connects(trials, stream);
+            let ns = if figure == Figure::Connect { times.mean_ns() } else { times.quantile_ns(0.99) as f64 };
+            (!times.is_empty()).then_some(ns / 1e6)
+        }
+        _ => mean(&|trial| cost(record, trial, figure).or_else(|| sampled(record, trial, figure))),
+    }
+}
+
+/// How long the connections of a stream took to open: those of the measurement interval, or, where none was
+/// opened in it, those before it.
+fn connects(trials: &[&TrialRecord], stream: &str) -> Histogram {
+    let streams = trials.iter().filter_map(|trial| match &trial.outcome {
+        TrialOutcome::Measured { outcome, .. } => outcome.streams.iter().find(|one| one.name == stream),
+        TrialOutcome::Failed(_) => None,
+    });
+    let (mut within, mut before) = (Histogram::new(), Histogram::new());
+    for one in streams {
+        within.merge(&one.reconnecting.total);
+        before.merge(&one.opening.total);
+    }
+    if within.is_empty() { before } else { within }
+}
+
+/// What was sampled in the time of a trial that counts.
+fn sampled(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> {
+    let sampled = resources::sampled(record, std::iter::once(trial));
+    match figure {
+        Figure::CpuIdle => sampled.cpu_idle,
+        Figure::RowsScanned => sampled.rows_scanned,
+        Figure::RowsRead => sampled.rows_read,
+        Figure::TableLocksWaited => sampled.table_locks_waited,
+        Figure::BufferPoolHit => sampled.buffer_pool_hit,
+        _ => None,
     }
 }
 
@@ -139,7 +202,7 @@ fn cost(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> 
         Figure::Reads => cost.reads,
         Figure::Written => cost.written_kb,
         Figure::LogSyncs => cost.log_syncs,
-        Figure::Rate | Figure::Lag | Figure::LagP99 => None,
+        _ => None,
     }
 }
 

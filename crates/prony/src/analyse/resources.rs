@@ -9,9 +9,8 @@ use super::{
     steady::{self, Counted},
 };
 use crate::{
-    plan::Treatment,
     run::TrialOutcome,
-    store::RunRecord,
+    store::{RunRecord, TrialRecord},
     telemetry::{Cost, Reading, Series, of_relays, of_servers},
 };
 use load::{Outcome, sample::End};
@@ -162,9 +161,34 @@ pub fn resources(record: &RunRecord) -> Vec<Resources> {
 }
 
 fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
+    let of_treatment = record.trials.iter().filter(|trial| trial.trial.treatment == treatment);
+    let (means, rates) = means(record, of_treatment)?;
+    let rate = rates.iter().sum::<f64>() / rates.len() as f64;
+    let second = Duration::from_secs(1);
+    let typical = Reading { at: second, length: second, values: means.clone() };
+    let view = View { means: &means };
+    let streams = &record.plan.treatments[treatment].streams;
+    let connections: u32 = streams.iter().map(|stream| stream.connections).sum();
+    Some(Resources {
+        treatment,
+        trials: u32::try_from(rates.len()).unwrap_or(u32::MAX),
+        transactions_per_second: rate,
+        cost: Cost::of(&Series::from(vec![typical]), (Duration::ZERO, second), rate),
+        processors: view.processors(),
+        limits: view.limits(f64::from(connections.max(1))),
+        means,
+    })
+}
+
+/// Means by path over the time that counts of those trials that were completed and sampled, and the rate of
+/// transactions of each; `None`: there is none.
+fn means<'a>(
+    record: &RunRecord,
+    trials: impl Iterator<Item = &'a TrialRecord>,
+) -> Option<(BTreeMap<String, f64>, Vec<f64>)> {
     // by path: sum of value times length, and of lengths, s
     let (mut sums, mut rates) = (BTreeMap::<&str, (f64, f64)>::new(), Vec::new());
-    for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
+    for trial in trials {
         let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { continue };
         let counted = Counted::of(record, trial).filter(|_| outcome.end == End::Completed);
         let Some(counted) = counted else { continue };
@@ -178,27 +202,29 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
             rates.push(counted.transactions_per_second);
         }
     }
-    if rates.is_empty() {
-        return None;
-    }
-    let rate = rates.iter().sum::<f64>() / rates.len() as f64;
-    let means: BTreeMap<String, f64> = sums
-        .into_iter()
-        .filter(|(_, (_, weight))| *weight > 0.0)
-        .map(|(path, (sum, weight))| (path.to_owned(), sum / weight))
-        .collect();
-    let second = Duration::from_secs(1);
-    let typical = Reading { at: second, length: second, values: means.clone() };
-    let view = View { means: &means, treatment: &record.plan.treatments[treatment] };
-    Some(Resources {
-        treatment,
-        trials: u32::try_from(rates.len()).unwrap_or(u32::MAX),
-        transactions_per_second: rate,
-        cost: Cost::of(&Series::from(vec![typical]), (Duration::ZERO, second), rate),
-        processors: view.processors(),
-        limits: view.limits(),
-        means,
-    })
+    let known = sums.into_iter().filter(|(_, (_, weight))| *weight > 0.0);
+    let means = known.map(|(path, (sum, weight))| (path.to_owned(), sum / weight)).collect();
+    (!rates.is_empty()).then_some((means, rates))
+}
+
+/// What machine and servers did in some trials, as a claim can be about it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Sampled {
+    /// Share of the processors of the servers' machines that had nothing to do, 0 to 1.
+    pub(super) cpu_idle: Option<f64>,
+    /// Rows read in full table scans, in a second.
+    pub(super) rows_scanned: Option<f64>,
+    /// Rows read, in a second.
+    pub(super) rows_read: Option<f64>,
+    /// Share of table locks that had to be waited for, 0 to 1.
+    pub(super) table_locks_waited: Option<f64>,
+    /// Share of pages that were found in the buffer pool, 0 to 1.
+    pub(super) buffer_pool_hit: Option<f64>,
+}
+
+/// Of some trials together, all servers of each; what is not known is absent.
+pub(super) fn sampled<'a>(record: &RunRecord, trials: impl Iterator<Item = &'a TrialRecord>) -> Sampled {
+    means(record, trials).map_or_else(Sampled::default, |(means, _)| View { means: &means }.sampled())
 }
 
 /// Which readings are of the measurement interval.
@@ -211,7 +237,6 @@ pub fn in_interval(readings: &Series, record: &RunRecord, outcome: &Outcome) -> 
 /// Means of a treatment, with what is read from them.
 struct View<'a> {
     means: &'a BTreeMap<String, f64>,
-    treatment: &'a Treatment,
 }
 
 impl View<'_> {
@@ -255,23 +280,41 @@ impl View<'_> {
             .collect()
     }
 
-    fn limits(&self) -> Vec<Limiting> {
+    fn sampled(&self) -> Sampled {
+        let processors = self.processors();
+        let all: f64 = processors.values().sum();
+        let found = |(asked, missed): (f64, f64)| (asked > 0.0).then(|| (1.0 - missed / asked).max(0.0));
+        let pages =
+            self.of_servers("status/buffer_pool_requests").zip(self.of_servers("status/buffer_pool_misses"));
+        Sampled {
+            cpu_idle: processors.get("idle").map(|idle| idle / all).filter(|share| share.is_finite()),
+            rows_scanned: self.of_servers("status/rows_scanned"),
+            rows_read: self.of_servers("status/rows_read"),
+            table_locks_waited: self.table_locks_waited(),
+            buffer_pool_hit: pages.and_then(found),
+        }
+    }
+
+    /// Share of table locks that had to be waited for; `None`: there were none.
+    fn table_locks_waited(&self) -> Option<f64> {
+        let waited = self.of_servers("status/table_locks_waited")?;
+        let all = waited + self.of_servers("status/table_locks_immediate")?;
+        (all > 0.0).then(|| waited / all)
+    }
+
+    /// `connections`: those of all streams.
+    fn limits(&self, connections: f64) -> Vec<Limiting> {
         let mut limits = Vec::new();
         if let Some(share) = self.of_servers("group/throttled").filter(|share| *share > THROTTLED) {
             limits.push(Limiting::Throttled { share });
         }
         limits.extend(self.busy_processors());
         limits.extend(self.busy_disks());
-        let connections: u32 = self.treatment.streams.iter().map(|stream| stream.connections).sum();
-        let connections = f64::from(connections.max(1));
         let row_locks = self.of_servers("status/lock_wait_ms").map(|ms| ms / 1e3 / connections);
         if let Some(share) = row_locks.filter(|share| *share > ROW_LOCKS) {
             limits.push(Limiting::RowLocks { share });
         }
-        let waited = self.of_servers("status/table_locks_waited").unwrap_or(0.0);
-        let at_once = self.of_servers("status/table_locks_immediate").unwrap_or(0.0);
-        let share = waited / (waited + at_once).max(f64::MIN_POSITIVE);
-        if share > TABLE_LOCKS {
+        if let Some(share) = self.table_locks_waited().filter(|share| *share > TABLE_LOCKS) {
             limits.push(Limiting::TableLocks { share });
         }
         limits.extend(self.standing(connections));

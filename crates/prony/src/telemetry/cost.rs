@@ -18,6 +18,10 @@ pub struct Cost {
     pub relay_cpu_us: Option<f64>,
     /// Context switches of the servers' threads: they waited, or had to give way.
     pub switches: Option<f64>,
+    /// Whether these are the machine's without those of Prony, and so at most as many: counting them thread
+    /// by thread would have taken too long.
+    #[serde(default)]
+    pub switches_at_most: bool,
     /// Of these: had to give way.
     pub switches_involuntary: Option<f64>,
     /// Reads from disks, as the servers count them.
@@ -42,12 +46,20 @@ impl Cost {
         let all = |what: &str| each(readings.of_servers(what));
         let (voluntary, involuntary) =
             (all("process/switches_voluntary"), all("process/switches_involuntary"));
+        let counted = voluntary.zip(involuntary).map(|(voluntary, involuntary)| voluntary + involuntary);
+        let at_most = || {
+            all("process/cpu_user")?;
+            let others = each(readings.client_switches())? + each(readings.relay_switches()).unwrap_or(0.0);
+            Some((each(readings.of("machine/context_switches"))? - others).max(0.0))
+        };
+        let switches = counted.or_else(at_most);
         Self {
             server_cpu_user_us: all("process/cpu_user").map(|seconds| seconds * 1e6),
             server_cpu_system_us: all("process/cpu_system").map(|seconds| seconds * 1e6),
             client_cpu_us: each(readings.client_cpu()).map(|seconds| seconds * 1e6),
             relay_cpu_us: each(readings.relay_cpu()).map(|seconds| seconds * 1e6),
-            switches: voluntary.zip(involuntary).map(|(voluntary, involuntary)| voluntary + involuntary),
+            switches,
+            switches_at_most: switches.is_some() && counted.is_none(),
             switches_involuntary: involuntary,
             reads: all("status/data_reads"),
             written_kb: all("process/written_bytes")
@@ -125,5 +137,28 @@ mod tests {
         assert_eq!((cost.reads, cost.written_kb, cost.switches), (None, None, None));
         let nothing = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(5)), 0.0);
         assert_eq!(nothing, Cost::default(), "no transaction has a cost");
+    }
+
+    #[test]
+    fn switches_that_are_too_dear_to_count_are_at_most_those_of_the_machine_without_pronys_own() {
+        let machine = [
+            ("machine/context_switches", 10_000.0),
+            ("client/switches_voluntary", 2000.0),
+            ("client/switches_involuntary", 500.0),
+            ("relay/1/switches_voluntary", 400.0),
+            ("relay/1/switches_involuntary", 100.0),
+        ];
+        let of = |values: &[(&str, f64)]| {
+            let values = [&machine[..], values].concat();
+            let readings = Series::from(vec![reading(1000, 1000, &values)]);
+            let cost = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(1)), 100.0);
+            (cost.switches, cost.switches_at_most)
+        };
+        let here = ("node/a/process/cpu_user", 0.5);
+        assert_eq!(of(&[here]), (Some(70.0), true));
+        let counted =
+            [("node/a/process/switches_voluntary", 900.0), ("node/a/process/switches_involuntary", 100.0)];
+        assert_eq!(of(&[&[here], &counted[..]].concat()), (Some(10.0), false));
+        assert_eq!(of(&[]), (None, false), "a server elsewhere has nothing to do with this machine");
     }
 }

@@ -125,17 +125,37 @@ impl Series {
         Some(both(self.columns.get("client/cpu_user")?, self.columns.get("client/cpu_system")?))
     }
 
+    /// Context switches of this process; `None`: they are never known.
+    #[must_use]
+    pub fn client_switches(&self) -> Option<Column> {
+        let of = |what: &str| self.columns.get(&format!("client/{what}"));
+        Some(both(of("switches_voluntary")?, of("switches_involuntary")?))
+    }
+
     /// CPUs that Prony's relays kept busy; `None`: there are none.
     #[must_use]
     pub fn relay_cpu(&self) -> Option<Column> {
-        let of = |what: &str| {
-            let columns = self.columns.iter().filter(|(path, _)| is_of_relay(path, what));
-            columns.map(|(_, column)| column.clone()).reduce(|mut all, one| {
-                all.merge(&one, |one, other| one + other);
-                all
-            })
-        };
-        Some(both(&of("cpu_user")?, &of("cpu_system")?))
+        Some(both(&self.of_relays("cpu_user")?, &self.of_relays("cpu_system")?))
+    }
+
+    /// Context switches of Prony's relays; `None`: there are none.
+    #[must_use]
+    pub fn relay_switches(&self) -> Option<Column> {
+        Some(both(&self.of_relays("switches_voluntary")?, &self.of_relays("switches_involuntary")?))
+    }
+
+    fn of_relays(&self, what: &str) -> Option<Column> {
+        let columns = self.columns.iter().filter(|(path, _)| is_of_relay(path, what));
+        columns.map(|(_, column)| column.clone()).reduce(|mut all, one| {
+            all.merge(&one, |one, other| one + other);
+            all
+        })
+    }
+
+    /// The values of a path; `None`: no reading has it.
+    #[must_use]
+    pub fn of(&self, path: &str) -> Option<Column> {
+        self.columns.get(path).cloned()
     }
 
     /// Mean of a value over some readings, each weighing as long as it is; those without it do not count.
