@@ -42,7 +42,7 @@ pub use ladder::{Effect, MeanRatio, RatioChange};
 pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
 pub use mix::MixPart;
-pub use resources::{Grown, Limiting, Resources, grown, in_interval, resources};
+pub use resources::{Grown, Limiting, Resources, Sampled, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
 pub use scale::{Excluded, Fitted, Scaling, Unfit, Unscaled};
 pub use validity::{LeftOut, Uncounted};

@@ -14,6 +14,7 @@ use crate::{
     telemetry::{Cost, Reading, Series, of_relays, of_servers},
 };
 use load::{Outcome, sample::End};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
@@ -81,6 +82,8 @@ pub struct Resources {
     pub processors: BTreeMap<String, f64>,
     /// Means over the intervals by path.
     pub means: BTreeMap<String, f64>,
+    /// What machine and servers did meanwhile.
+    pub sampled: Sampled,
     /// What held it back, the surest first; empty: nothing that was sampled.
     pub limits: Vec<Limiting>,
 }
@@ -175,6 +178,7 @@ fn of_treatment(record: &RunRecord, treatment: usize) -> Option<Resources> {
         transactions_per_second: rate,
         cost: Cost::of(&Series::from(vec![typical]), (Duration::ZERO, second), rate),
         processors: view.processors(),
+        sampled: view.sampled(),
         limits: view.limits(f64::from(connections.max(1))),
         means,
     })
@@ -207,19 +211,19 @@ fn means<'a>(
     (!rates.is_empty()).then_some((means, rates))
 }
 
-/// What machine and servers did in some trials, as a claim can be about it.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Sampled {
+/// What machine and servers did in some trials, as a claim can be about it; null: unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+pub struct Sampled {
     /// Share of the processors of the servers' machines that had nothing to do, 0 to 1.
-    pub(super) cpu_idle: Option<f64>,
+    pub cpu_idle: Option<f64>,
     /// Rows read in full table scans, in a second.
-    pub(super) rows_scanned: Option<f64>,
+    pub rows_scanned: Option<f64>,
     /// Rows read, in a second.
-    pub(super) rows_read: Option<f64>,
+    pub rows_read: Option<f64>,
     /// Share of table locks that had to be waited for, 0 to 1.
-    pub(super) table_locks_waited: Option<f64>,
+    pub table_locks_waited: Option<f64>,
     /// Share of pages that were found in the buffer pool, 0 to 1.
-    pub(super) buffer_pool_hit: Option<f64>,
+    pub buffer_pool_hit: Option<f64>,
 }
 
 /// Of some trials together, all servers of each; what is not known is absent.

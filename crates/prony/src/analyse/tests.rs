@@ -710,6 +710,56 @@ value = "< 1"
 }
 
 #[test]
+fn claims_can_be_about_what_servers_did_meanwhile() {
+    use ClaimVerdict::{Open, Supported};
+    let claim = |metric: &str, value: &str| {
+        format!(
+            "[[claim]]\nsays = \"{metric}\"\nmetric = \"{metric}\"\nof = {{ connections = 8 }}\nvalue = \"{value}\"\n"
+        )
+    };
+    let claims = [
+        claim("cpu_idle", "> 20%"),
+        claim("rows_scanned", "> 89_000/s"),
+        claim("rows_scanned", "< 91_000/s"),
+        claim("table_locks_waited", "< 0.1%"),
+        claim("buffer_pool_hit", "> 98%"),
+        claim("connect", "< 1 ms"),
+        claim("connect_p99", "> 0.7 ms"),
+        claim("rows_read", "> 1/s"),
+    ];
+    let mut noise = noise(11);
+    let mut record = record(plan_with(&claims.concat(), &[]), |treatment, _| bent(treatment));
+    for trial in &mut record.trials {
+        let scanned = 90_000.0 * (1.0 + 1e-3 * noise.normal());
+        let at = record.plan.warm_up + Duration::from_secs(1);
+        let values = [
+            ("machine/cpu_idle", 0.5 * (1.0 + 0.01 * noise.normal())),
+            ("machine/cpu_user", 1.5),
+            ("node/server/process/cpu_user", 1.0),
+            ("node/server/status/buffer_pool_misses", 10.0 * (1.0 + 0.01 * noise.normal())),
+            ("node/server/status/buffer_pool_requests", 1000.0),
+            ("node/server/status/rows_scanned", scanned),
+            ("node/server/status/table_locks_immediate", 500.0),
+            ("node/server/status/table_locks_waited", 0.0),
+        ];
+        let values = values.map(|(path, value)| (path.to_owned(), value)).into();
+        trial.readings = vec![Reading { at, length: Duration::from_secs(1), values }].into();
+        let TrialOutcome::Measured { outcome, .. } = &mut trial.outcome else { unreachable!() };
+        outcome.streams[0].opening.total.record_ns(5_000_000_000);
+        for _ in 0..100 {
+            outcome.streams[0].reconnecting.total.record_ns((8e5 * (1.0 + 0.02 * noise.normal())) as u64);
+        }
+    }
+    let judgements = analyse(&record).claims;
+    let mut wanted = [Supported; 8];
+    wanted[7] = Open;
+    assert_eq!(verdicts(&judgements), wanted, "{judgements:#?}");
+    assert_eq!(judgements[7].open, Some(super::Open::NotMeasured), "nobody counted rows read");
+    let shares = judgements[3].parts.iter().map(|part| part.estimate.value);
+    assert!(shares.clone().count() > 0 && shares.into_iter().all(|share| share == 0.0), "none waited");
+}
+
+#[test]
 fn searched_rates_have_an_interval_between_their_trials() {
     let mut plan = plan(&["repeats=3"]);
     for treatment in &mut plan.treatments {

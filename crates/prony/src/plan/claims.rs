@@ -1,6 +1,6 @@
 //! The claims of a plan in words: what exactly will be asked of the figures, beside how the study says it.
 
-use super::{Bound, Claim, Levels, Plan, Relation, Statement, load::listed};
+use super::{Bound, Claim, Levels, Plan, Relation, Statement, Unit, load::listed};
 
 /// Whether a claim is about anything that this plan measures: its levels may be those of another scale.
 #[must_use]
@@ -40,7 +40,7 @@ pub(super) fn asked(plan: &Plan, claim: &Claim) -> String {
             format!(
                 "{metric}{of}, divided by that{}: {}",
                 place(plan, over),
-                limit(bound, &figure("", bound.value))
+                limit(bound, &figure(Unit::One, bound.value))
             )
         }
         Statement::Within { over, share } => {
@@ -51,14 +51,14 @@ pub(super) fn asked(plan: &Plan, claim: &Claim) -> String {
             )
         }
         Statement::Value(bound) => {
-            format!("{metric}{of}: {}", limit(bound, &figure(&claim.metric, bound.value)))
+            format!("{metric}{of}: {}", limit(bound, &figure(claim.unit(), bound.value)))
         }
         Statement::Order { by, levels } => {
             format!("by {metric}{of} the best {by} is {}", levels.join(", then "))
         }
         Statement::Slope { along, bound } => format!(
             "{metric}{of} grows along {along} with an exponent of {} (1: in proportion)",
-            limit(bound, &figure("", bound.value))
+            limit(bound, &figure(Unit::One, bound.value))
         ),
     }
 }
@@ -87,14 +87,14 @@ fn limit(bound: &Bound, figure: &str) -> String {
 }
 
 /// A number in the unit of its metric.
-fn figure(metric: &str, value: f64) -> String {
-    match metric {
-        "" | "switches" | "reads" | "log_syncs" => rounded(value),
-        "throughput" | "statements" | "rate" => format!("{} a second", rounded(value)),
-        "errors" => format!("{} %", rounded(value * 100.0)),
-        "written" => format!("{} kB", rounded(value)),
-        "active" => format!("{} s", rounded(value)),
-        _ => format!("{} ms", rounded(value)),
+fn figure(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::One => rounded(value),
+        Unit::PerSecond => format!("{} a second", rounded(value)),
+        Unit::Share => format!("{} %", rounded(value * 100.0)),
+        Unit::Kilobytes => format!("{} kB", rounded(value)),
+        Unit::Seconds => format!("{} s", rounded(value)),
+        Unit::Milliseconds => format!("{} ms", rounded(value)),
     }
 }
 

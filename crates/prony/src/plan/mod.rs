@@ -15,7 +15,7 @@ mod writes;
 pub use crate::study::{
     Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
     Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport,
-    Warm,
+    Unit, Warm,
 };
 pub use crate::study::{Replication, Topology, WaitPoint};
 pub use claims::is_measured;

@@ -3,7 +3,7 @@
 use super::{document::Claim, number, words::Words};
 use crate::{
     analyse::{ClaimVerdict, Judgement, Open},
-    plan::{Bound, Statement},
+    plan::{Bound, Statement, Unit},
 };
 
 /// Every claim, judged.
@@ -92,14 +92,14 @@ fn reason(open: Open) -> &'static str {
 
 /// A number of a claim with its unit.
 fn figure(value: f64, judgement: &Judgement) -> String {
-    match (&judgement.claim.statement, judgement.claim.metric.as_str()) {
-        (Statement::Value(_), "throughput" | "statements" | "rate") => format!("{}/s", number::rate(value)),
-        (Statement::Value(_), "errors") => format!("{} %", number::round(value * 100.0)),
-        (Statement::Value(_), "switches" | "reads" | "log_syncs") => number::rate(value),
-        (Statement::Value(_), "written") => format!("{} kB", number::rate(value)),
-        (Statement::Value(_), "active") => format!("{} s", number::ratio(value)),
-        (Statement::Value(_), _) => format!("{} ms", number::milliseconds(value)),
-        _ => number::ratio(value),
+    let Statement::Value(_) = &judgement.claim.statement else { return number::ratio(value) };
+    match judgement.claim.unit() {
+        Unit::PerSecond => format!("{}/s", number::rate(value)),
+        Unit::Share => format!("{} %", number::round(value * 100.0)),
+        Unit::One => number::rate(value),
+        Unit::Kilobytes => format!("{} kB", number::rate(value)),
+        Unit::Seconds => format!("{} s", number::ratio(value)),
+        Unit::Milliseconds => format!("{} ms", number::milliseconds(value)),
     }
 }
 

@@ -6,18 +6,20 @@
 //! `errors`, `error_share`, `server_cpu`, `client_cpu`, `offered`, `late`, `skipped`, `never_sent` (empty
 //! without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`, `connect_p50_ms`; of a
 //! transaction of all streams together: `server_cpu_us`, `client_cpu_us`, `context_switches`, `reads`,
-//! `written_kb`, `log_syncs`; `limited_by` (joined by `; `), `verdict`, `doubts` (joined by `; `).
+//! `written_kb`, `log_syncs`; of its servers `cpu_idle` (a share), `rows_scanned`, `rows_read` (per second),
+//! `table_locks_waited`, `buffer_pool_hit` (shares); `limited_by` (joined by `; `), `verdict`, `doubts` (joined
+//! by `; `).
 
 use super::{
     document::{Document, Estimate, Point, Schedule},
     number::round,
     resources::{Cost, Resources},
 };
-use crate::escape;
+use crate::{analyse::Sampled, escape};
 
 const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 27] = [
     "latency_max_ms",
     "errors",
     "error_share",
@@ -37,6 +39,11 @@ const OTHERS: [&str; 22] = [
     "reads",
     "written_kb",
     "log_syncs",
+    "cpu_idle",
+    "rows_scanned",
+    "rows_read",
+    "table_locks_waited",
+    "buffer_pool_hit",
     "limited_by",
     "verdict",
     "doubts",
@@ -104,6 +111,9 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
     ]);
     let cost =
         |value: fn(&Cost) -> Option<f64>| number(resources.and_then(|resources| value(&resources.cost)));
+    let sampled = |value: fn(&Sampled) -> Option<f64>| {
+        number(resources.and_then(|resources| value(&resources.sampled)))
+    };
     let limits = resources.map(|resources| resources.limited_by.as_slice()).unwrap_or_default();
     values.extend([
         cost(|cost| cost.server_cpu_us),
@@ -112,6 +122,11 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
         cost(|cost| cost.reads),
         cost(|cost| cost.written_kb),
         cost(|cost| cost.log_syncs),
+        sampled(|sampled| sampled.cpu_idle),
+        sampled(|sampled| sampled.rows_scanned),
+        sampled(|sampled| sampled.rows_read),
+        sampled(|sampled| sampled.table_locks_waited),
+        sampled(|sampled| sampled.buffer_pool_hit),
         limits.iter().map(|limit| limit.name.as_str()).collect::<Vec<_>>().join("; "),
         point.verdict.name().to_owned(),
         doubts.join("; "),

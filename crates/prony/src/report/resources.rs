@@ -6,7 +6,7 @@ use super::{
     words::Words,
 };
 use crate::{
-    analyse::{self, Axis, Limiting},
+    analyse::{self, Axis, Limiting, Sampled},
     plan::Treatment,
     run::Note,
     store::RunRecord,
@@ -34,6 +34,8 @@ pub struct Resources {
     /// Processors of the servers' machine by what they did: `user`, `system`, `iowait`, `steal`, `idle`;
     /// empty: unknown.
     pub processors: BTreeMap<String, f64>,
+    /// What machine and servers did meanwhile.
+    pub sampled: Sampled,
     /// What held it back; empty: nothing that was sampled.
     pub limited_by: Vec<LimitedBy>,
     /// Means of everything that was sampled, by path; rates per second.
@@ -53,6 +55,9 @@ pub struct Cost {
     pub relay_cpu_us: Option<f64>,
     /// Context switches of the servers' threads.
     pub context_switches: Option<f64>,
+    /// Whether these are the machine's without Prony's own, and so at most as many: there were too many
+    /// threads to count them one by one.
+    pub context_switches_at_most: bool,
     /// Of these, those where a thread had to give way.
     pub context_switches_involuntary: Option<f64>,
     /// Reads from disks, as the servers count them.
@@ -156,12 +161,14 @@ fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Reso
             client_cpu_us: cost.client_cpu_us,
             relay_cpu_us: cost.relay_cpu_us,
             context_switches: cost.switches,
+            context_switches_at_most: cost.switches_at_most,
             context_switches_involuntary: cost.switches_involuntary,
             reads: cost.reads,
             written_kb: cost.written_kb,
             log_syncs: cost.log_syncs,
         },
         processors: one.processors.clone(),
+        sampled: one.sampled,
         limited_by: one.limits.iter().map(|limit| limited_by(limit, words)).collect(),
         means: one.means.clone(),
     }

@@ -64,7 +64,7 @@ impl Relation {
 
 /// What a metric is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
     /// Nothing.
     One,
     /// In a second.

@@ -109,7 +109,9 @@ pub(super) const CLAIM: &[Key<Written>] = &[
          (response time), \"active\" (what a limit takes), \"errors\" (share); \"rate\" (the highest that \
          was found); \"lag\" and \"lag_p99\" (of replicas); what a transaction of all streams costs: \
          \"cpu\" (time of the servers' processors) and \"client_cpu\", \"switches\", \"reads\", \"written\" \
-         (to disks), \"log_syncs\".",
+         (to disks), \"log_syncs\"; what the servers did meanwhile: \"rows_scanned\" (in full table scans) \
+         and \"rows_read\", both per second, \"cpu_idle\", \"table_locks_waited\", \"buffer_pool_hit\" \
+         (shares); \"connect\" and \"connect_p99\" (time to open a connection).",
     ),
     key(
         "of",
@@ -178,10 +180,14 @@ pub(super) const CLAIM: &[Key<Written>] = &[
 ];
 
 /// Metrics by name, with what they are measured in; percentiles beside them.
-const METRICS: [(&str, Unit); 17] = [
+const METRICS: [(&str, Unit); 24] = [
     ("active", Unit::Seconds),
+    ("buffer_pool_hit", Unit::Share),
     ("client_cpu", Unit::Milliseconds),
+    ("connect", Unit::Milliseconds),
+    ("connect_p99", Unit::Milliseconds),
     ("cpu", Unit::Milliseconds),
+    ("cpu_idle", Unit::Share),
     ("errors", Unit::Share),
     ("lag", Unit::Milliseconds),
     ("lag_p99", Unit::Milliseconds),
@@ -192,8 +198,11 @@ const METRICS: [(&str, Unit); 17] = [
     ("p99", Unit::Milliseconds),
     ("rate", Unit::PerSecond),
     ("reads", Unit::One),
+    ("rows_read", Unit::PerSecond),
+    ("rows_scanned", Unit::PerSecond),
     ("statements", Unit::PerSecond),
     ("switches", Unit::One),
+    ("table_locks_waited", Unit::Share),
     ("throughput", Unit::PerSecond),
     ("written", Unit::Kilobytes),
 ];
@@ -274,12 +283,25 @@ fn claim(node: &Node, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Cla
     Some(Claim { says: says?, conclusion, metric, of, statement: statement? })
 }
 
-/// What a metric is measured in.
-fn metric(name: &str, seen: Seen<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Unit> {
+impl Claim {
+    /// What its metric is measured in.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        unit_of(&self.metric).unwrap_or(Unit::One)
+    }
+}
+
+/// What a metric is measured in; `None`: there is none of that name.
+fn unit_of(name: &str) -> Option<Unit> {
     let percent = name.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
     let percentile = percent.filter(|percent| *percent > 0.0 && *percent < 100.0);
     let known = METRICS.iter().find(|(metric, _)| *metric == name).map(|(_, unit)| *unit);
-    let Some(unit) = known.or(percentile.map(|_| Unit::Milliseconds)) else {
+    known.or(percentile.map(|_| Unit::Milliseconds))
+}
+
+/// What a metric is measured in.
+fn metric(name: &str, seen: Seen<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Unit> {
+    let Some(unit) = unit_of(name) else {
         let names = METRICS.iter().map(|(name, _)| *name).chain(["p99.9"]);
         mistakes.unknown(seen.place("metric")?, "metric", name, names);
         return None;

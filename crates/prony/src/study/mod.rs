@@ -36,7 +36,7 @@ mod vary;
 mod written;
 
 pub use crate::workload::written_by as written;
-pub use bound::{Bound, Relation};
+pub use bound::{Bound, Relation, Unit};
 pub use builtin::{Builtin, Error, builtin, open};
 pub use claim::{Claim, Levels, Statement};
 pub use client::{Client, Transport, client_words};

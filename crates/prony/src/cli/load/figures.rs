@@ -88,6 +88,9 @@ pub(super) struct CostFigures {
     pub(super) client_cpu_us: Option<f64>,
     /// Context switches of the server's threads.
     pub(super) context_switches: Option<f64>,
+    /// Whether these are the machine's without Prony's own, and so at most as many: there were too many
+    /// threads to count them one by one.
+    pub(super) context_switches_at_most: bool,
     /// Reads from disks, as the servers count them.
     pub(super) reads: Option<f64>,
     /// Written to disks, kB.
@@ -109,6 +112,7 @@ impl CostFigures {
             server_cpu_system_us: cost.server_cpu_system_us,
             client_cpu_us: cost.client_cpu_us,
             context_switches: cost.switches,
+            context_switches_at_most: cost.switches_at_most,
             reads: cost.reads,
             written_kb: cost.written_kb,
             log_syncs: cost.log_syncs,

@@ -199,10 +199,12 @@ fn write_connects(name: &str, connects: &Connects, out: &mut String) -> Result {
 
 fn write_cost(figures: &Figures, out: &mut String) -> Result {
     let Some(cost) = &figures.cost else { return Ok(()) };
+    let switches =
+        if cost.context_switches_at_most { "context switches at most" } else { "context switches" };
     let parts = [
         ("us of CPU of the server", cost.server_cpu_us, 1),
         ("us of Prony's", cost.client_cpu_us, 1),
-        ("context switches", cost.context_switches, 2),
+        (switches, cost.context_switches, 2),
         ("disk reads", cost.reads, 3),
         ("kB written", cost.written_kb, 2),
         ("log syncs", cost.log_syncs, 3),

@@ -52,7 +52,14 @@ fn costs(document: &Document, words: Words) -> Option<Table> {
     let columns: Vec<_> = columns.collect();
     let is_limited = all.iter().any(|one| !one.limited_by.is_empty());
     let mut table = table_of_treatments(document, "cost", words, |one| {
-        let mut cells: Vec<Cell> = columns.iter().map(|(_, value)| quantity(value(one))).collect();
+        let cell = |(name, value): &(&str, Figure)| {
+            let mut cell = quantity(value(one));
+            if *name == "switches" && one.cost.context_switches_at_most {
+                cell.text.insert_str(0, "≤ ");
+            }
+            cell
+        };
+        let mut cells: Vec<Cell> = columns.iter().map(cell).collect();
         let names: Vec<&str> = one.limited_by.iter().map(|limit| limit.name.as_str()).collect();
         cells.extend(is_limited.then(|| Cell::name(&names.join(", "))));
         cells
@@ -67,7 +74,10 @@ fn costs(document: &Document, words: Words) -> Option<Table> {
 
 /// Tables for those who look closer: what the processors did, which waits grew.
 fn closer(document: &Document, words: Words) -> Vec<Table> {
-    [processors(document, words), grown(document, words)].into_iter().flatten().collect()
+    [processors(document, words), work(document, words), grown(document, words)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn processors(document: &Document, words: Words) -> Option<Table> {
@@ -88,6 +98,24 @@ fn processors(document: &Document, words: Words) -> Option<Table> {
     let heads = KINDS.iter().copied().chain(["run_queue", "switches_per_second", "telemetry_cpu"]);
     table.heads.extend(heads.map(|kind| words.get("head", kind).to_owned()));
     Some(table)
+}
+
+/// What the servers did beside transactions, where they count it.
+fn work(document: &Document, words: Words) -> Option<Table> {
+    type Figure = (&'static str, fn(&Resources) -> Option<f64>, fn(Option<f64>) -> Cell);
+    let columns: [Figure; 4] = [
+        ("rows_scanned", |one| one.sampled.rows_scanned, quantity),
+        ("rows_read", |one| one.sampled.rows_read, quantity),
+        ("table_locks_waited", |one| one.sampled.table_locks_waited, share),
+        ("buffer_pool_hit", |one| one.sampled.buffer_pool_hit, share),
+    ];
+    let known = |(_, value, _): &Figure| document.resources.iter().any(|one| value(one).is_some());
+    let columns: Vec<Figure> = columns.into_iter().filter(known).collect();
+    let mut table = table_of_treatments(document, "work", words, |one| {
+        columns.iter().map(|(_, value, cell)| cell(value(one))).collect()
+    });
+    table.heads.extend(columns.iter().map(|(name, ..)| words.get("head", name).to_owned()));
+    (!columns.is_empty()).then_some(table)
 }
 
 fn grown(document: &Document, words: Words) -> Option<Table> {
@@ -164,6 +192,11 @@ fn quantity(value: Option<f64>) -> Cell {
     // below half of the last digit that is written it is nothing
     let text = |value: f64| if value.abs() < 5e-4 { "0".to_owned() } else { number::rate(value) };
     value.map_or_else(Cell::empty, |value| Cell::number(text(value)))
+}
+
+/// A share, 0 to 1.
+fn share(value: Option<f64>) -> Cell {
+    percent(value.map(|share| share * 100.0))
 }
 
 fn percent(value: Option<f64>) -> Cell {
