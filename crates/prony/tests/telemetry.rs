@@ -15,7 +15,11 @@ use prony::{
     telemetry::{Beside, Cost, Options, Reading, mean},
     workload,
 };
-use std::{fs, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    fs,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 use support::server::mariadb;
 
 const ALL: (Duration, Duration) = (Duration::ZERO, Duration::MAX);
@@ -76,6 +80,21 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
         mean_of(&readings, "status/selects") / rate(&outcome)
     };
     agrees("selects told by the server, of those of the engine", selects, 0.06);
+
+    let scans = || {
+        let options = Options { every: Duration::from_millis(250), ..Options::default() };
+        let mut beside = Beside::prepare(&[run::node("server", server.target(), server.pid())], options);
+        let mut connection = Connection::open(server.target(), Duration::from_secs(20)).expect("a login");
+        beside.begin();
+        let (began, mut scans) = (Instant::now(), 0.0);
+        while began.elapsed() < Duration::from_secs(2) {
+            connection.query("SELECT COUNT(*) FROM sbtest1 WHERE pad = 'none'").expect("a scan");
+            scans += 1.0;
+        }
+        let rows_per_second = scans * data.rows as f64 / began.elapsed().as_secs_f64();
+        mean_of(&beside.end(), "status/rows_scanned") / rows_per_second
+    };
+    agrees("rows scanned told by the server, of those that were", scans, 0.06);
 
     let processors = || {
         let before = processor_time(pid);

@@ -7,8 +7,8 @@
 //! without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`, `connect_p50_ms`; of a
 //! transaction of all streams together: `server_cpu_us`, `client_cpu_us`, `context_switches`, `reads`,
 //! `written_kb`, `log_syncs`; of its servers `cpu_idle` (a share), `rows_scanned`, `rows_read` (per second),
-//! `table_locks_waited`, `buffer_pool_hit` (shares); `limited_by` (joined by `; `), `verdict`, `doubts` (joined
-//! by `; `).
+//! `table_locks_waited`, `buffer_pool_hit` (shares); `limited_by` (joined by `; `), `verdict`, `doubts`
+//! (joined by `; `).
 
 use super::{
     document::{Document, Estimate, Point, Schedule},
