@@ -713,9 +713,7 @@ value = "< 1"
 fn claims_can_be_about_what_servers_did_meanwhile() {
     use ClaimVerdict::{Open, Supported};
     let claim = |metric: &str, value: &str| {
-        format!(
-            "[[claim]]\nsays = \"{metric}\"\nmetric = \"{metric}\"\nof = {{ connections = 8 }}\nvalue = \"{value}\"\n"
-        )
+        format!("[[claim]]\nsays = \"it\"\nmetric = \"{metric}\"\nof.connections = 8\nvalue = \"{value}\"\n")
     };
     let claims = [
         claim("cpu_idle", "> 20%"),
