@@ -284,14 +284,14 @@ function drawn(context: Context, of: Lines, line: Line, panel: number): Option[]
   const points = rows(of, line).map(([x, ...rest]): Row => [placeOf(of.x, x), ...rest]);
   const hollow = { color: context.theme.surface, borderColor: colour, borderWidth: 2 };
   const axes = { xAxisIndex: panel, yAxisIndex: panel };
-  const isBeside = line.look === null || line.stroke === "dotted" && !line.has_points;
+  const isBeside = line.look === null;
   const option = {
     name: line.name,
     type: "line",
     ...axes,
     data: points.map((value, place) => (line.hollow?.[place] ? { value, itemStyle: hollow, symbolSize: 11 } : value)),
     encode: { x: 0, y: 1 },
-    symbol: line.has_points || points.length < 3 && !isBeside ? symbol : "none",
+    symbol: line.has_points || points.length < 3 ? symbol : "none",
     symbolSize: line.has_points ? 8 : 5,
     showAllSymbol: true,
     connectNulls: line.over_gaps,

@@ -62,7 +62,7 @@ pub(super) enum Drawing {
 }
 
 /// Values along an axis, in one panel or several below each other.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct Lines {
     /// What the reader chooses of; empty: all is shown.
     pub(super) choices: Vec<Choice>,

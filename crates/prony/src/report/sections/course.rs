@@ -12,84 +12,43 @@ use crate::report::{
 /// The figure of the servers that is shown first: whether they work on much at once.
 const COUNTED_FIRST: &str = "status/threads_running";
 
-/// A panel of figures: key of its title, unit, whether they stand upon each other, and of each figure its
-/// name in a course, the key of its name in words, its colour, its stroke, and what it is multiplied with.
-type Figures = (&'static str, &'static str, bool, &'static [Figure]);
-type Figure = (&'static str, &'static str, usize, Stroke, f64);
+/// Panels of figures: key of the title, unit, what values are multiplied with, whether they stand upon each
+/// other.
+const PANELS: [(&str, &str, f64, bool); 7] = [
+    ("switches", "/s", 1.0, false),
+    ("cpu", "CPU", 1.0, true),
+    ("processes", "CPU", 1.0, true),
+    ("memory", "MB", 1.0, false),
+    ("disk", "MB/s", 1.0, false),
+    ("network", "MB/s", 1.0, false),
+    ("pressure", "%", 100.0, false),
+];
 
-const PANELS: [Figures; 7] = [
-    (
-        "switches",
-        "/s",
-        false,
-        &[
-            ("server/switches_voluntary", "server_voluntary", 0, Stroke::Solid, 1.0),
-            ("server/switches_involuntary", "server_involuntary", 1, Stroke::Solid, 1.0),
-            ("machine/switches", "machine", 4, Stroke::Dashed, 1.0),
-        ],
-    ),
-    (
-        "cpu",
-        "CPU",
-        true,
-        &[
-            ("cpu/user", "user", 0, Stroke::Solid, 1.0),
-            ("cpu/system", "system", 1, Stroke::Solid, 1.0),
-            ("cpu/iowait", "iowait", 4, Stroke::Solid, 1.0),
-            ("cpu/steal", "steal", 5, Stroke::Solid, 1.0),
-        ],
-    ),
-    (
-        "processes",
-        "CPU",
-        true,
-        &[
-            ("server/cpu_user", "server_user", 0, Stroke::Solid, 1.0),
-            ("server/cpu_system", "server_system", 1, Stroke::Solid, 1.0),
-            ("client/cpu_user", "client_user", 2, Stroke::Solid, 1.0),
-            ("client/cpu_system", "client_system", 3, Stroke::Solid, 1.0),
-            ("relay/cpu_user", "relay_user", 4, Stroke::Solid, 1.0),
-            ("relay/cpu_system", "relay_system", 5, Stroke::Solid, 1.0),
-        ],
-    ),
-    (
-        "memory",
-        "MB",
-        false,
-        &[
-            ("server/memory_mb", "server", 0, Stroke::Solid, 1.0),
-            ("client/memory_mb", "client", 2, Stroke::Solid, 1.0),
-        ],
-    ),
-    (
-        "disk",
-        "MB/s",
-        false,
-        &[
-            ("disk/read_mb", "read", 0, Stroke::Solid, 1.0),
-            ("disk/written_mb", "written", 1, Stroke::Solid, 1.0),
-            ("server/written_mb", "server_written", 4, Stroke::Dashed, 1.0),
-        ],
-    ),
-    (
-        "network",
-        "MB/s",
-        false,
-        &[
-            ("network/received_mb", "received", 0, Stroke::Solid, 1.0),
-            ("network/sent_mb", "sent", 1, Stroke::Dashed, 1.0),
-        ],
-    ),
-    (
-        "pressure",
-        "%",
-        false,
-        &[
-            ("pressure/cpu_some", "cpu_some", 0, Stroke::Solid, 100.0),
-            ("pressure/io_some", "io_some", 1, Stroke::Solid, 100.0),
-            ("pressure/memory_some", "memory_some", 2, Stroke::Solid, 100.0),
-        ],
-    ),
+/// Figures by panel: their names in a course, the key of their names in words, colour and stroke.
+const FIGURES: [(&str, &str, &str, usize, Stroke); 23] = [
+    ("switches", "server/switches_voluntary", "server_voluntary", 0, Stroke::Solid),
+    ("switches", "server/switches_involuntary", "server_involuntary", 1, Stroke::Solid),
+    ("switches", "machine/switches", "machine", 4, Stroke::Dashed),
+    ("cpu", "cpu/user", "user", 0, Stroke::Solid),
+    ("cpu", "cpu/system", "system", 1, Stroke::Solid),
+    ("cpu", "cpu/iowait", "iowait", 4, Stroke::Solid),
+    ("cpu", "cpu/steal", "steal", 5, Stroke::Solid),
+    ("processes", "server/cpu_user", "server_user", 0, Stroke::Solid),
+    ("processes", "server/cpu_system", "server_system", 1, Stroke::Solid),
+    ("processes", "client/cpu_user", "client_user", 2, Stroke::Solid),
+    ("processes", "client/cpu_system", "client_system", 3, Stroke::Solid),
+    ("processes", "relay/cpu_user", "relay_user", 4, Stroke::Solid),
+    ("processes", "relay/cpu_system", "relay_system", 5, Stroke::Solid),
+    ("memory", "server/memory_mb", "server", 0, Stroke::Solid),
+    ("memory", "client/memory_mb", "client", 2, Stroke::Solid),
+    ("disk", "disk/read_mb", "read", 0, Stroke::Solid),
+    ("disk", "disk/written_mb", "written", 1, Stroke::Solid),
+    ("disk", "server/written_mb", "server_written", 4, Stroke::Dashed),
+    ("network", "network/received_mb", "received", 0, Stroke::Solid),
+    ("network", "network/sent_mb", "sent", 1, Stroke::Dashed),
+    ("pressure", "pressure/cpu_some", "cpu_some", 0, Stroke::Solid),
+    ("pressure", "pressure/io_some", "io_some", 1, Stroke::Solid),
+    ("pressure", "pressure/memory_some", "memory_some", 2, Stroke::Solid),
 ];
 
 pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
@@ -111,7 +70,7 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
 }
 
 fn lines(document: &Document, words: Words) -> Lines {
-    let mut counted: Vec<&String> = document.courses.iter().flat_map(|one| counted(one)).collect();
+    let mut counted: Vec<&String> = document.courses.iter().flat_map(counted).collect();
     counted.sort();
     counted.dedup();
     let trials = Choice {
@@ -125,8 +84,7 @@ fn lines(document: &Document, words: Words) -> Lines {
         first: counted.iter().position(|name| *name == COUNTED_FIRST).unwrap_or(0),
     };
     let x = Axis { title: words.get("html", "seconds").to_owned(), unit: "s".to_owned(), ..Axis::default() };
-    let (places, panels, shades) = (Vec::new(), Vec::new(), Vec::new());
-    let mut lines = Lines { choices: vec![trials, figures], x, places, panels, shades, marks: Vec::new() };
+    let mut lines = Lines { choices: vec![trials, figures], x, ..Lines::default() };
     for (place, course) in document.courses.iter().enumerate() {
         put(&mut lines, document, course, place, &counted, words);
     }
@@ -188,20 +146,15 @@ fn put(
         let when = [&when[..], &[(1, option)]].concat();
         into.panels.extend(panel(words.get("course", "counted"), "", line.into_iter().collect(), when));
     }
-    for (title, unit, stacked, figures) in PANELS {
-        let line = |(name, key, look, stroke, times): &Figure| {
+    for (title, unit, times, stacked) in PANELS {
+        let line = |(_, name, key, look, stroke): &(&str, &str, &str, usize, Stroke)| {
             let values = course.figures.get(*name)?;
-            Some(Line {
-                name: words.get("course", key).to_owned(),
-                look: Some(*look),
-                stroke: *stroke,
-                at,
-                values: values.iter().map(|value| value.map(|value| value * times)).collect(),
-                over_gaps: true,
-                ..Line::default()
-            })
+            let values = values.iter().map(|value| value.map(|value| value * times)).collect();
+            let name = words.get("course", key).to_owned();
+            let (look, stroke) = (Some(*look), *stroke);
+            Some(Line { name, look, stroke, at, values, over_gaps: true, ..Line::default() })
         };
-        let lines = figures.iter().filter_map(line).collect();
+        let lines = FIGURES.iter().filter(|(panel, ..)| *panel == title).filter_map(line).collect();
         let panel = panel(words.get("course", title), unit, lines, when.clone());
         into.panels.extend(panel.map(|panel| Panel { stacked, ..panel }));
     }

@@ -78,7 +78,7 @@ impl<'a> Of<'a> {
         lines.extend(self.offered());
         let y = self.axis("text", "unit_throughput", "/s", Scale::FromZero);
         let panels = vec![Panel { y, lines, ..Panel::default() }];
-        Lines { choices: Vec::new(), x: self.along(), places, panels, shades: Vec::new(), marks: Vec::new() }
+        Lines { x: self.along(), places, panels, ..Lines::default() }
     }
 
     fn latency(&self) -> Lines {
@@ -95,8 +95,7 @@ impl<'a> Of<'a> {
             x: self.along(),
             places: vec![self.places()],
             panels: PERCENTILES.iter().enumerate().map(panel).collect(),
-            shades: Vec::new(),
-            marks: Vec::new(),
+            ..Lines::default()
         }
     }
 
@@ -118,7 +117,7 @@ impl<'a> Of<'a> {
         };
         let panels = (0..self.group.rungs.len()).map(&mut panel).collect();
         let x = self.axis("html", "share_below", "", Scale::Tail);
-        Lines { choices: vec![self.rungs()], x, places, panels, shades: Vec::new(), marks: Vec::new() }
+        Lines { choices: vec![self.rungs()], x, places, panels, ..Lines::default() }
     }
 
     /// Throughput and p99 of each second, a line for each trial.
@@ -160,7 +159,7 @@ impl<'a> Of<'a> {
             }
         }
         let x = self.axis("html", "seconds", "s", Scale::FromZero);
-        Lines { choices: vec![self.rungs()], x, places, panels, shades, marks: Vec::new() }
+        Lines { choices: vec![self.rungs()], x, places, panels, shades, ..Lines::default() }
     }
 
     /// A line with intervals for each series. Names are not joined.

@@ -133,12 +133,11 @@ fn lines(history: &History, series: &Series, words: Words) -> Lines {
     };
     let y = Axis { scale: Scale::Around, ..Axis::default() };
     Lines {
-        choices: Vec::new(),
         x: Axis { title, unit: String::new(), scale: Scale::Order, ticks },
         places,
         panels: vec![Panel { y, lines: drawn, ..Panel::default() }],
-        shades: Vec::new(),
         marks: series.changes.iter().map(mark).collect(),
+        ..Lines::default()
     }
 }
 
