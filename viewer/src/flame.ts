@@ -50,6 +50,8 @@ export function flame(context: Context, of: Flame): Option {
     series: [
       {
         type: "custom",
+        // all at once: there may be no clock to go on by
+        progressive: 0,
         data: of.frames.map((frame) => [frame.from, frame.depth, frame.samples]),
         encode: { x: [0], y: [1] },
         renderItem: ({ dataIndex }: { dataIndex: number }, api: Api) => {

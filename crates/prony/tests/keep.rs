@@ -169,6 +169,30 @@ fn runs_are_compared_and_followed() {
 }
 
 #[test]
+fn charts_stand_as_pictures_beside_markdown() {
+    let home = home();
+    for (arguments, file) in [
+        (&["report", "1"][..], "pool.md"),
+        (&["history", "quickstart", "--metric", "throughput"], "nights.md"),
+    ] {
+        let arguments = [arguments, &["--format", "markdown", "--write", file]].concat();
+        let output = prony(home.path(), &arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = fs::read_to_string(home.path().join(file)).unwrap();
+        let pictures: Vec<&str> =
+            text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+        assert!(!pictures.is_empty(), "{text}");
+        for picture in pictures {
+            assert!(picture.starts_with(file.trim_end_matches("md").trim_end_matches('.')), "{picture}");
+            let svg = fs::read_to_string(home.path().join(picture)).unwrap();
+            assert!(svg.starts_with("<svg") && svg.contains("</text>"), "{picture}");
+        }
+    }
+    let page = prony(home.path(), &["compare", "1", "2", "--format", "html"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&page.stdout).contains("<h1>Run 2 against run 1</h1>"));
+}
+
+#[test]
 fn mistakes_name_what_is_wrong_and_what_to_do() {
     let (home, empty) = (home(), tempfile::tempdir().unwrap());
     let mut told = String::new();

@@ -36,7 +36,7 @@ pub(super) struct HistoryOptions {
     /// Language: en or zh
     #[arg(long, value_name = "LANGUAGE", default_value = "en")]
     language: Language,
-    /// Write to this file instead of stdout
+    /// Write to this file instead of stdout; charts of Markdown go beside it as SVG files
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(super) struct ReportOptions {
     /// Language: en or zh
     #[arg(long, value_name = "LANGUAGE", default_value = "en")]
     language: Language,
-    /// Write to this file instead of stdout
+    /// Write to this file instead of stdout; charts of Markdown go beside it as SVG files
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Let the exit code follow the study's claims: 0 all are supported, 3 one is refuted, 4 one is open

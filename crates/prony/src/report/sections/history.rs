@@ -131,7 +131,7 @@ fn lines(history: &History, series: &Series, words: Words) -> Lines {
         text: format!("{:+.1} %", 100.0 * change.share()),
         is_good: is_better(series, change),
     };
-    let y = Axis { scale: Scale::Around, ..Axis::default() };
+    let y = Axis { title: metric(series, words), scale: Scale::Around, ..Axis::default() };
     Lines {
         x: Axis { title, unit: String::new(), scale: Scale::Order, ticks },
         places,
