@@ -1,13 +1,39 @@
 //! A chart as values: what is drawn, never how. The viewer makes the drawing of it (`viewer/src`), in a page
 //! and, run by `svg`, for files; the schema of this form is `schemas/charts.json`.
 
-use super::block::Table;
+use super::{block::Table, number::round};
+use crate::escape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Version of this form. A viewer refuses another one.
 const FORMAT: u32 = 1;
+
+/// What draws charts: a script that a page and an engine run.
+pub(super) static VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
+
+/// Charts as the viewer gets them. It shows texts as they are, so they come to it as they are to be shown,
+/// and figures with the digits that files have.
+pub(super) fn json(charts: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(charts).expect("plain values become JSON");
+    show(&mut value);
+    value.to_string()
+}
+
+fn show(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => *text = escape::plain(text),
+        serde_json::Value::Number(number) => {
+            if let Some(value) = number.as_f64().filter(|_| number.is_f64()) {
+                *number = serde_json::Number::from_f64(round(value)).unwrap_or(number.clone());
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(show),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(show),
+        _ => {}
+    }
+}
 
 /// All charts of a page.
 #[derive(Debug, Serialize, JsonSchema)]

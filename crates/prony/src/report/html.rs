@@ -3,15 +3,12 @@
 
 use super::{
     block::{Block, Cell, CellKind, Item, List, Marks, Reach, Report, Section, Table},
-    chart::{Chart, Charts, Numbers},
-    number::round,
+    chart::{self, Chart, Charts, Numbers, VIEWER},
     words::Words,
 };
 use crate::escape;
-use serde::Serialize;
 
 const STYLE: &str = include_str!("page.css");
-const VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
 const THIRD_PARTY: &str = include_str!("../../../../viewer/dist/THIRD-PARTY.txt");
 
 /// What the page may do: nothing outside of itself.
@@ -34,33 +31,11 @@ pub(super) fn render(report: &Report, words: Words) -> String {
         .raw("</p></noscript>\n</main>\n\n<footer>\n<p>");
     page.text(&report.foot).raw("</p>\n<details><summary>").text(words.get("html", "licences"));
     page.raw("</summary>\n<pre class=\"licences\">").text(THIRD_PARTY).raw("</pre></details>\n</footer>\n");
-    let charts = embedded(&Charts::of(std::mem::take(&mut page.charts)));
+    // without `<` nothing in it can end the element or begin a comment
+    let charts = chart::json(&Charts::of(std::mem::take(&mut page.charts))).replace('<', "\\u003c");
     page.raw("<script type=\"application/json\" id=\"prony-charts\">").text.push_str(&charts);
     page.raw("</script>\n<script>\n").raw(VIEWER).raw("\n</script>\n</body>\n</html>\n");
     page.text
-}
-
-/// JSON that can stand inside a `script` element: without `<` nothing in it can end the element or begin a
-/// comment. The viewer shows its texts as they are, so they come to it as they are to be shown.
-fn embedded(value: &impl Serialize) -> String {
-    let mut value = serde_json::to_value(value).expect("plain values become JSON");
-    show(&mut value);
-    value.to_string().replace('<', "\\u003c")
-}
-
-/// Every text of a value as it is to be shown, every figure with the digits that files have.
-fn show(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::String(text) => *text = escape::plain(text),
-        serde_json::Value::Number(number) => {
-            if let Some(value) = number.as_f64().filter(|_| number.is_f64()) {
-                *number = serde_json::Number::from_f64(round(value)).unwrap_or(number.clone());
-            }
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(show),
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(show),
-        _ => {}
-    }
 }
 
 /// A page as it grows. Markup is written in this file alone; all else goes through [`Page::text`].

@@ -1,10 +1,11 @@
 //! Charts as SVG files: the viewer that draws them in a page also runs here, in an engine for JavaScript
 //! without a browser, a network or files. So there is one drawing of each chart.
 
-use super::{Error, chart::Chart};
+use super::{
+    Error,
+    chart::{Chart, VIEWER, json},
+};
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
-
-const VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
 
 /// Width of a picture, px.
 const WIDTH: u32 = 720;
@@ -50,9 +51,10 @@ fn draw_all(charts: &[&Chart], prefix: &str) -> Result<Vec<Picture>, Error> {
 }
 
 fn picture(engine: &Ctx<'_>, chart: &Chart, prefix: &str) -> Result<Picture, Error> {
-    let json = crate::escape::plain(&serde_json::to_string(chart).expect("plain values become JSON"));
-    let drawn =
-        engine.globals().get::<_, Function<'_>>("pronyChart").and_then(|draw| draw.call((json, WIDTH)));
+    let drawn = engine
+        .globals()
+        .get::<_, Function<'_>>("pronyChart")
+        .and_then(|draw| draw.call((json(chart), WIDTH)));
     let svg: String = drawn.catch(engine).map_err(|error| failed(chart, &error))?;
     Ok(Picture { chart: chart.id.clone(), file: format!("{prefix}{}.svg", chart.id), svg: svg + "\n" })
 }
