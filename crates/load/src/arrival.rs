@@ -8,6 +8,7 @@
 
 use crate::{
     clock::Moment,
+    deal::Deal,
     random::Random,
     spec::{Gaps, Rate, RateStep},
 };
@@ -174,25 +175,6 @@ pub(crate) fn exponential(random: &mut Random) -> f64 {
     -(1.0 - random.unit()).ln()
 }
 
-/// Which of a stream's items belong to a worker: item `n` belongs to connection `n` modulo `connections`, and
-/// so to the worker that has it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deal {
-    pub(crate) connections: u32,
-    /// The worker that has the stream's first connection.
-    pub(crate) first_worker: usize,
-    pub(crate) workers: usize,
-    pub(crate) worker: usize,
-}
-
-impl Deal {
-    /// Whether connection `number` of the stream is this worker's.
-    pub(crate) fn owns(&self, number: u64) -> bool {
-        (self.first_worker as u64 + number % u64::from(self.connections)) % self.workers as u64
-            == self.worker as u64
-    }
-}
-
 /// One worker's items: the next to be started, and how many have become due. Nothing is kept of those in
 /// between, so a backlog takes no memory however long it grows.
 #[derive(Debug, Clone)]
@@ -216,13 +198,15 @@ impl Arrivals {
             deal,
             begin,
             taking: items.clone(),
-            due: Moment::ZERO,
+            due: Moment::NEVER,
             counting: items,
-            counting_due: Moment::ZERO,
+            counting_due: Moment::NEVER,
             offered: 0,
         };
-        arrivals.due = next_own(&mut arrivals.taking, deal, begin);
-        arrivals.counting_due = next_own(&mut arrivals.counting, deal, begin);
+        if deal.owns_any() {
+            arrivals.due = next_own(&mut arrivals.taking, deal, begin);
+            arrivals.counting_due = next_own(&mut arrivals.counting, deal, begin);
+        }
         arrivals
     }
 
@@ -250,7 +234,7 @@ impl Arrivals {
 fn next_own(items: &mut Items, deal: Deal, begin: Moment) -> Moment {
     loop {
         let (number, due_ns) = items.next();
-        if due_ns == u64::MAX || deal.owns(number) {
+        if due_ns == u64::MAX || deal.owns_start(number) {
             return begin.after(due_ns);
         }
     }
@@ -259,9 +243,11 @@ fn next_own(items: &mut Items, deal: Deal, begin: Moment) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Part;
     use std::time::Duration;
 
-    const ALONE: Deal = Deal { connections: 1, first_worker: 0, workers: 1, worker: 0 };
+    const ALONE: Deal =
+        Deal { first: 0, connections: 1, part: Part { number: 0, of: 1 }, workers: 1, worker: 0 };
 
     fn random() -> Random {
         Random::for_connection(7, 0, u32::MAX)
@@ -350,18 +336,27 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_the_same_items_and_leave_none() {
+    fn parts_and_workers_share_the_same_starts_and_leave_none() {
         let rate = Rate::Ramp { from: 100.0, to: 5000.0, over: Duration::from_secs(3) };
         for gaps in [Gaps::Constant, Gaps::Poisson] {
             let alone = due(&rate, gaps, ALONE, Duration::from_secs(4));
-            let mut together: Vec<u64> = (0..3)
-                .flat_map(|worker| {
-                    let deal = Deal { connections: 7, first_worker: 2, workers: 3, worker };
-                    due(&rate, gaps, deal, Duration::from_secs(4))
-                })
-                .collect();
-            together.sort_unstable();
-            assert_eq!(alone, together);
+            for (of, workers) in [(1, 3), (2, 2), (3, 1)] {
+                let deal = |part, worker| {
+                    let part = Part { number: part, of };
+                    Deal { first: 2, connections: 7, part, workers, worker }
+                };
+                let all = (0..of).flat_map(|part| (0..workers).map(move |worker| deal(part, worker)));
+                let mut together: Vec<u64> =
+                    all.flat_map(|deal| due(&rate, gaps, deal, Duration::from_secs(4))).collect();
+                together.sort_unstable();
+                assert_eq!(alone, together, "{of} parts with {workers} workers");
+            }
         }
+    }
+
+    #[test]
+    fn a_worker_without_a_connection_of_the_stream_has_none_of_its_starts() {
+        let deal = Deal { workers: 2, worker: 1, ..ALONE };
+        assert!(due(&Rate::Constant(1000.0), Gaps::Poisson, deal, Duration::from_secs(2)).is_empty());
     }
 }

@@ -2,39 +2,24 @@
 //! thread, no lock.
 
 use crate::{
-    clock::{Clock, Moment},
-    engine::Message,
+    clock::Moment,
+    control::Message,
     histogram::Histogram,
+    login::Login,
     program::{Drawn, Program},
     record::{Batch, Seconds},
     sample::Phase,
     share::Share,
-    tls::Connector,
-    transport::Peer,
 };
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
-    net::IpAddr,
-    sync::{
-        Arc,
-        mpsc::{Receiver, Sender},
-    },
+    sync::mpsc::{Receiver, Sender},
     time::Duration,
 };
 
 /// Bytes read at once.
 const INPUT_BYTES: usize = 64 * 1024;
-
-/// How connections of this load log in.
-#[derive(Debug, Clone)]
-pub(crate) struct Login {
-    pub(crate) peer: Peer,
-    pub(crate) options: Arc<wire::client::Options>,
-    pub(crate) tls: Option<Connector>,
-    /// See [`crate::Spec::sources`].
-    pub(crate) sources: Vec<IpAddr>,
-}
 
 /// The shared part of a worker.
 pub(crate) struct Bench<'a> {
@@ -61,7 +46,6 @@ pub(crate) struct Bench<'a> {
     pub(crate) hopeless: Option<String>,
     /// No new transaction begins.
     pub(crate) stopping: bool,
-    clock: Clock,
 }
 
 impl<'a> Bench<'a> {
@@ -69,7 +53,7 @@ impl<'a> Bench<'a> {
         (programs, shares): (&'a [Program], Vec<Share<'a>>),
         logins: &'a [Option<Login>],
         tally: Timeline,
-        (clock, connections): (Clock, usize),
+        connections: usize,
     ) -> Self {
         Self {
             programs,
@@ -87,7 +71,6 @@ impl<'a> Bench<'a> {
             send_delay: Histogram::new(),
             hopeless: None,
             stopping: false,
-            clock,
         }
     }
 
@@ -99,7 +82,7 @@ impl<'a> Bench<'a> {
     /// What time it is: the one clock of a load.
     #[inline]
     pub(crate) fn now(&self) -> Moment {
-        self.clock.now()
+        Moment::now()
     }
 
     /// Whether no new transaction may begin.
@@ -249,7 +232,7 @@ impl Timeline {
         let second = self.batch.second;
         // the coordinator returns batches; a new one is made only while it lags behind
         let mut empty =
-            self.empty.try_recv().unwrap_or_else(|_| Box::new(Batch::new(self.batch.worker, programs)));
+            self.empty.try_recv().unwrap_or_else(|_| Box::new(Batch::new(self.batch.of, programs)));
         empty.second = second + 1;
         // a coordinator that is gone means that the load is being given up
         let _ = self.full.send(Message::Second(std::mem::replace(&mut self.batch, empty)));

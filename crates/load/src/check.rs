@@ -1,7 +1,7 @@
 //! Whether what is asked of the engine makes sense as a whole, before anything is opened.
 
 use crate::{
-    engine::Error,
+    error::Error,
     spec::{Arrival, Begin, ConnectionMode, Rate, Spec, Stream},
 };
 use std::time::Duration;
@@ -13,6 +13,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), Error> {
         return refuse(
             "a load needs at least one stream, and each stream at least one connection".to_owned(),
         );
+    }
+    if spec.part.number >= spec.part.of {
+        return refuse(format!("a load of {} parts has no part {}", spec.part.of, spec.part.number + 1));
     }
     if spec.interval.is_zero() {
         return refuse("the measurement interval must be longer than nothing".to_owned());

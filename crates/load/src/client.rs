@@ -2,15 +2,15 @@
 //! sockets and [`wire`], and nothing of measuring; the load itself has its own connections.
 
 use crate::{
-    engine::Stop,
+    secrets::{self, Credentials},
     socket::{Ended, Patience, Socket, Unconnected, ended},
     spec::{Target, TlsMode},
+    stop::Stop,
     tls::{self, Connector},
 };
 use rustls::{ClientConnection, StreamOwned};
 use std::{
     io::{self, Read, Write},
-    path::PathBuf,
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -39,14 +39,14 @@ const ANSWER_ROWS_MAX: usize = 1 << 20;
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// What ends every wait for a server, see [`heed`].
-static STOP: OnceLock<Arc<Stop>> = OnceLock::new();
+static STOP: OnceLock<Stop> = OnceLock::new();
 
 /// From now on `stop` ends what connections of this process wait for ([`Error::Stopped`]). What is asked of a
 /// server after it was pulled is cleaning up, and is waited for, but not for long. A program has one user who
 /// can ask for an end, so this is said once; later calls change nothing.
-pub fn heed(stop: &Arc<Stop>) {
+pub fn heed(stop: &Stop) {
     // one that was said earlier stays
-    let _ = STOP.set(Arc::clone(stop));
+    let _ = STOP.set(stop.clone());
 }
 
 /// A connection that is logged in. Each call waits for its whole reply.
@@ -120,14 +120,9 @@ pub enum Error {
     /// TLS failed.
     #[error(transparent)]
     Tls(#[from] tls::Error),
-    /// The server's RSA key was to be read from a file.
-    #[error("{path}: cannot read the server's public key")]
-    Key {
-        /// Which file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// A file with certificates or keys cannot be read.
+    #[error(transparent)]
+    File(#[from] secrets::Error),
     /// Nothing came in the time allowed.
     #[error("the server did not answer in time")]
     TimedOut,
@@ -210,34 +205,26 @@ pub fn is_stop(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// How Prony introduces itself to `target`. The load engine uses the same, with its own wishes on top.
-///
-/// # Errors
-/// [`Error::Key`] if the target names a file with the server's key and it cannot be read.
-pub fn options(target: &Target) -> Result<Options, Error> {
-    Ok(Options {
+pub(crate) fn options(target: &Target, credentials: &Credentials) -> Options {
+    Options {
         user: target.user.clone(),
-        password: target.password.reveal().to_owned(),
+        password: credentials.password.clone(),
         database: target.database.clone(),
         attributes: attributes(),
         tls: tls::wish(target.tls.mode),
-        trust: trust(target)?,
+        trust: trust(target, credentials),
         compress: target.compress,
         ..Options::default()
-    })
+    }
 }
 
-fn trust(target: &Target) -> Result<wire::client::Trust, Error> {
-    let unreadable = |path: &PathBuf| {
-        let path = path.clone();
-        move |source| Error::Key { path, source }
-    };
-    let read = |path: &PathBuf| std::fs::read(path).map(Arc::from).map_err(unreadable(path));
-    Ok(wire::client::Trust {
+fn trust(target: &Target, credentials: &Credentials) -> wire::client::Trust {
+    wire::client::Trust {
         verified: matches!(target.tls.mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity),
         cleartext: target.trust.cleartext_password,
         ask_key: target.trust.get_server_public_key,
-        key: target.trust.server_public_key.as_ref().map(read).transpose()?,
-    })
+        key: credentials.server_key.as_ref().map(|held| Arc::from(held.bytes.as_slice())),
+    }
 }
 
 fn attributes() -> Vec<(String, String)> {
@@ -254,14 +241,42 @@ impl Connection {
     /// and logs in, all of it within `timeout`. Later calls may take five minutes each, as long as the server
     /// lives; see [`Connection::set_timeout`].
     pub fn open(target: &Target, timeout: Duration) -> Result<Self, Error> {
-        let options = Options { local_infile: true, multi_statements: true, ..options(target)? };
-        Self::open_with(target, options, timeout)
+        let credentials = Credentials::of(target)?;
+        let options = options(target, &credentials);
+        let options = Options { local_infile: true, multi_statements: true, ..options };
+        Self::open_with(target, &credentials, options, Patience::new(timeout, STOP.get()))
     }
 
     /// The same with options of the caller's own.
-    pub fn open_with(target: &Target, options: Options, timeout: Duration) -> Result<Self, Error> {
-        let patience = Patience::new(timeout, STOP.get());
-        let connector = Connector::new(target)?;
+    pub fn open_as(
+        target: &Target,
+        change: impl FnOnce(&mut Options),
+        timeout: Duration,
+    ) -> Result<Self, Error> {
+        let credentials = Credentials::of(target)?;
+        let mut options = options(target, &credentials);
+        change(&mut options);
+        Self::open_with(target, &credentials, options, Patience::new(timeout, STOP.get()))
+    }
+
+    /// The same with credentials that have been read, for as long as `stop` is not pulled.
+    pub(crate) fn open_until(
+        target: &Target,
+        credentials: &Credentials,
+        timeout: Duration,
+        stop: &Stop,
+    ) -> Result<Self, Error> {
+        let options = options(target, credentials);
+        Self::open_with(target, credentials, options, Patience::new(timeout, Some(stop)))
+    }
+
+    fn open_with(
+        target: &Target,
+        credentials: &Credentials,
+        options: Options,
+        patience: Patience,
+    ) -> Result<Self, Error> {
+        let connector = Connector::new(target, credentials)?;
         match Self::log_in(target, Arc::new(options.clone()), connector.as_ref(), patience.clone()) {
             Err(Error::Tls(_) | Error::Closed) if target.tls.mode == TlsMode::Preferred => {
                 let plain = Options { tls: wire::client::TlsWish::Never, ..options };
@@ -383,7 +398,7 @@ impl Connection {
 
     fn sign_of_life(target: &Target, limit: Duration) -> Result<(), Error> {
         let anywhere = Target { database: None, ..target.clone() };
-        let mut other = Self::open_with(&anywhere, options(&anywhere)?, limit)?;
+        let mut other = Self::open_as(&anywhere, |_| (), limit)?;
         // its own limit comes before it would ask for a sign of its own
         other.set_timeout(Some(limit));
         other.set_quiet(WORK_MAX);

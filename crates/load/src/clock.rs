@@ -1,19 +1,29 @@
-//! The engine's clock, and the only place that reckons with its times. A time is a [`Moment`]; a length is a
-//! number of nanoseconds. Two moments have no difference but [`Moment::since`], which is 0 where the first is
+//! The engine's clock, the kernel's monotonic one, and the only place that reckons with its times. A time is a
+//! [`Moment`], which means the same in all processes of a machine; a length is a number of nanoseconds. Two moments have no difference but [`Moment::since`], which is 0 where the first is
 //! the earlier one, and nothing added to a moment goes beyond [`Moment::NEVER`]: whatever a server sends in
 //! whatever order, a time may come out as 0, but never as centuries.
 
-use std::time::{Duration, Instant};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-/// A point in time, as nanoseconds since the engine began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A point in time, as nanoseconds of the monotonic clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct Moment(u64);
 
 impl Moment {
-    /// When the engine began.
+    /// Long ago: before any load.
     pub(crate) const ZERO: Self = Self(0);
     /// Far away: not yet known, or never.
     pub(crate) const NEVER: Self = Self(u64::MAX);
+
+    /// What time it is.
+    #[inline]
+    pub(crate) fn now() -> Self {
+        let now = clock_gettime(ClockId::Monotonic);
+        Self((now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64))
+    }
 
     /// As [`Moment::as_ns`] gave it.
     #[inline]
@@ -39,7 +49,7 @@ impl Moment {
         Self(self.0.saturating_add(ns))
     }
 
-    /// So many nanoseconds earlier, but not before the engine began.
+    /// So many nanoseconds earlier, but not before the clock began.
     #[inline]
     pub(crate) const fn before(self, ns: u64) -> Self {
         Self(self.0.saturating_sub(ns))
@@ -50,27 +60,6 @@ impl Moment {
 #[inline]
 pub(crate) fn ns(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The one clock of a load.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    epoch: Instant,
-}
-
-impl Clock {
-    /// The engine begins now.
-    pub(crate) fn start() -> Self {
-        Self { epoch: Instant::now() }
-    }
-
-    /// What time it is.
-    #[inline]
-    pub(crate) fn now(&self) -> Moment {
-        let since = self.epoch.elapsed();
-        // exact for 584 years, and cheaper than a division of 128 bits
-        Moment(since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos())))
-    }
 }
 
 #[cfg(test)]
@@ -89,9 +78,10 @@ mod tests {
 
     #[test]
     fn the_clock_counts_nanoseconds() {
-        let clock = Clock { epoch: Instant::now() - Duration::from_millis(2_500) };
-        let first = clock.now();
-        assert!(first >= Moment::of_ns(2_500_000_000) && first < Moment::of_ns(60_000_000_000), "{first:?}");
-        assert!(clock.now() >= first);
+        let (first, begun) = (Moment::now(), std::time::Instant::now());
+        std::thread::sleep(Duration::from_millis(20));
+        let passed = Moment::now().since(first);
+        assert!(passed >= 20_000_000 && passed <= ns(begun.elapsed()) + 10_000_000, "{passed}");
+        assert!(Moment::ZERO < first && first < Moment::NEVER);
     }
 }

@@ -3,15 +3,15 @@
 
 use crate::{
     bench::Bench,
-    connection::{Connection, Loss, Prepared},
-    program::{Drawer, Drawn, Input, Part, Program, Sentence, Test},
+    loss::Loss,
+    program::{Drawer, Drawn, Input, Part, Program, Sentence, Source, Test},
+    random::Random,
     spec::{Comparison, REPEAT_MAX, SlotIndex},
 };
 use std::{cmp::Ordering, io::Write as _};
 use wire::{
     Value,
-    client::{Column, Reply, Row, Sink},
-    constants::status,
+    client::{Column, Reply, Row, Session, Sink, Statement},
 };
 
 /// Parameters for which there is room on the stack; a statement with more allocates.
@@ -21,7 +21,51 @@ const PARAMETERS_ON_STACK: usize = 24;
 /// connections fit into memory.
 const KEPT_ROW_BYTES_MAX: usize = 1 << 20;
 
-impl Connection {
+/// What a connection draws from, and what it has drawn.
+#[derive(Debug)]
+pub(crate) struct Values {
+    pub(crate) random: Random,
+    /// Number of the connection in its stream.
+    number: u32,
+    pub(crate) slots: Box<[Drawn]>,
+    /// Texts of `slots`.
+    pub(crate) arena: Vec<u8>,
+    /// Whether the statement under way has had its first row.
+    pub(crate) kept: bool,
+}
+
+impl Values {
+    /// Those of connection `number` of stream `stream`.
+    pub(crate) fn new(seed: u64, (stream, number): (usize, u32), slots: usize) -> Self {
+        Self {
+            random: Random::for_connection(seed, stream as u32, number),
+            number,
+            slots: vec![Drawn::Null; slots].into(),
+            arena: Vec::new(),
+            kept: false,
+        }
+    }
+
+    /// Draws a value and keeps it.
+    #[inline]
+    pub(crate) fn draw(&mut self, slot: SlotIndex, program: &Program, source: &Source) {
+        let mut drawer = Drawer { random: &mut self.random, connection: self.number };
+        self.slots[usize::from(slot)] = program.draw(source, &mut drawer, &mut self.arena);
+    }
+
+    /// The table that a slot names, from 0, of so many.
+    pub(crate) fn table(&self, slot: SlotIndex, tables: u32) -> usize {
+        match self.slots[usize::from(slot)] {
+            Drawn::Integer(table) => (table - 1).clamp(0, i64::from(tables) - 1) as usize,
+            _ => 0,
+        }
+    }
+
+    /// Takes the first row of a result into slots.
+    pub(crate) fn first_row<'a>(&'a mut self, keep: &'a [SlotIndex]) -> FirstRow<'a> {
+        FirstRow { keep, slots: &mut self.slots, arena: &mut self.arena, seen: &mut self.kept }
+    }
+
     /// Draws the parameters of a statement into the worker's buffers.
     fn draw_parameters(&mut self, program: &Program, sentence: &Sentence, bench: &mut Bench<'_>) {
         bench.drawn.clear();
@@ -70,18 +114,15 @@ impl Connection {
         compare(left, test.is, right, &bench.arena)
     }
 
+    /// Writes the execution of a prepared statement.
     pub(crate) fn write_execute(
         &mut self,
         program: &Program,
-        index: usize,
+        sentence: &Sentence,
+        (session, statement): (&mut Session, &mut Statement),
         bench: &mut Bench<'_>,
     ) -> Result<(), Loss> {
-        self.draw_parameters(program, &program.statements[index], bench);
-        let place = self.prepared_index(program, index);
-        let (Some(session), Prepared::Ready(statement)) = (&mut self.session, &mut self.prepared[place])
-        else {
-            return Err(Loss::Closed);
-        };
+        self.draw_parameters(program, sentence, bench);
         let Bench { drawn, arena, out, .. } = bench;
         if drawn.len() <= PARAMETERS_ON_STACK {
             let mut values = [Value::Null; PARAMETERS_ON_STACK];
@@ -96,15 +137,16 @@ impl Connection {
         Ok(())
     }
 
+    /// Writes a statement as text into the worker's buffer. With `escapes` the server takes backslashes as such.
     pub(crate) fn write_text(
         &mut self,
         program: &Program,
         sentence: &Sentence,
+        escapes: bool,
         bench: &mut Bench<'_>,
-    ) -> Result<(), Loss> {
+    ) {
         bench.text.clear();
         bench.arena.clear();
-        let escapes = self.status & status::NO_BACKSLASH_ESCAPES == 0;
         for part in &sentence.parts {
             match part {
                 Part::Sql(sql) => bench.text.extend_from_slice(sql),
@@ -121,19 +163,22 @@ impl Connection {
                 }
             }
         }
-        let session = self.session.as_mut().ok_or(Loss::Closed)?;
-        Ok(session.query(&bench.text, &mut bench.out)?)
     }
 
-    pub(crate) fn add_row(&mut self, program: &Program, head: &[Part], row: &[Part], bench: &mut Bench<'_>) {
-        let mut bulk = std::mem::take(&mut self.bulk);
+    /// Adds a row to an INSERT.
+    pub(crate) fn add_row(
+        &mut self,
+        program: &Program,
+        (head, row): (&[Part], &[Part]),
+        bulk: &mut Vec<u8>,
+        bench: &mut Bench<'_>,
+    ) {
         if bulk.is_empty() {
-            self.write_plain_parts(program, head, bench, &mut bulk);
+            self.write_plain_parts(program, head, bench, bulk);
         } else {
             bulk.push(b',');
         }
-        self.write_plain_parts(program, row, bench, &mut bulk);
-        self.bulk = bulk;
+        self.write_plain_parts(program, row, bench, bulk);
     }
 
     fn write_plain_parts(

@@ -1,74 +1,21 @@
-//! One connection of a stream: logs in, runs transactions step by step, measures each reply, and comes back
-//! when it is lost. A state machine without threads; whatever is large (buffers, histograms) belongs to the
-//! worker's [`Bench`].
+//! One connection of a stream: how it is opened, logs in, and comes back when it is lost. A state machine
+//! without threads; whatever is large (buffers, histograms) belongs to the worker's [`Bench`]. What it does
+//! while it is open is [`crate::execute`]'s.
 
 use crate::{
     bench::Bench,
+    channel::Channel,
     clock::{Moment, ns},
-    compose::FirstRow,
-    program::{Drawn, Program},
-    random::Random,
+    compose::Values,
+    loss::{CONNECTING, LOGGING_IN, Loss},
+    opening::Opening,
+    program::Program,
     sample::Connects,
-    transport::{Opening, Peer, Received, Transport},
+    transport::{Opening as Begun, Peer, Transport},
 };
 use rustix::fd::OwnedFd;
 use std::{io, sync::Arc, time::Duration};
-use thiserror::Error;
-use wire::client::{Handshake, Progress, Session, Statement, Step};
-
-/// Why a connection was lost or could not be opened.
-#[derive(Debug, Error)]
-pub(crate) enum Loss {
-    /// The socket failed.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// The server closed the connection.
-    #[error("the server closed the connection")]
-    Closed,
-    /// The server refused the login or broke the protocol.
-    #[error("{0}")]
-    Wire(#[from] wire::Error),
-    /// Bytes came that nobody had asked for.
-    #[error("the server sent {0} bytes that nothing had asked for")]
-    Unasked(usize),
-    /// The connection could not be opened in time.
-    #[error("{step} took longer than {} s", limit.as_secs_f64())]
-    ConnectTimeout {
-        /// What it was waiting for.
-        step: &'static str,
-        /// [`crate::Spec::connect_timeout`].
-        limit: Duration,
-    },
-    /// A reply did not come in time.
-    #[error("no reply within {} s", .0.as_secs_f64())]
-    ReplyTimeout(Duration),
-    /// TLS was to begin, but none is configured.
-    #[error("the server asked for TLS, which is switched off")]
-    TlsUnwanted,
-}
-
-impl Loss {
-    /// The code under which it is counted: the server's own, or that of MySQL's client library.
-    pub(crate) fn code(&self) -> (u16, [u8; 5]) {
-        match self {
-            Self::Wire(wire::Error::Server { error, .. }) => (error.code, error.state),
-            Self::Wire(_) | Self::Unasked(_) => (2027, *b"HY000"), // CR_MALFORMED_PACKET
-            Self::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => (2003, *b"HY000"),
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => (2002, *b"HY000"),
-            // CR_IPSOCK_ERROR
-            Self::Io(error) if error.kind() == io::ErrorKind::AddrNotAvailable => (2004, *b"HY000"),
-            Self::ConnectTimeout { step: CONNECTING, .. } => (2003, *b"HY000"), // CR_CONN_HOST_ERROR
-            Self::Io(_) | Self::Closed | Self::ConnectTimeout { .. } | Self::ReplyTimeout(_) => {
-                (2013, *b"08S01") // CR_SERVER_LOST
-            }
-            Self::TlsUnwanted => (2026, *b"HY000"), // CR_SSL_CONNECTION_ERROR
-        }
-    }
-}
-
-/// Steps of opening a connection, in messages.
-const CONNECTING: &str = "connecting";
-const LOGGING_IN: &str = "the login";
+use wire::client::{Handshake, Statement, Step};
 
 /// What a connection is doing.
 #[derive(Debug)]
@@ -113,80 +60,58 @@ pub(crate) struct Place {
     pub(crate) number: u32,
     /// The server that it goes to; see [`crate::spec::Destination::server_of`].
     pub(crate) server: usize,
+    /// Whether it takes transactions; otherwise it is only open.
+    pub(crate) works: bool,
+    /// Its place in the worker.
+    pub(crate) index: u32,
 }
 
-/// One connection.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    /// Index of its stream.
-    pub(crate) stream: usize,
-    /// Its number in the stream.
-    pub(crate) number: u32,
-    /// The server that it goes to.
-    pub(crate) server: usize,
-    pub(crate) stage: Stage,
-    pub(crate) transport: Option<Transport>,
-    pub(crate) session: Option<Box<Session>>,
-    /// Beginning of a packet whose rest has not come yet.
-    pending: Vec<u8>,
-    pub(crate) random: Random,
-    pub(crate) slots: Box<[Drawn]>,
-    /// Whether the statement under way has had its first row.
-    pub(crate) kept: bool,
-    /// Texts of `slots`.
-    pub(crate) arena: Vec<u8>,
-    /// Rows that wait to be sent by [`crate::program::Action::BulkRow`].
-    pub(crate) bulk: Vec<u8>,
-    /// Statement ids, by statement and table.
-    pub(crate) prepared: Box<[Prepared]>,
-    pub(crate) routine: usize,
-    pub(crate) step: usize,
-    /// Whether a transaction has begun and not ended.
+/// The transaction that is under way, or was.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Course {
+    /// Whether it has begun and not ended.
     pub(crate) under_way: bool,
-    /// When the transaction was to begin.
+    /// Which one of the mix.
+    pub(crate) routine: usize,
+    /// The next of its steps.
+    pub(crate) step: usize,
+    /// When it was to begin.
     pub(crate) due: Moment,
     /// When its first byte was sent.
     pub(crate) began: Option<Moment>,
+    /// When its latest statement was sent.
     pub(crate) sent: Moment,
-    /// When the connection became free, or was opened.
+}
+
+/// When a connection has something to do again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agenda {
+    /// When it became free, or was opened.
     pub(crate) ready: Moment,
     /// When its next transaction is due, where each connection has times of its own.
     pub(crate) next_due: Moment,
     /// When the worker is to look after it again; other times that it once asked for are out of date.
     pub(crate) wake: Moment,
-    /// Whether it takes transactions; otherwise it is only open.
-    pub(crate) works: bool,
-    /// Its place in the worker.
-    pub(crate) index: u32,
-    /// Whether it stands in the queue of free connections of an open loop.
+    /// Whether it stands in its share's queue.
     pub(crate) is_in_queue: bool,
-    /// Whether it counts among those that the worker opens at the same time.
-    pub(crate) has_opening_place: bool,
-    /// Whether the coordinator was told, before the load began, that it is open.
-    pub(crate) is_told_open: bool,
-    /// Transactions since it was opened.
-    pub(crate) uses: u32,
-    /// Status flags of the last reply without error.
-    pub(crate) status: u16,
-    times: OpeningTimes,
-    /// Number of the attempt to open it, as a line knows it.
-    pub(crate) attempt: u32,
-    /// Whether the first reply after the login is still to come.
-    pub(crate) is_fresh: bool,
-    failures: u32,
-    /// Transactions that ended well in the measurement interval.
-    pub(crate) finished: u64,
-    /// Whether epoll was asked to tell when the socket takes bytes again.
-    pub(crate) wants_write: bool,
 }
 
-/// When the steps of opening a connection were reached.
-#[derive(Debug, Clone, Copy, Default)]
-struct OpeningTimes {
-    began: Moment,
-    connected: Moment,
-    tls_began: Option<Moment>,
-    tls_ended: Option<Moment>,
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) place: Place,
+    pub(crate) stage: Stage,
+    pub(crate) channel: Channel,
+    pub(crate) opening: Opening,
+    pub(crate) values: Values,
+    pub(crate) course: Course,
+    pub(crate) agenda: Agenda,
+    /// Statement ids, by statement and table.
+    pub(crate) prepared: Box<[Prepared]>,
+    /// Rows that wait to be sent by [`crate::program::Action::BulkRow`].
+    pub(crate) bulk: Vec<u8>,
+    /// Transactions that ended well in the measurement interval.
+    pub(crate) finished: u64,
 }
 
 /// What the worker must do after a connection was served.
@@ -199,66 +124,31 @@ pub(crate) enum After {
 }
 
 impl Connection {
-    pub(crate) fn new(place: Place, works: bool, seed: u64, program: &Program) -> Self {
-        let Place { stream, number, server } = place;
-        let statements = if !works {
-            0
-        } else if program.statements.iter().any(|each| each.prepared) {
-            program.statements.len() * program.tables as usize
-        } else {
-            0
-        };
+    pub(crate) fn new(place: Place, seed: u64, program: &Program) -> Self {
+        let prepares = place.works && program.statements.iter().any(|each| each.prepared);
+        let statements = if prepares { program.statements.len() * program.tables as usize } else { 0 };
         Self {
-            stream,
-            number,
-            server,
+            place,
             stage: Stage::Down,
-            transport: None,
-            session: None,
-            pending: Vec::new(),
-            random: Random::for_connection(seed, stream as u32, number),
-            slots: vec![Drawn::Null; program.slots].into(),
-            kept: false,
-            arena: Vec::new(),
-            bulk: Vec::new(),
+            channel: Channel::default(),
+            opening: Opening::default(),
+            values: Values::new(seed, (place.stream, place.number), program.slots),
+            course: Course::default(),
+            agenda: Agenda {
+                ready: Moment::ZERO,
+                next_due: Moment::ZERO,
+                wake: Moment::NEVER,
+                is_in_queue: false,
+            },
             prepared: vec![Prepared::Not; statements].into(),
-            routine: 0,
-            step: 0,
-            under_way: false,
-            due: Moment::ZERO,
-            began: None,
-            sent: Moment::ZERO,
-            ready: Moment::ZERO,
-            next_due: Moment::ZERO,
-            wake: Moment::NEVER,
-            works,
-            index: 0,
-            is_in_queue: false,
-            has_opening_place: false,
-            is_told_open: false,
-            uses: 0,
-            status: 0,
-            times: OpeningTimes::default(),
-            attempt: 0,
-            is_fresh: false,
-            failures: 0,
+            bulk: Vec::new(),
             finished: 0,
-            wants_write: false,
         }
-    }
-
-    pub(crate) fn transport(&self) -> Option<&Transport> {
-        self.transport.as_ref()
-    }
-
-    /// The server's version as its greeting has it.
-    pub(crate) fn server_version(&self) -> Option<&str> {
-        self.session.as_ref().map(|session| session.server_version())
     }
 
     /// Whether it may begin a transaction.
     pub(crate) fn is_free(&self) -> bool {
-        matches!(self.stage, Stage::Idle | Stage::Away) && !self.under_way && self.works
+        matches!(self.stage, Stage::Idle | Stage::Away) && !self.course.under_way && self.place.works
     }
 
     /// Whether it needs a socket to go on.
@@ -286,7 +176,7 @@ impl Connection {
 
     /// Since when the transaction that is under way has been waited for; `None`: none is.
     pub(crate) fn busy_since(&self) -> Option<Moment> {
-        self.under_way.then_some(self.due)
+        self.course.under_way.then_some(self.course.due)
     }
 
     /// Whether it takes longer than it may.
@@ -297,62 +187,51 @@ impl Connection {
         reply_limit: Option<Duration>,
     ) -> Option<Loss> {
         let over = |since: Moment, limit: Duration| now.since(since) > ns(limit);
-        if self.is_opening() && over(self.times.began, connect_limit) {
+        if self.is_opening() && over(self.opening.began, connect_limit) {
             let step = if matches!(self.stage, Stage::Connecting) { CONNECTING } else { LOGGING_IN };
             return Some(Loss::ConnectTimeout { step, limit: connect_limit });
         }
-        let limit = reply_limit.filter(|&limit| self.is_waiting() && over(self.sent, limit))?;
+        let limit = reply_limit.filter(|&limit| self.is_waiting() && over(self.course.sent, limit))?;
         Some(Loss::ReplyTimeout(limit))
-    }
-
-    /// Failed attempts to connect since the last login.
-    pub(crate) fn failures(&self) -> u32 {
-        self.failures
     }
 
     /// Begins to connect; `waits`: others wait for the same server's queue already. What is returned has to
     /// wait, too, until it is given to [`Connection::go_on_with`].
     pub(crate) fn open(&mut self, bench: &Bench<'_>, waits: bool) -> Result<Option<OwnedFd>, Loss> {
-        self.times = OpeningTimes { began: bench.now(), ..OpeningTimes::default() };
+        self.opening.begin(bench.now());
         self.stage = Stage::Connecting;
-        self.wants_write = true;
-        let login = bench.login(self.server);
+        self.channel.wants_write = true;
+        let login = bench.login(self.place.server);
         let sources = &login.sources;
-        let source = sources.get(self.number as usize % sources.len().max(1)).copied();
-        self.attempt = self.attempt.wrapping_add(1);
+        let source = sources.get(self.place.number as usize % sources.len().max(1)).copied();
         match Transport::open(&login.peer, source, waits)? {
-            Opening::Begun(transport) => self.transport = Some(transport),
-            Opening::Full(socket) => return Ok(Some(socket)),
+            Begun::Begun(transport) => self.channel.begin(transport),
+            Begun::Full(socket) => return Ok(Some(socket)),
         }
         Ok(None)
     }
 
     /// Whether it waits in a line for what comes of this attempt.
     pub(crate) fn is_in_line(&self, attempt: u32) -> bool {
-        matches!(self.stage, Stage::Connecting) && self.transport.is_none() && self.attempt == attempt
+        matches!(self.stage, Stage::Connecting) && !self.channel.is_open() && self.opening.attempt == attempt
     }
 
     /// The socket that waited is connected.
     pub(crate) fn go_on_with(&mut self, socket: OwnedFd) {
-        self.transport = Some(Transport::of(socket));
+        self.channel.begin_with(socket);
     }
 
     /// Forgets the socket and everything that was bound to it, as it was lost.
     pub(crate) fn close(&mut self) {
         self.forget();
         self.stage = Stage::Down;
-        self.failures = self.failures.saturating_add(1);
+        self.opening.failures = self.opening.failures.saturating_add(1);
     }
 
     /// Says goodbye, so that the server does not count an aborted client.
     pub(crate) fn quit(&mut self, bench: &mut Bench<'_>) {
-        bench.out.clear();
-        if let (Stage::Idle, Some(session), Some(transport)) =
-            (&self.stage, &mut self.session, &mut self.transport)
-            && session.quit(&mut bench.out).is_ok()
-        {
-            // a server that is gone need not be told
-            let _ = transport.send(&bench.out);
+        if matches!(self.stage, Stage::Idle) {
+            self.channel.quit(&mut bench.out);
         }
         self.forget();
         self.stage = Stage::Down;
@@ -368,24 +247,22 @@ impl Connection {
     }
 
     fn forget(&mut self) {
-        self.transport = None;
-        self.session = None;
-        self.pending = Vec::new();
+        self.channel = Channel::default();
         self.prepared.fill(Prepared::Not);
         self.bulk.clear();
-        self.uses = 0;
-        self.status = 0;
-        self.wants_write = false;
-        self.is_fresh = false;
+        self.opening.is_fresh = false;
     }
 
     /// The socket takes bytes again.
     pub(crate) fn on_writable(&mut self, bench: &Bench<'_>) -> Result<(), Loss> {
-        let Some(transport) = &mut self.transport else { return Ok(()) };
+        if !self.channel.is_open() {
+            return Ok(());
+        }
+        let transport = self.channel.transport()?;
         if matches!(self.stage, Stage::Connecting) {
             transport.finish_connecting()?;
-            self.times.connected = bench.now();
-            let login = bench.login(self.server);
+            self.opening.connected = bench.now();
+            let login = bench.login(self.place.server);
             let kind = match login.peer {
                 Peer::Tcp(_) => wire::client::Transport::Tcp,
                 Peer::Unix(_) => wire::client::Transport::Unix,
@@ -397,94 +274,22 @@ impl Connection {
     }
 
     /// Whether bytes wait for the socket to take them, so that the worker must watch for that.
+    #[inline]
     pub(crate) fn is_blocked(&self) -> bool {
-        matches!(self.stage, Stage::Connecting) || self.transport.as_ref().is_some_and(Transport::is_blocked)
+        matches!(self.stage, Stage::Connecting) || self.channel.is_blocked()
     }
 
-    /// The socket has something. Reads it, and goes on with whatever that allows.
-    pub(crate) fn on_readable(&mut self, bench: &mut Bench<'_>) -> Result<After, Loss> {
-        // the buffer is taken out for the time, so that what is read can be looked at while `bench` is in use
-        let mut input = std::mem::take(&mut bench.input);
-        let result = self.receive(&mut input, bench);
-        bench.input = input;
-        result
-    }
-
-    fn receive(&mut self, input: &mut [u8], bench: &mut Bench<'_>) -> Result<After, Loss> {
-        let mut after = After::Carry;
-        loop {
-            let Some(transport) = &mut self.transport else { return Ok(after) };
-            let count = match transport.receive(input)? {
-                Received::Bytes(count) => count,
-                Received::Later => return Ok(after),
-                Received::Closed => return Err(Loss::Closed),
-            };
-            let now = bench.now();
-            if bench.tally.is_measuring() {
-                bench.queueing.record_ns(now.since(bench.woken));
-            }
-            if self.pending.is_empty() {
-                let (used, done) = self.consume(&input[..count], now, bench)?;
-                self.pending.extend_from_slice(&input[used..count]);
-                after = done.max(after);
-            } else {
-                let mut bytes = std::mem::take(&mut self.pending);
-                bytes.extend_from_slice(&input[..count]);
-                let (used, done) = self.consume(&bytes, now, bench)?;
-                bytes.drain(..used);
-                self.pending = bytes;
-                after = done.max(after);
-            }
-            // without TLS the kernel tells when there is more; a TLS session may hold more than it gave
-            if self.transport.as_ref().is_none_or(|transport| !transport.is_tls()) {
-                return Ok(after);
-            }
-        }
-    }
-
-    /// Takes whole packets. Returns how many bytes are done with.
-    fn consume(&mut self, bytes: &[u8], now: Moment, bench: &mut Bench<'_>) -> Result<(usize, After), Loss> {
-        let mut at = 0;
-        let mut after = After::Carry;
-        loop {
-            match &mut self.stage {
-                Stage::LoggingIn(_) => {
-                    let (used, logged_in) = self.log_in(&bytes[at..], now, bench)?;
-                    at += used;
-                    if !logged_in {
-                        return Ok((at, after));
-                    }
-                    after = After::LoggedIn;
-                }
-                Stage::Idle | Stage::Down | Stage::Away | Stage::Called | Stage::Connecting => {
-                    return if at == bytes.len() {
-                        Ok((at, after))
-                    } else {
-                        Err(Loss::Unasked(bytes.len() - at))
-                    };
-                }
-                _ => {
-                    let (used, progress) = self.read_reply(&bytes[at..], bench)?;
-                    at += used;
-                    if progress != Progress::NeedMore {
-                        self.refuse_surplus(bytes.len() - at)?;
-                    }
-                    match progress {
-                        Progress::NeedMore => return Ok((at, after)),
-                        Progress::Done(reply) => self.on_reply(&reply, now, bench)?,
-                        Progress::LocalInfile { .. } => self.refuse_local_file(bench)?,
-                    }
-                }
-            }
-        }
-    }
-
-    fn log_in(&mut self, bytes: &[u8], now: Moment, bench: &mut Bench<'_>) -> Result<(usize, bool), Loss> {
-        let (Stage::LoggingIn(handshake), Some(transport)) = (&mut self.stage, &mut self.transport) else {
-            return Ok((0, false));
-        };
-        if self.times.tls_began.is_some() && self.times.tls_ended.is_none() && !transport.is_handshaking() {
-            self.times.tls_ended = Some(now);
+    /// Goes on with the login. Returns how many bytes are done with, and whether it has ended.
+    pub(crate) fn log_in(
+        &mut self,
+        bytes: &[u8],
+        now: Moment,
+        bench: &mut Bench<'_>,
+    ) -> Result<(usize, bool), Loss> {
+        let Stage::LoggingIn(handshake) = &mut self.stage else { return Ok((0, false)) };
+        let transport = self.channel.transport()?;
+        if !transport.is_handshaking() {
+            self.opening.tls_is_over(now);
         }
         bench.out.clear();
         let (used, step) = handshake.advance(bytes, &mut bench.out)?;
@@ -492,8 +297,8 @@ impl Connection {
         match step {
             Step::NeedMore => Ok((used, false)),
             Step::StartTls => {
-                self.times.tls_began = Some(now);
-                let connector = bench.login(self.server).tls.as_ref().ok_or(Loss::TlsUnwanted)?;
+                self.opening.tls_begins(now);
+                let connector = bench.login(self.place.server).tls.as_ref().ok_or(Loss::TlsUnwanted)?;
                 transport.start_tls(connector.connect().map_err(io::Error::other)?)?;
                 bench.out.clear();
                 handshake.advance(&[], &mut bench.out)?;
@@ -501,14 +306,14 @@ impl Connection {
                 Ok((used, false))
             }
             Step::Ready(session) => {
-                self.session = Some(session);
+                self.channel.logged_in(session);
                 self.stage = Stage::Idle;
-                self.failures = 0;
-                self.is_fresh = true;
-                self.ready = now;
-                bench.shares[self.stream].opened += 1;
-                if let Some(connects) = connects(bench, self.stream) {
-                    self.times.record(now, connects);
+                self.opening.failures = 0;
+                self.opening.is_fresh = true;
+                self.agenda.ready = now;
+                bench.shares[self.place.stream].opened += 1;
+                if let Some(connects) = connects(bench, self.place.stream) {
+                    self.opening.record(now, connects);
                 }
                 Ok((used, true))
             }
@@ -516,68 +321,16 @@ impl Connection {
     }
 
     /// The first reply after a login came.
+    #[cold]
     pub(crate) fn note_first_reply(&mut self, now: Moment, bench: &mut Bench<'_>) {
-        self.is_fresh = false;
-        let was_opened_before = self.ready < bench.tally.start_at();
+        self.opening.is_fresh = false;
+        let was_opened_before = self.agenda.ready < bench.tally.start_at();
+        let took_ns = now.since(self.course.sent);
         if was_opened_before {
-            bench.shares[self.stream].opening.first_reply.record_ns(now.since(self.sent));
-        } else if let Some(connects) = connects(bench, self.stream) {
-            connects.first_reply.record_ns(now.since(self.sent));
+            bench.shares[self.place.stream].opening.first_reply.record_ns(took_ns);
+        } else if let Some(connects) = connects(bench, self.place.stream) {
+            connects.first_reply.record_ns(took_ns);
         }
-    }
-
-    /// What came behind a reply and before the next request is the reply to nothing: which of the two was
-    /// the reply, nobody can tell, so neither is counted. `rest` is what was read and not yet looked at.
-    #[inline]
-    fn refuse_surplus(&mut self, rest: usize) -> Result<(), Loss> {
-        let unpacked = self.session.as_ref().map_or(0, |session| session.unread());
-        let deciphered = self.transport.as_mut().map_or(Ok(0), Transport::unread)?;
-        match rest + unpacked + deciphered {
-            0 => Ok(()),
-            surplus => Err(Loss::Unasked(surplus)),
-        }
-    }
-
-    #[inline]
-    fn read_reply(&mut self, bytes: &[u8], bench: &Bench<'_>) -> Result<(usize, Progress), Loss> {
-        let session = self.session.as_mut().ok_or(Loss::Closed)?;
-        if let Stage::Executing(statement) = self.stage {
-            let keep = &bench.programs[self.stream].statements[statement].keep;
-            if !keep.is_empty() {
-                let mut sink =
-                    FirstRow { keep, slots: &mut self.slots, arena: &mut self.arena, seen: &mut self.kept };
-                return Ok(session.receive_with(bytes, &mut sink)?);
-            }
-        }
-        Ok(session.receive(bytes)?)
-    }
-
-    /// No workload of the engine sends files: whoever asks gets an empty one, and an error is counted.
-    fn refuse_local_file(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        bench.out.clear();
-        let session = self.session.as_mut().ok_or(Loss::Closed)?;
-        session.local_end(&mut bench.out)?;
-        let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
-        Ok(transport.send(&bench.out)?)
-    }
-}
-
-impl OpeningTimes {
-    /// The login ended at `now`.
-    fn record(&self, now: Moment, connects: &mut Connects) {
-        let total = now.since(self.began);
-        let tcp = self.connected.since(self.began);
-        let tls = match (self.tls_began, self.tls_ended) {
-            (Some(began), Some(ended)) => Some(ended.since(began)),
-            _ => None,
-        };
-        connects.opened += 1;
-        connects.total.record_ns(total);
-        connects.tcp.record_ns(tcp);
-        if let Some(tls) = tls {
-            connects.tls.record_ns(tls);
-        }
-        connects.login.record_ns(total.saturating_sub(tcp.saturating_add(tls.unwrap_or(0))));
     }
 }
 

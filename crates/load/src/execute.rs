@@ -1,17 +1,19 @@
 //! How a connection carries out its transactions: begins what is due, sends one statement after the other,
-//! judges replies, counts.
+//! reads and judges replies, counts.
 
 use crate::{
     bench::Bench,
     clock::Moment,
     compose::write_plain,
-    connection::{Connection, Loss, Prepared, Stage},
-    program::{Action, Drawer, Drawn, Part, Program},
+    connection::{After, Connection, Prepared, Stage},
+    loss::Loss,
+    program::{Action, Drawn, Part, Program},
     share::Turn,
     spec::{ConnectionMode, Expect},
+    transport::Received,
 };
 use wire::{
-    client::{Reply, Statement},
+    client::{Progress, Reply, Statement},
     constants::status,
 };
 
@@ -24,6 +26,114 @@ const CANNOT_PREPARE: [u16; 2] = [1295, 1047];
 const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 1146, 1290, 1461, 1836];
 
 impl Connection {
+    /// The socket has something. Reads it, and goes on with whatever that allows.
+    pub(crate) fn on_readable(&mut self, bench: &mut Bench<'_>) -> Result<After, Loss> {
+        // the buffer is taken out for the time, so that what is read can be looked at while `bench` is in use
+        let mut input = std::mem::take(&mut bench.input);
+        let result = self.receive(&mut input, bench);
+        bench.input = input;
+        result
+    }
+
+    fn receive(&mut self, input: &mut [u8], bench: &mut Bench<'_>) -> Result<After, Loss> {
+        let mut after = After::Carry;
+        loop {
+            let count = match self.channel.receive(input)? {
+                Received::Bytes(count) => count,
+                Received::Later => return Ok(after),
+                Received::Closed => return Err(Loss::Closed),
+            };
+            let now = bench.now();
+            if bench.tally.is_measuring() {
+                bench.queueing.record_ns(now.since(bench.woken));
+            }
+            if self.channel.pending().is_empty() {
+                let (used, done) = self.consume(&input[..count], now, bench)?;
+                if used < count {
+                    self.channel.pending().extend_from_slice(&input[used..count]);
+                }
+                after = done.max(after);
+            } else {
+                let mut bytes = std::mem::take(self.channel.pending());
+                bytes.extend_from_slice(&input[..count]);
+                let (used, done) = self.consume(&bytes, now, bench)?;
+                bytes.drain(..used);
+                *self.channel.pending() = bytes;
+                after = done.max(after);
+            }
+            if !self.channel.may_hold_more() {
+                return Ok(after);
+            }
+        }
+    }
+
+    /// Takes whole packets. Returns how many bytes are done with.
+    fn consume(&mut self, bytes: &[u8], now: Moment, bench: &mut Bench<'_>) -> Result<(usize, After), Loss> {
+        let mut at = 0;
+        let mut after = After::Carry;
+        loop {
+            match &mut self.stage {
+                Stage::LoggingIn(_) => {
+                    let (used, logged_in) = self.log_in(&bytes[at..], now, bench)?;
+                    at += used;
+                    if !logged_in {
+                        return Ok((at, after));
+                    }
+                    after = After::LoggedIn;
+                }
+                Stage::Idle | Stage::Down | Stage::Away | Stage::Called | Stage::Connecting => {
+                    return if at == bytes.len() {
+                        Ok((at, after))
+                    } else {
+                        Err(Loss::Unasked(bytes.len() - at))
+                    };
+                }
+                _ => {
+                    let (used, progress) = self.read_reply(&bytes[at..], bench)?;
+                    at += used;
+                    if progress != Progress::NeedMore {
+                        self.refuse_surplus(bytes.len() - at)?;
+                    }
+                    match progress {
+                        Progress::NeedMore => return Ok((at, after)),
+                        Progress::Done(reply) => self.on_reply(&reply, now, bench)?,
+                        Progress::LocalInfile { .. } => self.refuse_local_file(bench)?,
+                    }
+                }
+            }
+        }
+    }
+
+    /// What came behind a reply and before the next request is the reply to nothing: which of the two was
+    /// the reply, nobody can tell, so neither is counted. `rest` is what was read and not yet looked at.
+    #[inline]
+    fn refuse_surplus(&mut self, rest: usize) -> Result<(), Loss> {
+        match rest + self.channel.unread()? {
+            0 => Ok(()),
+            surplus => Err(Loss::Unasked(surplus)),
+        }
+    }
+
+    #[inline]
+    fn read_reply(&mut self, bytes: &[u8], bench: &Bench<'_>) -> Result<(usize, Progress), Loss> {
+        let session = self.channel.session()?;
+        if let Stage::Executing(statement) = self.stage {
+            let keep = &bench.programs[self.place.stream].statements[statement].keep;
+            if !keep.is_empty() {
+                return Ok(session.receive_with(bytes, &mut self.values.first_row(keep))?);
+            }
+        }
+        Ok(session.receive(bytes)?)
+    }
+
+    /// No workload of the engine sends files: whoever asks gets an empty one, and an error is counted.
+    #[cold]
+    fn refuse_local_file(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
+        bench.out.clear();
+        self.channel.session()?.local_end(&mut bench.out)?;
+        self.channel.send(&bench.out)
+    }
+
     /// Begins the next transaction, if one is due; otherwise waits for it.
     pub(crate) fn take_up(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         bench.turn(now);
@@ -32,35 +142,35 @@ impl Connection {
 
     /// Goes on with the transaction that needed a socket, or begins the next one.
     pub(crate) fn resume(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        if self.under_way { self.advance(now, bench) } else { self.take_up(now, bench) }
+        if self.course.under_way { self.advance(now, bench) } else { self.take_up(now, bench) }
     }
 
     /// Whether a transaction is to begin at `now`. If not, the connection stands where it is found when
     /// one is due.
     fn find(&mut self, now: Moment, bench: &mut Bench<'_>) -> bool {
-        if !self.works {
+        if !self.place.works {
             return false;
         }
-        let schedule = &mut bench.tally.batch.streams[self.stream].schedule;
-        match bench.shares[self.stream].next(now, &mut self.next_due, schedule) {
+        let schedule = &mut bench.tally.batch.streams[self.place.stream].schedule;
+        match bench.shares[self.place.stream].next(now, &mut self.agenda.next_due, schedule) {
             Turn::Go(due) => {
-                self.under_way = true;
-                self.due = due;
-                self.began = None;
-                self.wake = Moment::NEVER;
-                self.routine = bench.programs[self.stream].choose(&mut self.random);
-                self.step = 0;
-                self.arena.clear();
+                self.course.under_way = true;
+                self.course.due = due;
+                self.course.began = None;
+                self.agenda.wake = Moment::NEVER;
+                self.course.routine = bench.programs[self.place.stream].choose(&mut self.values.random);
+                self.course.step = 0;
+                self.values.arena.clear();
                 return true;
             }
             Turn::At(due) => {
-                self.wake = due;
-                bench.wake_at(due, self.index);
+                self.agenda.wake = due;
+                bench.wake_at(due, self.place.index);
             }
             // it stands in the queue once, also where it was lost and came back meanwhile
-            Turn::Free if !self.is_in_queue => {
-                self.is_in_queue = true;
-                bench.shares[self.stream].set_free(self.index);
+            Turn::Free if !self.agenda.is_in_queue => {
+                self.agenda.is_in_queue = true;
+                bench.shares[self.place.stream].set_free(self.place.index);
             }
             Turn::Free | Turn::Rest => {}
         }
@@ -72,53 +182,52 @@ impl Connection {
     /// same second.
     fn advance(&mut self, mut now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         let programs = bench.programs;
-        let program = &programs[self.stream];
+        let program = &programs[self.place.stream];
         loop {
-            let Some(action) = program.transactions[self.routine].steps.get(self.step) else {
+            let Some(action) = program.transactions[self.course.routine].steps.get(self.course.step) else {
                 self.end_transaction(bench, now);
-                if bench.is_over() || bench.shares[self.stream].over {
+                if bench.is_over() || bench.shares[self.place.stream].over {
                     return self.rest(bench);
                 }
                 if self.find(now, bench) {
                     continue;
                 }
-                return if bench.shares[self.stream].over { self.rest(bench) } else { self.stand_by() };
+                return if bench.shares[self.place.stream].over { self.rest(bench) } else { self.stand_by() };
             };
-            self.step += 1;
+            self.course.step += 1;
             match action {
                 Action::Draw { slot, source } => {
-                    let mut drawer = Drawer { random: &mut self.random, connection: self.number };
-                    self.slots[usize::from(*slot)] = program.draw(source, &mut drawer, &mut self.arena);
+                    self.values.draw(*slot, program, source);
                 }
                 Action::Loop { slot, times } => {
-                    let rounds = self.rounds(program, times, bench);
-                    self.slots[usize::from(*slot)] = Drawn::Integer(rounds);
+                    let rounds = self.values.rounds(program, times, bench);
+                    self.values.slots[usize::from(*slot)] = Drawn::Integer(rounds);
                 }
-                Action::Round { slot, end } => match &mut self.slots[usize::from(*slot)] {
+                Action::Round { slot, end } => match &mut self.values.slots[usize::from(*slot)] {
                     Drawn::Integer(rounds) if *rounds > 0 => *rounds -= 1,
-                    _ => self.step = *end,
+                    _ => self.course.step = *end,
                 },
                 Action::Unless(test, to) => {
-                    if !self.holds(program, test, bench) {
-                        self.step = *to;
+                    if !self.values.holds(program, test, bench) {
+                        self.course.step = *to;
                     }
                 }
-                Action::Jump(to) => self.step = *to,
-                Action::Send(_) if self.transport.is_none() => {
-                    self.step -= 1;
+                Action::Jump(to) => self.course.step = *to,
+                Action::Send(_) if !self.channel.is_open() => {
+                    self.course.step -= 1;
                     self.stage = Stage::Called;
                     return Ok(());
                 }
                 Action::Send(statement) => return self.send_statement(*statement, bench),
                 Action::BulkRow { kind, head, row, limit_bytes } => {
-                    if self.began.is_none() {
+                    if self.course.began.is_none() {
                         let now = bench.now();
                         self.note_began(now, bench);
                     }
-                    self.add_row(program, head, row, bench);
+                    self.values.add_row(program, (head, row), &mut self.bulk, bench);
                     now = bench.now(); // most of these transactions end without a reply
                     if self.bulk.len() >= *limit_bytes {
-                        if self.transport.is_none() {
+                        if !self.channel.is_open() {
                             // the row is in the buffer, and goes out with the next one
                             self.stage = Stage::Called;
                             return Ok(());
@@ -132,7 +241,7 @@ impl Connection {
 
     /// Nothing is due: open and idle, or closed where the connection mode had it closed.
     fn stand_by(&mut self) -> Result<(), Loss> {
-        self.stage = if self.transport.is_some() { Stage::Idle } else { Stage::Away };
+        self.stage = if self.channel.is_open() { Stage::Idle } else { Stage::Away };
         Ok(())
     }
 
@@ -140,21 +249,21 @@ impl Connection {
     fn end_transaction(&mut self, bench: &mut Bench<'_>, now: Moment) {
         bench.turn(now);
         // the last of a bulk insert is sent after its transactions have ended
-        if !std::mem::take(&mut self.under_way) {
+        if !std::mem::take(&mut self.course.under_way) {
             return;
         }
         self.note_if_too_late(now, bench);
-        let began = self.began.take().unwrap_or(now);
-        let tally = &mut bench.tally.batch.streams[self.stream].transactions[self.routine];
+        let began = self.course.began.take().unwrap_or(now);
+        let tally = &mut bench.tally.batch.streams[self.place.stream].transactions[self.course.routine];
         tally.count += 1;
         tally.service.record_ns(now.since(began));
         if let Some(response) = &mut tally.response {
-            response.record_ns(now.since(self.due));
+            response.record_ns(now.since(self.course.due));
         }
         if bench.tally.is_measuring() {
             self.finished += 1;
         }
-        let share = &mut bench.shares[self.stream];
+        let share = &mut bench.shares[self.place.stream];
         share.busy -= 1;
         share.ended = now;
         if !bench.tally.over {
@@ -167,21 +276,21 @@ impl Connection {
     /// other replies, has not yet looked for such.
     fn note_if_too_late(&self, now: Moment, bench: &mut Bench<'_>) {
         if bench.tally.over && !bench.stopping {
-            bench.shares[self.stream].in_flight.add(self.due, now);
+            bench.shares[self.place.stream].in_flight.add(self.course.due, now);
         }
     }
 
     /// A transaction has ended, well or not: when may the next one begin, and does the connection stay open?
     fn be_ready(&mut self, now: Moment, bench: &mut Bench<'_>) {
-        let share = &bench.shares[self.stream];
-        self.ready = now;
-        if let Some(pause_ns) = share.pause_ns(&mut self.random) {
-            self.next_due = now.after(pause_ns);
+        let share = &bench.shares[self.place.stream];
+        self.agenda.ready = now;
+        if let Some(pause_ns) = share.pause_ns(&mut self.values.random) {
+            self.agenda.next_due = now.after(pause_ns);
         }
-        self.uses += 1;
+        self.channel.uses += 1;
         if let ConnectionMode::Transactions(limit) = share.mode
-            && self.uses >= limit
-            && self.transport.is_some()
+            && self.channel.uses >= limit
+            && self.channel.is_open()
         {
             self.hang_up(bench);
         }
@@ -189,89 +298,90 @@ impl Connection {
 
     /// The load is being stopped: what still waits to be sent in bulk is sent, then the connection is idle.
     fn rest(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        let bulk =
-            bench.programs[self.stream].transactions[self.routine].steps.iter().find_map(|step| match step {
+        let bulk = bench.programs[self.place.stream].transactions[self.course.routine].steps.iter().find_map(
+            |step| match step {
                 Action::BulkRow { kind, .. } => Some(*kind),
                 _ => None,
-            });
+            },
+        );
         match bulk {
-            Some(kind) if !self.bulk.is_empty() && self.transport.is_some() => self.send_bulk(kind, bench),
+            Some(kind) if !self.bulk.is_empty() && self.channel.is_open() => self.send_bulk(kind, bench),
             _ => self.stand_by(),
         }
     }
 
     /// Sends a statement; if it is not prepared yet, prepares it first.
     fn send_statement(&mut self, index: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        let program = &bench.programs[self.stream];
+        let program = &bench.programs[self.place.stream];
         let sentence = &program.statements[index];
         bench.out.clear();
         let place = if sentence.prepared { Some(self.prepared_index(program, index)) } else { None };
-        match place.map(|place| self.prepared[place]) {
+        match place.map(|place| &mut self.prepared[place]) {
             Some(Prepared::Not) => return self.prepare(index, bench),
-            Some(Prepared::Ready(_)) => self.write_execute(program, index, bench)?,
-            Some(Prepared::AsText) | None => self.write_text(program, sentence, bench)?,
+            Some(Prepared::Ready(statement)) => {
+                self.values.write_execute(program, sentence, (self.channel.session()?, statement), bench)?;
+            }
+            Some(Prepared::AsText) | None => {
+                let escapes = self.channel.status & status::NO_BACKSLASH_ESCAPES == 0;
+                self.values.write_text(program, sentence, escapes, bench);
+                self.channel.session()?.query(&bench.text, &mut bench.out)?;
+            }
         }
-        self.kept = false;
+        self.values.kept = false;
         self.stage = Stage::Executing(index);
         self.send(bench)
     }
 
     /// Sends what is in the worker's output buffer; its reply is timed from here.
     fn send(&mut self, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        self.sent = bench.now();
-        if self.began.is_none() && self.under_way {
-            self.note_began(self.sent, bench);
+        self.course.sent = bench.now();
+        if self.course.began.is_none() && self.course.under_way {
+            self.note_began(self.course.sent, bench);
         }
-        let transport = self.transport.as_mut().ok_or(Loss::Closed)?;
-        Ok(transport.send(&bench.out)?)
+        self.channel.send(&bench.out)
     }
 
     /// The transaction's first byte is sent at `now`.
     #[inline]
     fn note_began(&mut self, now: Moment, bench: &mut Bench<'_>) {
-        self.began = Some(now);
-        let share = &mut bench.shares[self.stream];
+        self.course.began = Some(now);
+        let share = &mut bench.shares[self.place.stream];
         if !share.waits_for_times() {
             return;
         }
-        share.started(self.due, now, &mut bench.tally.batch.streams[self.stream].schedule);
+        share.started(self.course.due, now, &mut bench.tally.batch.streams[self.place.stream].schedule);
         if bench.tally.is_measuring() {
-            bench.send_delay.record_ns(now.since(self.due.max(self.ready)));
+            bench.send_delay.record_ns(now.since(self.course.due.max(self.agenda.ready)));
         }
     }
 
-    pub(crate) fn prepared_index(&self, program: &Program, statement: usize) -> usize {
-        let sentence = &program.statements[statement];
-        let table = match sentence.table.map(|slot| self.slots[usize::from(slot)]) {
-            Some(Drawn::Integer(table)) => (table - 1).clamp(0, i64::from(program.tables) - 1) as usize,
-            _ => 0,
-        };
+    fn prepared_index(&self, program: &Program, statement: usize) -> usize {
+        let slot = program.statements[statement].table;
+        let table = slot.map_or(0, |slot| self.values.table(slot, program.tables));
         statement * program.tables as usize + table
     }
 
     fn prepare(&mut self, index: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
-        let program = &bench.programs[self.stream];
+        let program = &bench.programs[self.place.stream];
         bench.text.clear();
         for part in &program.statements[index].parts {
             match part {
                 Part::Sql(sql) => bench.text.extend_from_slice(sql),
                 Part::Parameter(_) => bench.text.push(b'?'),
                 Part::Table(slot) => {
-                    write_plain(self.slots[usize::from(*slot)], &self.arena, &mut bench.text)
+                    write_plain(self.values.slots[usize::from(*slot)], &self.values.arena, &mut bench.text)
                 }
                 Part::Inline(_) => {}
             }
         }
-        let session = self.session.as_mut().ok_or(Loss::Closed)?;
-        session.prepare(&bench.text, &mut bench.out)?;
+        self.channel.session()?.prepare(&bench.text, &mut bench.out)?;
         self.stage = Stage::Preparing(index);
         self.send(bench)
     }
 
     fn send_bulk(&mut self, kind: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
         bench.out.clear();
-        let session = self.session.as_mut().ok_or(Loss::Closed)?;
-        session.query(&self.bulk, &mut bench.out)?;
+        self.channel.session()?.query(&self.bulk, &mut bench.out)?;
         self.bulk.clear();
         self.stage = Stage::Inserting(kind);
         self.send(bench)
@@ -280,18 +390,18 @@ impl Connection {
     /// A whole reply has come.
     pub(crate) fn on_reply(&mut self, reply: &Reply, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         bench.turn(now);
-        if self.is_fresh {
+        if self.opening.is_fresh {
             self.note_first_reply(now, bench);
         }
         match self.stage {
             Stage::Executing(index) => {
-                let sentence = &bench.programs[self.stream].statements[index];
+                let sentence = &bench.programs[self.place.stream].statements[index];
                 self.count(sentence.kind, sentence.expect, reply, now, bench);
             }
             Stage::Inserting(kind) => self.count(kind, Expect::Anything, reply, now, bench),
             Stage::Preparing(index) => return self.on_prepared(index, reply, now, bench),
             Stage::RollingBack => {
-                self.status &= !status::IN_TRANSACTION;
+                self.channel.status &= !status::IN_TRANSACTION;
                 return self.after_failure(now, bench);
             }
             Stage::Down
@@ -312,8 +422,8 @@ impl Connection {
             }
             return self.on_failure(now, bench);
         }
-        self.status = reply.status;
-        if bench.shares[self.stream].mode == ConnectionMode::Statement {
+        self.channel.status = reply.status;
+        if bench.shares[self.place.stream].mode == ConnectionMode::Statement {
             self.hang_up(bench);
         }
         self.advance(now, bench)
@@ -322,14 +432,14 @@ impl Connection {
     /// Counts a reply to a statement of `kind`.
     #[inline]
     fn count(&mut self, kind: usize, expect: Expect, reply: &Reply, now: Moment, bench: &mut Bench<'_>) {
-        let tally = &mut bench.tally.batch.streams[self.stream].statements[kind];
+        let tally = &mut bench.tally.batch.streams[self.place.stream].statements[kind];
         tally.rows += reply.rows;
         tally.affected += reply.affected;
         if let Some(error) = reply.error {
             tally.errors += 1;
             tally.cut_short += u64::from(reply.rows > 0);
-            let message = self.session.as_ref().map_or("", |session| session.message());
-            bench.count_error(self.stream, error.code, error.state, message, now);
+            let message = self.channel.message();
+            bench.count_error(self.place.stream, error.code, error.state, message, now);
             if HOPELESS.contains(&error.code) && bench.hopeless.is_none() {
                 bench.hopeless = Some(format!("{message} (error {error})"));
             }
@@ -338,8 +448,8 @@ impl Connection {
         tally.count += 1;
         tally.not_found += u64::from(expect == Expect::Row && reply.rows == 0);
         tally.unchanged += u64::from(expect == Expect::Change && reply.affected == 0);
-        tally.service.record_ns(now.since(self.sent));
-        bench.shares[self.stream].add_rows(reply.rows + reply.affected);
+        tally.service.record_ns(now.since(self.course.sent));
+        bench.shares[self.place.stream].add_rows(reply.rows + reply.affected);
     }
 
     fn on_prepared(
@@ -349,7 +459,7 @@ impl Connection {
         now: Moment,
         bench: &mut Bench<'_>,
     ) -> Result<(), Loss> {
-        let program = &bench.programs[self.stream];
+        let program = &bench.programs[self.place.stream];
         let place = self.prepared_index(program, index);
         match (reply.error, reply.prepared) {
             // a server that counts other parameters than we do is not one to be trusted with binary values
@@ -370,13 +480,12 @@ impl Connection {
     /// A statement failed: its transaction ends here, rolled back if the server still has it open.
     fn on_failure(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         self.fail_transaction(bench, now);
-        if self.status & status::IN_TRANSACTION == 0 {
+        if self.channel.status & status::IN_TRANSACTION == 0 {
             return self.after_failure(now, bench);
         }
-        bench.shares[self.stream].rolled_back += u64::from(bench.tally.is_measuring());
+        bench.shares[self.place.stream].rolled_back += u64::from(bench.tally.is_measuring());
         bench.out.clear();
-        let session = self.session.as_mut().ok_or(Loss::Closed)?;
-        session.query(b"ROLLBACK", &mut bench.out)?;
+        self.channel.session()?.query(b"ROLLBACK", &mut bench.out)?;
         self.stage = Stage::RollingBack;
         self.send(bench)
     }
@@ -384,14 +493,14 @@ impl Connection {
     /// Counts the transaction that is under way as failed.
     pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now: Moment) {
         bench.turn(now);
-        if std::mem::take(&mut self.under_way) {
+        if std::mem::take(&mut self.course.under_way) {
             self.note_if_too_late(now, bench);
-            let batch = &mut bench.tally.batch.streams[self.stream];
-            batch.transactions[self.routine].errors += 1;
-            let share = &mut bench.shares[self.stream];
-            if self.began.take().is_none() {
+            let batch = &mut bench.tally.batch.streams[self.place.stream];
+            batch.transactions[self.course.routine].errors += 1;
+            let share = &mut bench.shares[self.place.stream];
+            if self.course.began.take().is_none() {
                 // its connection could not be opened: it was tried, and is not still to be sent
-                share.started(self.due, now, &mut batch.schedule);
+                share.started(self.course.due, now, &mut batch.schedule);
             }
             share.busy -= 1;
             share.ended = now;
@@ -403,7 +512,7 @@ impl Connection {
         if bench.hopeless.is_some() {
             return Ok(());
         }
-        if bench.shares[self.stream].mode == ConnectionMode::Statement {
+        if bench.shares[self.place.stream].mode == ConnectionMode::Statement {
             self.hang_up(bench);
         }
         self.be_ready(now, bench);

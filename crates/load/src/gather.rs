@@ -1,212 +1,146 @@
-//! The coordinator's other half: merges the seconds of all workers, ends the load early where limits are
-//! reached, and makes the outcome.
+//! Merging what several deliver: the seconds of all workers of a process, or of all parts of a load. One that
+//! conducts a load makes its outcome of them.
 
 use crate::{
     clock::Moment,
-    engine::{Control, Coordinator, Crew, LOOK_UP, Message, Progress, WarmUp},
-    io,
     outage::outages,
+    program::Program,
     record::{Batch, ErrorBook, Seconds, StreamBatch},
-    sample::{ClientUsage, Connects, End, Outcome, Phase, Sample, StreamOutcome},
-    spec::Begin,
+    sample::{ClientUsage, Connects, End, Outcome, PartUsage, Phase, Sample, StreamOutcome},
+    spec::Spec,
     worker::Report,
 };
-use std::{
-    sync::mpsc::{Receiver, RecvTimeoutError},
-    time::Duration,
-};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-/// Merges what the workers send.
-pub(crate) struct Gatherer<'a> {
-    coordinator: &'a Coordinator<'a>,
-    seconds: Seconds,
-    start: Moment,
-    workers: usize,
-    /// Seconds that not all workers have delivered yet, with the number of those that have.
-    partial: Vec<(usize, Box<Batch>)>,
-    totals: Vec<StreamBatch>,
-    /// How many workers have reached the limit of each stream, and when the last transaction of it ended.
-    done: Vec<(usize, Moment)>,
-    measured: Duration,
-    /// Whether the warm-up was told to end.
-    is_warm: bool,
-    usage_at_start: io::Usage,
-    usage_at_end: io::Usage,
+/// What one process has to tell in the end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PartReport {
+    pub(crate) workers: Vec<Report>,
+    /// Peak resident memory, bytes.
+    pub(crate) memory_bytes_max: u64,
 }
 
-impl<'a> Gatherer<'a> {
-    pub(crate) fn new(
-        coordinator: &'a Coordinator<'a>,
-        seconds: Seconds,
-        (start, workers): (Moment, usize),
-    ) -> Self {
-        Self {
-            coordinator,
-            seconds,
-            start,
-            workers,
-            partial: Vec::new(),
-            totals: coordinator.programs.iter().map(StreamBatch::new).collect(),
-            done: vec![(0, Moment::ZERO); coordinator.programs.len()],
-            measured: Duration::ZERO,
-            is_warm: false,
-            usage_at_start: io::process_usage(),
-            usage_at_end: io::process_usage(),
-        }
+/// Puts together what so many members deliver.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    members: usize,
+    /// Seconds that not all have delivered yet, with the number of those that have.
+    partial: Vec<(usize, Box<Batch>)>,
+    /// How many have reached the limit of each stream, and when the last transaction of it ended.
+    done: Vec<(usize, Moment)>,
+}
+
+impl Merger {
+    pub(crate) fn new(members: usize, streams: usize) -> Self {
+        Self { members, partial: Vec::new(), done: vec![(0, Moment::ZERO); streams] }
     }
 
-    pub(crate) fn gather(
+    /// Adds one member's second. Returns it where it is whole with that, and calls `give_back` with what is
+    /// merged and not needed any more.
+    pub(crate) fn add(
         &mut self,
-        crew: &Crew<'_>,
-        inbox: &Receiver<Message>,
-        tell: &mut dyn FnMut(Progress) -> WarmUp,
-    ) -> End {
-        let mut complete = 0;
-        while complete < self.seconds.count() {
-            match inbox.recv_timeout(LOOK_UP) {
-                Ok(Message::Second(batch)) => complete += u32::from(self.add(batch, crew, tell)),
-                Ok(Message::Done { stream, at }) => self.note_done(stream, at, crew),
-                Ok(Message::Hopeless(reason)) => return End::Failed(reason),
-                Ok(Message::Opened { .. } | Message::NotOpened { .. }) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return End::Failed("a worker ended early".to_owned()),
+        batch: Box<Batch>,
+        give_back: impl FnOnce(Box<Batch>),
+    ) -> Option<Box<Batch>> {
+        let place = match self.partial.iter().position(|(_, other)| other.second == batch.second) {
+            Some(place) => {
+                let (count, sum) = &mut self.partial[place];
+                *count += 1;
+                sum.merge(&batch);
+                give_back(batch);
+                place
             }
-            if self.coordinator.stop.is_stopped() {
-                return End::Interrupted;
+            None => {
+                self.partial.push((1, batch));
+                self.partial.len() - 1
             }
-        }
-        End::Completed
+        };
+        (self.partial[place].0 == self.members).then(|| self.partial.swap_remove(place).1)
     }
 
-    /// A worker has reached the limit of a stream. When all have, those that waited for it begin; when all
-    /// streams with a limit have reached theirs, the load ends.
-    fn note_done(&mut self, stream: usize, at: Moment, crew: &Crew<'_>) {
-        let (count, last) = &mut self.done[stream];
+    /// One member has reached the limit of a stream. Returns when the last of all has, once they have.
+    pub(crate) fn add_done(&mut self, stream: usize, at: Moment) -> Option<Moment> {
+        let (count, last) = self.done.get_mut(stream)?;
         *count += 1;
         *last = at.max(*last);
-        if *count < self.workers {
-            return;
-        }
-        let Coordinator { spec, control, .. } = self.coordinator;
-        let soon = self.coordinator.soon();
-        for (index, other) in spec.streams.iter().enumerate() {
-            if matches!(&other.begin, Begin::WhenDone(first) if *first == spec.streams[stream].name) {
-                control.set_begin(index, soon);
-            }
-        }
-        let limited = spec.streams.iter().zip(&self.done).filter(|(stream, _)| stream.limit.is_some());
-        if limited.into_iter().all(|(_, (count, _))| *count == self.workers) {
-            self.seconds.cut(soon.since(self.start));
-            control.set_end(soon);
-        }
-        Control::wake(&crew.wakes);
+        self.done_at(stream)
     }
 
-    /// Adds one worker's second. Returns whether that second is complete.
-    fn add(
-        &mut self,
-        mut batch: Box<Batch>,
-        crew: &Crew<'_>,
-        tell: &mut dyn FnMut(Progress) -> WarmUp,
-    ) -> bool {
-        let (worker, second) = (batch.worker, batch.second);
-        if second >= self.seconds.count() {
-            return false; // begun after the end had been moved
-        }
-        let place = self.partial.iter().position(|(_, other)| other.second == second);
-        let place = if let Some(place) = place {
-            let (count, sum) = &mut self.partial[place];
-            *count += 1;
-            sum.merge(&batch);
-            batch.clear();
-            // the worker may have ended already
-            let _ = crew.empties[worker].send(batch);
-            place
-        } else {
-            self.partial.push((1, batch));
-            self.partial.len() - 1
-        };
-        if self.partial[place].0 < self.workers {
-            return false;
-        }
-        let (_, mut whole) = self.partial.swap_remove(place);
-        let is_warm = self.finish_second(&whole, tell);
-        if is_warm && !self.is_warm {
-            self.end_warm_up(crew);
-        }
-        whole.clear();
-        let _ = crew.empties[whole.worker].send(whole);
-        true
+    /// When the last transaction of a stream whose limit is reached ended.
+    pub(crate) fn done_at(&self, stream: usize) -> Option<Moment> {
+        let (count, last) = self.done[stream];
+        (count == self.members).then_some(last)
+    }
+}
+
+/// What has come of a load so far.
+pub(crate) struct Results<'a> {
+    spec: &'a Spec,
+    totals: Vec<StreamBatch>,
+    /// How long the measurement has lasted.
+    measured: Duration,
+}
+
+impl<'a> Results<'a> {
+    pub(crate) fn new(spec: &'a Spec, programs: &[Program]) -> Self {
+        let totals = programs.iter().map(StreamBatch::new).collect();
+        Self { spec, totals, measured: Duration::ZERO }
     }
 
-    /// Lets the measurement begin with the next second that all workers can hear of before it comes.
-    fn end_warm_up(&mut self, crew: &Crew<'_>) {
-        self.is_warm = true;
-        let Coordinator { control, clock, .. } = self.coordinator;
-        let Some(at_ns) = self.seconds.measure_soon(clock.now().since(self.start)) else { return };
-        self.seconds.measure_from(at_ns);
-        self.coordinator.set_begins(self.start, self.seconds.warm_up());
-        control.set_measure_ns(at_ns);
-        Control::wake(&crew.wakes);
-    }
-
-    /// Whether the warm-up may end.
-    fn finish_second(&mut self, whole: &Batch, tell: &mut dyn FnMut(Progress) -> WarmUp) -> bool {
-        let mut is_warm = false;
-        let seconds = &self.seconds;
-        let phase = seconds.phase(whole.second);
-        let last_of_warm_up = phase == Phase::WarmUp && seconds.phase(whole.second + 1) == Phase::Measure;
-        if last_of_warm_up {
-            self.usage_at_start = io::process_usage();
-        }
+    /// Adds a second of all members, and tells of it.
+    pub(crate) fn add(&mut self, whole: &Batch, seconds: &Seconds, tell: &mut dyn FnMut(Sample)) {
         let is_first = self.measured.is_zero();
+        let (phase, length) = (seconds.phase(whole.second), seconds.length(whole.second));
         if phase == Phase::Measure {
-            self.measured += seconds.length(whole.second);
-            self.usage_at_end = io::process_usage();
+            self.measured += length;
         }
         for (index, stream) in whole.streams.iter().enumerate() {
             if phase == Phase::Measure {
                 self.totals[index].add(stream, is_first);
             }
-            let answer = tell(Progress::Sample(Box::new(Sample {
+            tell(Sample {
                 stream: index as u16,
                 second: whole.second,
                 phase,
-                length: seconds.length(whole.second),
+                length,
                 transactions: stream.all_transactions(),
                 statements: stream.statements.clone(),
                 errors: stream.errors,
                 schedule: stream.schedule.clone(),
-            })));
-            is_warm |= phase == Phase::WarmUp && answer == WarmUp::Done;
+            });
         }
-        is_warm
     }
 
-    pub(crate) fn outcome(mut self, reports: Vec<Report>, end: End, server_version: String) -> Outcome {
+    /// The outcome, where `parts` have reported in the end.
+    pub(crate) fn outcome(
+        mut self,
+        parts: &[(String, PartReport)],
+        course: &Course<'_>,
+        end: End,
+    ) -> Outcome {
+        let reports: Vec<&Report> = parts.iter().flat_map(|(_, part)| &part.workers).collect();
         let totals = std::mem::take(&mut self.totals);
-        let streams = totals
-            .into_iter()
-            .enumerate()
-            .map(|(index, total)| self.stream(index, total, &reports))
-            .collect();
-        let mut client = ClientUsage {
-            cpu_user: self.usage_at_end.user.saturating_sub(self.usage_at_start.user),
-            cpu_system: self.usage_at_end.system.saturating_sub(self.usage_at_start.system),
-            workers: reports.iter().map(|report| report.usage.user + report.usage.system).collect(),
-            workers_asked: self.coordinator.spec.workers.unwrap_or(0),
-            memory_bytes_max: io::memory_bytes_max(),
-            ..ClientUsage::default()
-        };
-        for report in &reports {
-            client.send_delay.merge(&report.send_delay);
-            client.queueing.merge(&report.queueing);
+        let totals = totals.into_iter().enumerate();
+        let streams = totals.map(|(index, total)| self.stream(index, total, &reports, course)).collect();
+        Outcome {
+            streams,
+            client: client(parts, self.spec),
+            warm_up: Some(course.seconds.warm_up()),
+            interval: self.measured,
+            end,
+            server_version: course.version.to_owned(),
         }
-        let warm_up = Some(self.seconds.warm_up());
-        Outcome { streams, client, warm_up, interval: self.measured, end, server_version }
     }
 
-    fn stream(&self, index: usize, total: StreamBatch, reports: &[Report]) -> StreamOutcome {
-        let stream = &self.coordinator.spec.streams[index];
+    fn stream(
+        &self,
+        index: usize,
+        total: StreamBatch,
+        reports: &[&Report],
+        course: &Course<'_>,
+    ) -> StreamOutcome {
+        let stream = &self.spec.streams[index];
         let (mut opening, mut reconnecting) = (Connects::default(), Connects::default());
         let mut errors = ErrorBook::default();
         let mut transactions_by_connection = vec![0; stream.connections as usize];
@@ -234,9 +168,9 @@ impl<'a> Gatherer<'a> {
             connections_opened,
             opening,
             reconnecting,
-            active: self.active(index, reports),
-            limit_reached: stream.limit.map(|_| self.done[index].0 == self.workers),
-            outages: outages(silences, self.start),
+            active: self.active(index, reports, course),
+            limit_reached: stream.limit.map(|_| course.merger.done_at(index).is_some()),
+            outages: outages(silences, course.start),
             transactions: total.all_transactions(),
             by_transaction: total.transactions,
             statements: total.statements,
@@ -250,14 +184,47 @@ impl<'a> Gatherer<'a> {
     }
 
     /// When a stream was active within the interval, since the load began.
-    fn active(&self, index: usize, reports: &[Report]) -> (Duration, Duration) {
-        let warm_up = self.seconds.warm_up();
+    fn active(&self, index: usize, reports: &[&Report], course: &Course<'_>) -> (Duration, Duration) {
+        let warm_up = course.seconds.warm_up();
         let end = warm_up + self.measured;
-        let since_start = |at: Moment| Duration::from_nanos(at.since(self.start));
+        let since_start = |at: Moment| Duration::from_nanos(at.since(course.start));
         let begins = reports.iter().map(|report| report.streams[index].begins).min().unwrap_or_default();
         let from = since_start(begins).clamp(warm_up, end);
-        let (count, done) = self.done[index];
-        let until = if count == self.workers { since_start(done).clamp(from, end) } else { end };
-        (from, until)
+        let done = course.merger.done_at(index);
+        (from, done.map_or(end, |done| since_start(done).clamp(from, end)))
     }
+}
+
+/// When a load was what.
+pub(crate) struct Course<'a> {
+    pub(crate) start: Moment,
+    pub(crate) seconds: &'a Seconds,
+    pub(crate) merger: &'a Merger,
+    /// The server's, as it introduced itself.
+    pub(crate) version: &'a str,
+}
+
+/// What the processes that carried a load out used.
+fn client(parts: &[(String, PartReport)], spec: &Spec) -> ClientUsage {
+    let mut client = ClientUsage { workers_asked: spec.workers.unwrap_or(0), ..ClientUsage::default() };
+    for (name, part) in parts {
+        let mut of_part = PartUsage { name: name.clone(), ..PartUsage::default() };
+        for report in &part.workers {
+            of_part.cpu_user += report.of_process.user;
+            of_part.cpu_system += report.of_process.system;
+            of_part.start_delay = of_part.start_delay.max(report.start_delay);
+            client.workers.push(report.usage.user + report.usage.system);
+            client.send_delay.merge(&report.send_delay);
+            client.queueing.merge(&report.queueing);
+        }
+        of_part.workers = part.workers.len() as u32;
+        of_part.memory_bytes_max = part.memory_bytes_max;
+        client.cpu_user += of_part.cpu_user;
+        client.cpu_system += of_part.cpu_system;
+        client.memory_bytes_max += of_part.memory_bytes_max;
+        if !name.is_empty() {
+            client.parts.push(of_part);
+        }
+    }
+    client
 }

@@ -4,16 +4,10 @@
 //! the merged one.
 
 use crate::packed::Packed;
+pub use crate::packed::{DIGITS, HIGHEST_NS, LOWEST_NS};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer, V2Serializer};
-use serde::{Deserialize, Serialize, de, ser};
-
-/// Lowest value told apart, in ns. A finer one would only store noise of the clock.
-pub const LOWEST_NS: u64 = 64;
-/// Highest value kept, in ns (1000 s); anything longer is recorded as this.
-pub const HIGHEST_NS: u64 = 1_000_000_000_000;
-/// Significant decimal digits.
-pub const DIGITS: u8 = 3;
+use serde::{Deserialize, Serialize, de, de::Visitor as _, ser};
 
 /// A histogram of durations in nanoseconds.
 ///
@@ -233,16 +227,36 @@ impl Histogram {
 
 impl Serialize for Histogram {
     fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(self.to_bytes()))
+        if serializer.is_human_readable() {
+            serializer.serialize_str(&STANDARD.encode(self.to_bytes()))
+        } else {
+            serializer.serialize_bytes(&self.to_raw_bytes())
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return deserializer.deserialize_bytes(Bytes);
+        }
         let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD.decode(text).map_err(de::Error::custom)?;
-        Self::from_bytes(&bytes)
-            .ok_or_else(|| de::Error::custom("not a histogram in HdrHistogram's V2 format"))
+        Bytes.visit_bytes(&STANDARD.decode(text).map_err(de::Error::custom)?)
+    }
+}
+
+/// Reads a histogram from the bytes of either form.
+struct Bytes;
+
+impl de::Visitor<'_> for Bytes {
+    type Value = Histogram;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a histogram in HdrHistogram's V2 format")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Histogram, E> {
+        Histogram::from_bytes(bytes).ok_or_else(|| E::custom("not a histogram in HdrHistogram's V2 format"))
     }
 }
 

@@ -6,15 +6,27 @@ use rustix::{
     event::epoll::EventFlags,
     fd::{AsRawFd as _, BorrowedFd},
 };
+use serde::{Deserialize, Serialize};
 use std::{io, mem::MaybeUninit, time::Duration};
 
 /// CPU time of the process or of the calling thread.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// In user mode.
     pub user: Duration,
     /// In the kernel.
     pub system: Duration,
+}
+
+impl Usage {
+    /// What was used since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+        }
+    }
 }
 
 /// What the whole process has used so far.

@@ -4,11 +4,13 @@
 //! before it is measured.
 
 use crate::{
-    engine::{self, Error, Stop},
+    error::Error,
+    loader::Loader,
     sample::{End, Outcome},
     spec::{Begin, Spec, Stream},
+    stop::Stop,
 };
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 /// How long a number of workers is looked at, at most, after a quarter of that.
 const LOOK: Duration = Duration::from_secs(1);
@@ -20,27 +22,15 @@ const BUSY_FULL: f64 = 0.9;
 /// Share of a processor that each worker should use when there are more of them.
 const BUSY_WANTED: f64 = 0.45;
 
-/// Most workers that may be of use: one for each connection, and one for each processor.
-pub(crate) fn workers_max(spec: &Spec) -> u32 {
-    let connections: u32 = spec.streams.iter().map(|stream| stream.connections).sum();
-    connections.clamp(1, processors())
-}
-
-/// Processors that this process may run on.
-pub(crate) fn processors() -> u32 {
-    let count = thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// How many workers the load needs. Where it is not told ([`Spec::workers`]), it is offered for at most a
-/// second with one, and as long as one of them is busy for most of the time with more, up to one for each
+/// How many workers a load needs in each process of `loader`. Where it is not told ([`Spec::workers`]), it is
+/// offered for at most a second with one, and as long as one of them is busy for most of the time with more, up to one for each
 /// processor. Limits are not heeded in this, and values are drawn that the load itself does not draw. A load
 /// that has no warm-up is to do nothing that does not count: it gets the most.
 ///
 /// # Errors
 /// Where the load cannot begin, or is stopped.
-pub fn workers_needed(spec: &Spec, stop: &Stop) -> Result<u32, Error> {
-    let most = workers_max(spec);
+pub fn workers_needed(loader: &dyn Loader, spec: &Spec, stop: &Stop) -> Result<u32, Error> {
+    let most = loader.workers_max(spec);
     if let Some(workers) = spec.workers {
         return Ok(workers);
     }
@@ -59,7 +49,7 @@ pub fn workers_needed(spec: &Spec, stop: &Stop) -> Result<u32, Error> {
     let mut workers = 1;
     while workers < most {
         trial.workers = Some(workers);
-        let outcome = engine::run(&trial, stop, &mut |_| ())?;
+        let outcome = loader.run(&trial, stop, &mut |_| ())?;
         match outcome.end {
             End::Interrupted => return Err(Error::Interrupted),
             // the load itself will say why

@@ -2,6 +2,7 @@
 //! time, from the first failure on.
 
 use crate::{clock::Moment, sample::Outage};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A silence is noted from this length on, also where nothing failed in it: another worker of the stream may
@@ -12,7 +13,7 @@ const SILENCE_MIN_NS: u64 = 100_000_000;
 const KEPT_MAX: usize = 512;
 
 /// A time without success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Silence {
     from: Moment,
     until: Moment,

@@ -5,9 +5,15 @@
 //! Layout of the encoding: HdrHistogram, "V2 encoding format", `HistogramLogProcessor` of the Java
 //! implementation.
 
-use crate::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
 use flate2::bufread::ZlibDecoder;
 use std::io::Read;
+
+/// Lowest value told apart, in ns. A finer one would only store noise of the clock.
+pub const LOWEST_NS: u64 = 64;
+/// Highest value kept, in ns (1000 s); anything longer is recorded as this.
+pub const HIGHEST_NS: u64 = 1_000_000_000_000;
+/// Significant decimal digits.
+pub const DIGITS: u8 = 3;
 
 /// First four bytes of the V2 encoding.
 const COOKIE: u32 = 0x1c84_9313;

@@ -4,8 +4,8 @@
 use crate::{
     random::{self, Random, Sampler},
     spec::{
-        self, Comparison, Condition, ConnectionMode, Draw, Expect, Literal, Operand, Piece, Protocol,
-        SlotIndex, Statement, Step, Stream, Workload,
+        self, Comparison, Condition, ConnectionMode, Draw, Expect, Literal, Operand, Part as PartOfLoad,
+        Piece, Protocol, SlotIndex, Statement, Step, Stream, Workload,
     },
 };
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,6 +65,8 @@ pub(crate) struct Program {
     pub(crate) is_scheduled: bool,
     /// State of draws that count over all connections.
     counters: Vec<AtomicU64>,
+    /// Of how many parts of the load this is one: each takes every so many-th number.
+    parts: u64,
 }
 
 /// A transaction's steps, one after the other; loops and branches jump among them.
@@ -214,11 +216,12 @@ pub fn statements_prepared(workload: &Workload, protocol: Protocol) -> Result<u6
 
 impl Program {
     /// Compiles what a stream does.
-    pub(crate) fn of(stream: &Stream) -> Result<Self, Error> {
+    pub(crate) fn of(stream: &Stream, part: PartOfLoad) -> Result<Self, Error> {
         let is_scheduled = stream.arrival.is_scheduled();
         let responds_apart = is_scheduled || stream.connect != ConnectionMode::Long;
         let program = Self::new(&stream.workload, stream.protocol, stream.connections)?;
-        Ok(Self { responds_apart, is_scheduled, ..program })
+        let counters = program.counters.iter().map(|_| AtomicU64::new(part.number.into())).collect();
+        Ok(Self { responds_apart, is_scheduled, counters, parts: part.of.into(), ..program })
     }
 
     /// Compiles a workload for a stream of `connections` connections.
@@ -266,6 +269,7 @@ impl Program {
             responds_apart: false,
             is_scheduled: false,
             counters: compiler.counters,
+            parts: 1,
         })
     }
 
@@ -308,11 +312,11 @@ impl Program {
             }
             Source::Date(sampler) => random::write_date(sampler.draw(drawer.random), arena),
             Source::Unique { counter, offset } => {
-                let index = self.counters[*counter].fetch_add(1, Ordering::Relaxed);
+                let index = self.counters[*counter].fetch_add(self.parts, Ordering::Relaxed);
                 return Drawn::Integer(i64::from(random::unique(index as u32)).wrapping_add(*offset));
             }
             Source::Sequence { counter, first } => {
-                let index = self.counters[*counter].fetch_add(1, Ordering::Relaxed);
+                let index = self.counters[*counter].fetch_add(self.parts, Ordering::Relaxed);
                 return Drawn::Integer(first.wrapping_add(index as i64));
             }
             Source::Connection => return Drawn::Integer(i64::from(drawer.connection)),

@@ -7,6 +7,7 @@ use crate::{
     program::Program,
     sample::{ErrorCount, Phase, Schedule, Tally},
 };
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Most different error codes kept apart; any further one is counted under [`OTHER_ERRORS`].
@@ -14,16 +15,17 @@ const CODES_MAX: usize = 64;
 /// Code of all errors for which there was no more room. No server uses it.
 pub(crate) const OTHER_ERRORS: u16 = 65_535;
 
-/// One second of all streams of one worker.
-#[derive(Debug)]
+/// One second of all streams of one worker, or of one part.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Batch {
-    pub(crate) worker: usize,
+    /// Whose: a worker's number, or that of a part.
+    pub(crate) of: usize,
     pub(crate) second: u32,
     pub(crate) streams: Vec<StreamBatch>,
 }
 
 /// One second of one stream of one worker.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StreamBatch {
     pub(crate) transactions: Vec<Tally>,
     pub(crate) statements: Vec<Tally>,
@@ -35,7 +37,7 @@ pub(crate) struct StreamBatch {
 impl Batch {
     pub(crate) fn new(worker: usize, programs: &[Program]) -> Self {
         let streams = programs.iter().map(StreamBatch::new).collect();
-        Self { worker, second: 0, streams }
+        Self { of: worker, second: 0, streams }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -118,7 +120,7 @@ fn clear(tally: &mut Tally) {
 }
 
 /// Errors of the measurement interval by code, bounded.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct ErrorBook(Vec<ErrorCount>);
 
 impl ErrorBook {

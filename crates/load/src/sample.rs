@@ -304,20 +304,38 @@ pub struct ErrorCount {
     pub last: Duration,
 }
 
-/// What the engine itself used during the measurement interval.
+/// What one of several processes used that carried a load out together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartUsage {
+    /// Which: `load process 2 of 4`.
+    pub name: String,
+    /// CPU time in user mode in the measurement interval.
+    pub cpu_user: Duration,
+    /// CPU time in the kernel in the measurement interval.
+    pub cpu_system: Duration,
+    /// Worker threads.
+    pub workers: u32,
+    /// Peak resident memory, bytes.
+    pub memory_bytes_max: u64,
+    /// How long after the time that was set for all of them its first stream began.
+    pub start_delay: Duration,
+}
+
+/// What the engine itself used during the measurement interval: the process, or all those that carried parts
+/// of the load out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ClientUsage {
-    /// CPU time of the whole process in user mode.
+    /// CPU time in user mode.
     pub cpu_user: Duration,
-    /// CPU time of the whole process in the kernel.
+    /// CPU time in the kernel.
     pub cpu_system: Duration,
     /// CPU time of each worker thread.
     pub workers: Vec<Duration>,
-    /// Worker threads that were asked for ([`crate::Spec::workers`]), of which no more run than there are
-    /// connections; 0: nobody asked for a number.
+    /// Worker threads in each process that were asked for ([`crate::Spec::workers`]), of which no more run than
+    /// there are connections; 0: nobody asked for a number.
     #[serde(default)]
     pub workers_asked: u32,
-    /// Peak resident memory of the process, bytes.
+    /// Peak resident memory, bytes.
     pub memory_bytes_max: u64,
     /// The engine's own part of a start's delay: from when a transaction was due and had a connection to
     /// when it was sent. Only of arrivals that wait for a time: think time, paced, open loop.
@@ -326,4 +344,16 @@ pub struct ClientUsage {
     /// How long a socket that the kernel had reported as readable waited for its turn.
     #[serde(default)]
     pub queueing: Histogram,
+    /// Each process, where others than Prony's own carried the load out.
+    #[serde(default)]
+    pub parts: Vec<PartUsage>,
+}
+
+impl ClientUsage {
+    /// How far the begins of the processes lie apart; zero: one process carried the load out.
+    #[must_use]
+    pub fn start_skew(&self) -> Duration {
+        let delays = || self.parts.iter().map(|part| part.start_delay);
+        delays().max().unwrap_or_default() - delays().min().unwrap_or_default()
+    }
 }

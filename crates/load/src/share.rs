@@ -2,14 +2,16 @@
 //! the stream as a whole.
 
 use crate::{
-    arrival::{Arrivals, Deal, exponential},
+    arrival::{Arrivals, exponential},
     clock::{Moment, ns},
+    deal::Deal,
     outage::Watch,
     random::Random,
     record::ErrorBook,
     sample::{Connects, Schedule},
     spec::{Arrival, ConnectionMode, Gaps, Limit, Rate, Stream, Think},
 };
+use serde::{Deserialize, Serialize};
 use std::{
     collections::VecDeque,
     sync::atomic::{AtomicI64, Ordering},
@@ -45,7 +47,7 @@ enum Pace {
 }
 
 /// Transactions that had not ended when the interval was over.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct InFlight {
     pub(crate) count: u32,
     pub(crate) age_max: Duration,
@@ -130,11 +132,11 @@ impl Budget<'_> {
     }
 }
 
-/// What is left of a limit at the beginning.
-pub(crate) fn budget_of(stream: &Stream) -> AtomicI64 {
+/// What a part of a load may do of a stream's limit.
+pub(crate) fn budget_of(stream: &Stream, deal: Deal) -> AtomicI64 {
     let count = match stream.limit {
         None => 0,
-        Some(Limit::Transactions(count) | Limit::Rows(count)) => count,
+        Some(Limit::Transactions(count) | Limit::Rows(count)) => deal.share_of(count),
     };
     AtomicI64::new(i64::try_from(count).unwrap_or(i64::MAX))
 }

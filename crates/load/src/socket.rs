@@ -4,7 +4,7 @@
 //! It wakes up ten times a second to look at the clock and the stop, which costs a control connection nothing
 //! that could be measured.
 
-use crate::{engine::Stop, spec::Address};
+use crate::{spec::Address, stop::Stop};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -19,7 +19,7 @@ use std::{
     net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs},
     os::unix::net::UnixStream,
     path::Path,
-    sync::{Arc, mpsc},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -36,7 +36,7 @@ pub(crate) struct Patience {
     /// No wait goes on beyond it.
     deadline: Instant,
     /// Pulled while something is waited for, it ends the wait after [`GRACE`].
-    stop: Option<Arc<Stop>>,
+    stop: Option<Stop>,
     /// When that will be, once it is pulled.
     stopped: Option<Instant>,
     /// How long nothing may come before whoever waits is asked ([`Ended::Quiet`]), and when that is next.
@@ -75,7 +75,7 @@ impl From<Ended> for io::Error {
 impl Patience {
     /// Waits so long, and not beyond the pulling of `stop`. One that has been pulled already does not count:
     /// who begins to wait then cleans up.
-    pub(crate) fn new(limit: Duration, stop: Option<&Arc<Stop>>) -> Self {
+    pub(crate) fn new(limit: Duration, stop: Option<&Stop>) -> Self {
         let stop = stop.filter(|stop| !stop.is_stopped()).cloned();
         Self { deadline: Instant::now() + limit, stop, stopped: None, quiet: None }
     }
@@ -144,7 +144,7 @@ impl Socket {
                 .map_err(|error| Unconnected::Nobody(None, error))?,
             Address::Tcp { host, port } => {
                 let found = resolve(host, *port, &mut patience).map_err(Unconnected::Name)?;
-                Kind::Tcp(connect_any(&found, &mut patience)?)
+                Kind::Tcp(first(&found, &mut patience, connect_tcp)?)
             }
         };
         let socket = Self { kind, patience };
@@ -238,11 +238,26 @@ fn resolve(host: &str, port: u16, patience: &mut Patience) -> io::Result<Vec<Soc
     }
 }
 
-fn connect_any(found: &[SocketAddr], patience: &mut Patience) -> Result<TcpStream, Unconnected> {
+/// The first address of a host at which somebody answers.
+pub(crate) fn reach(host: &str, port: u16, mut patience: Patience) -> Result<SocketAddr, Unconnected> {
+    let found = resolve(host, port, &mut patience).map_err(Unconnected::Name)?;
+    first(&found, &mut patience, |address, patience| match connect_tcp(address, patience) {
+        // who hangs up at once has answered
+        Err(error) if error.kind() != io::ErrorKind::ConnectionReset => Err(error),
+        Ok(_) | Err(_) => Ok(*address),
+    })
+}
+
+/// What the first of these addresses gave that gave something.
+fn first<T>(
+    found: &[SocketAddr],
+    patience: &mut Patience,
+    connect: impl Fn(&SocketAddr, &mut Patience) -> io::Result<T>,
+) -> Result<T, Unconnected> {
     let mut failure = Unconnected::Name(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
     for address in found {
-        match connect_tcp(address, patience) {
-            Ok(socket) => return Ok(socket),
+        match connect(address, patience) {
+            Ok(connected) => return Ok(connected),
             Err(error) => {
                 let is_over = ended(&error).is_some();
                 failure = Unconnected::Nobody(Some(*address), error);
@@ -316,11 +331,11 @@ mod tests {
         let open = listening.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut patience = Patience::new(LONG, None);
-        let socket = connect_any(&[closed, open], &mut patience).unwrap();
+        let socket = first(&[closed, open], &mut patience, connect_tcp).unwrap();
         assert_eq!(socket.peer_addr().unwrap(), open);
-        let failure = connect_any(&[closed], &mut patience).unwrap_err();
+        let failure = first(&[closed], &mut patience, connect_tcp).unwrap_err();
         assert!(matches!(&failure, Unconnected::Nobody(Some(tried), _) if *tried == closed), "{failure:?}");
-        assert!(matches!(connect_any(&[], &mut patience), Err(Unconnected::Name(_))));
+        assert!(matches!(first(&[], &mut patience, connect_tcp), Err(Unconnected::Name(_))));
     }
 
     #[test]
@@ -347,9 +362,9 @@ mod tests {
     #[test]
     fn a_stop_ends_a_wait_that_is_under_way_and_not_one_that_begins_after_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stop = Arc::new(Stop::default());
+        let stop = Stop::default();
         let mut socket = tcp(&listener, Patience::new(LONG, Some(&stop)));
-        let pulled = Arc::clone(&stop);
+        let pulled = stop.clone();
         thread::spawn(move || {
             thread::sleep(SHORT);
             pulled.stop();

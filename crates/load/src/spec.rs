@@ -27,8 +27,11 @@ pub struct Spec {
     pub interval: Duration,
     /// Seed of everything random: connection `n` of stream `s` draws the same numbers on any thread.
     pub seed: u64,
-    /// Worker threads; `None` lets the engine choose.
+    /// Worker threads of each process that carries the load out; `None` lets the engine choose.
     pub workers: Option<u32>,
+    /// Which part of the load this is.
+    #[serde(default)]
+    pub part: Part,
     /// Source addresses to connect from, in turn: each gives as many ports as the kernel's port range has.
     /// Empty: the kernel chooses.
     #[serde(default)]
@@ -66,6 +69,7 @@ impl Spec {
             interval,
             seed: 0,
             workers: None,
+            part: Part::default(),
             sources: Vec::new(),
             open_rate: None,
             connect_timeout: connect_timeout(),
@@ -78,6 +82,25 @@ impl Spec {
     pub(crate) fn ways(&self) -> impl Iterator<Item = &Target> {
         let local = self.local.as_ref().unwrap_or(&self.target);
         [&self.target].into_iter().chain(&self.members).chain([local])
+    }
+}
+
+/// A part of a load, as one of several processes carries it out; everything else in its [`Spec`] is about the
+/// whole. Connections are numbered as in the whole, and each draws what it would draw there; schedules, limits
+/// and numbers that count over all connections are shared out. So what the parts did together, merged, is what
+/// the whole would have done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its number, from 0.
+    pub number: u32,
+    /// How many there are, 1 or more.
+    pub of: u32,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self { number: 0, of: 1 }
     }
 }
 
@@ -733,13 +756,14 @@ pub enum Draw {
         /// How they are distributed.
         distribution: Distribution,
     },
-    /// Numbers that never repeat in one run of the engine, in an order that looks random, over all
-    /// connections (a permutation of 32 bits), plus `offset`.
+    /// Numbers that never repeat in one load, in an order that looks random, over all connections (a
+    /// permutation of 32 bits), plus `offset`.
     Unique {
         /// Added to a number from 0 to 2^32 - 1.
         offset: i64,
     },
-    /// Numbers that count up from `first`, over all connections.
+    /// Numbers that count up from `first`, over all connections. Of several parts of a load, number `p` of `n`
+    /// has each `n`th of them, from the `p`th on.
     Sequence {
         /// The first.
         first: i64,

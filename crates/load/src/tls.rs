@@ -7,7 +7,10 @@
 //! then fails. [`TlsMode::Preferred`] goes on without TLS there, on a new connection; every other mode
 //! reports it.
 
-use crate::spec::{Address, Target, Tls, TlsMode};
+use crate::{
+    secrets::{Credentials, Held},
+    spec::{Address, Target, TlsMode},
+};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{
@@ -17,10 +20,7 @@ use rustls::{
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem, pem::PemObject},
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 use wire::client::TlsWish;
 
 /// Everything that TLS connections to one target share.
@@ -67,22 +67,22 @@ pub enum Error {
 }
 
 impl Connector {
-    /// What `target` asks for; `None`: no TLS. Reads the files that it names.
-    pub fn new(target: &Target) -> Result<Option<Self>, Error> {
+    /// What `target` asks for; `None`: no TLS.
+    pub fn new(target: &Target, credentials: &Credentials) -> Result<Option<Self>, Error> {
         let tls = &target.tls;
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match tls.mode {
             TlsMode::Disabled => return Ok(None),
             TlsMode::Preferred | TlsMode::Required => Arc::new(Anybody(Arc::clone(&provider))),
-            TlsMode::VerifyCa => Arc::new(AnyName(authorities(tls, &provider)?)),
-            TlsMode::VerifyIdentity => authorities(tls, &provider)?,
+            TlsMode::VerifyCa => Arc::new(AnyName(authorities(credentials, &provider)?)),
+            TlsMode::VerifyIdentity => authorities(credentials, &provider)?,
         };
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(setup)?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        let config = match (&tls.certificate, &tls.key) {
+        let config = match (&credentials.certificate, &credentials.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => {
                 builder.with_client_auth_cert(certificates(certificate)?, private_key(key)?).map_err(setup)?
@@ -113,25 +113,28 @@ pub fn wish(mode: TlsMode) -> TlsWish {
     }
 }
 
-fn authorities(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, Error> {
-    let path = tls.ca.as_ref().ok_or(Error::NoAuthority)?;
+fn authorities(
+    credentials: &Credentials,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, Error> {
+    let held = credentials.authorities.as_ref().ok_or(Error::NoAuthority)?;
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    for certificate in certificates(held)? {
         roots.add(certificate).map_err(setup)?;
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build().map_err(setup)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let failed = |source| Error::File { path: path.to_owned(), what: "certificates", source };
+fn certificates(held: &Held) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let failed = |source| Error::File { path: held.path.clone(), what: "certificates", source };
     let found: Vec<_> =
-        CertificateDer::pem_file_iter(path).map_err(failed)?.collect::<Result<_, _>>().map_err(failed)?;
+        CertificateDer::pem_slice_iter(&held.bytes).collect::<Result<_, _>>().map_err(failed)?;
     if found.is_empty() { Err(failed(pem::Error::NoItemsFound)) } else { Ok(found) }
 }
 
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
-    PrivateKeyDer::from_pem_file(path).map_err(|source| Error::File {
-        path: path.to_owned(),
+fn private_key(held: &Held) -> Result<PrivateKeyDer<'static>, Error> {
+    PrivateKeyDer::from_pem_slice(&held.bytes).map_err(|source| Error::File {
+        path: held.path.clone(),
         what: "a private key",
         source,
     })

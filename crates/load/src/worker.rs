@@ -2,13 +2,15 @@
 //! shared between two of them, so that throughput grows with processors.
 
 use crate::{
-    bench::{Bench, Login, Timeline},
-    clock::{Clock, Moment, ns},
-    connection::{self, After, Connection, Loss},
-    engine::{Control, Message},
+    bench::{Bench, Timeline},
+    clock::{Moment, ns},
+    connection::{self, After, Connection},
+    control::{Control, Message},
     histogram::Histogram,
     io::{self, Events, Usage},
     line::{Lines, Ticket, Waiting},
+    login::Login,
+    loss::Loss,
     outage::Silence,
     program::Program,
     record::ErrorBook,
@@ -25,19 +27,17 @@ use rustix::{
         timerfd_settime,
     },
 };
+use serde::{Deserialize, Serialize};
 use std::{
     cmp::Reverse,
     collections::VecDeque,
     num::NonZeroU64,
-    sync::{Arc, mpsc::Sender},
+    sync::mpsc::Sender,
     time::{Duration, Instant},
 };
 
 /// Events taken from the kernel at once. Small, so that the last of them has not waited long.
 const EVENTS_AT_ONCE: usize = 128;
-/// Connections of one worker that are being opened at the same time: below the default length of a server's
-/// queue (`back_log` 80), so that none is dropped and retried by the kernel after a second.
-const OPENING_AT_ONCE: usize = 24;
 /// First pause before a lost connection is opened again; doubled up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(20);
 /// Longest such pause.
@@ -46,7 +46,7 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// How often the worker looks whether it is to stop, when nothing else happens.
 const LOOK_UP: Duration = Duration::from_millis(100);
-/// Token of the descriptor that wakes the worker.
+/// Token of the descriptor that tells of orders.
 const WAKE: u64 = u64::MAX;
 /// Token of the timer that wakes it regularly.
 const TICK: u64 = u64::MAX - 1;
@@ -59,18 +59,22 @@ const CALLS_AT_ONCE: usize = 64;
 const SWEEP_NS: u64 = 50_000_000;
 
 /// What a worker has to tell in the end.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) streams: Vec<StreamReport>,
     /// Stream, number and transactions of each connection that works.
     pub(crate) finished: Vec<(usize, u32, u64)>,
     pub(crate) usage: Usage,
+    /// What its whole process used meanwhile, of the first worker only.
+    pub(crate) of_process: Usage,
+    /// How long after its time the first stream began.
+    pub(crate) start_delay: Duration,
     pub(crate) send_delay: Histogram,
     pub(crate) queueing: Histogram,
 }
 
 /// What it has to tell of a stream.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StreamReport {
     pub(crate) opening: Connects,
     pub(crate) reconnecting: Connects,
@@ -86,11 +90,14 @@ pub(crate) struct StreamReport {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) is_batch: bool,
+    /// Connections that are being opened at the same time.
+    pub(crate) opening_at_once: usize,
     /// Pause between two connections that this worker opens before the load begins.
     pub(crate) open_gap: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) reply_timeout: Option<Duration>,
-    pub(crate) clock: Clock,
+    /// Whether it says what its process used.
+    pub(crate) is_first: bool,
 }
 
 /// A worker before its thread runs.
@@ -99,7 +106,6 @@ pub(crate) struct Worker<'a> {
     pub(crate) bench: Bench<'a>,
     pub(crate) control: &'a Control,
     pub(crate) messages: Sender<Message>,
-    pub(crate) wake: Arc<OwnedFd>,
     terms: Terms,
     to_open: VecDeque<u32>,
     /// When the next connection may be opened before the load begins.
@@ -115,7 +121,9 @@ pub(crate) struct Worker<'a> {
     is_warm: bool,
     /// Whether something other than a reply is waited for.
     keeps_times: bool,
-    usage_at_start: Option<Usage>,
+    /// CPU time of the thread and of the process: when the measurement began, and when it ended.
+    used: [Option<(Usage, Usage)>; 2],
+    start_delay: Option<Duration>,
 }
 
 impl<'a> Worker<'a> {
@@ -124,18 +132,17 @@ impl<'a> Worker<'a> {
         (programs, shares, logins): (&'a [Program], Vec<Share<'a>>, &'a [Option<Login>]),
         timeline: Timeline,
         terms: Terms,
-        (control, messages, wake): (&'a Control, Sender<Message>, Arc<OwnedFd>),
+        (control, messages): (&'a Control, Sender<Message>),
     ) -> Self {
         for (index, connection) in connections.iter_mut().enumerate() {
-            connection.index = index as u32;
+            connection.place.index = index as u32;
         }
         Self {
             to_open: (0..connections.len() as u32).collect(),
-            bench: Bench::new((programs, shares), logins, timeline, (terms.clock, connections.len())),
+            bench: Bench::new((programs, shares), logins, timeline, connections.len()),
             connections,
             control,
             messages,
-            wake,
             terms,
             open_at: Moment::ZERO,
             opening: 0,
@@ -145,7 +152,8 @@ impl<'a> Worker<'a> {
             is_cut: false,
             is_warm: false,
             keeps_times: true,
-            usage_at_start: None,
+            used: [None; 2],
+            start_delay: None,
         }
     }
 
@@ -158,7 +166,9 @@ impl<'a> Worker<'a> {
         // so
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&poll, &*self.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
+        // all workers watch the one descriptor, and none reads it
+        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&poll, self.control.wake(), epoll::EventData::new_u64(WAKE), edges)?;
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         let tick = self.tick(&poll)?;
         let mut drained = Moment::NEVER;
@@ -185,7 +195,11 @@ impl<'a> Worker<'a> {
             self.bench.woken = self.bench.now();
             for index in 0..events.count() {
                 match events.at(index) {
-                    (TICK, _) => self.control.acknowledge(&tick),
+                    (WAKE, _) => {}
+                    (TICK, _) => {
+                        // nothing to read means that it was read already
+                        let _ = rustix::io::read(&tick, &mut [0u8; 8]);
+                    }
                     (THROUGH, _) => self.let_in(&poll),
                     event => self.serve(&poll, event),
                 }
@@ -224,8 +238,8 @@ impl<'a> Worker<'a> {
             self.is_cut = true;
             self.bench.cut(end);
         }
-        if self.bench.tally.is_measuring() && self.usage_at_start.is_none() {
-            self.usage_at_start = Some(io::thread_usage());
+        if self.bench.tally.is_measuring() && self.used[0].is_none() {
+            self.note_usage(0);
         }
         if let Some(message) = self.bench.hopeless.take() {
             let _ = self.messages.send(Message::Hopeless(message));
@@ -233,8 +247,15 @@ impl<'a> Worker<'a> {
         }
         if self.control.is_stopped() || self.bench.tally.over {
             self.note_in_flight(now);
+            self.note_usage(1);
             self.bench.stopping = true;
         }
+    }
+
+    /// Notes what thread and process have used so far.
+    fn note_usage(&mut self, place: usize) {
+        let of_process = if self.terms.is_first { io::process_usage() } else { Usage::default() };
+        self.used[place] = Some((io::thread_usage(), of_process));
     }
 
     /// Begins the streams whose time has come.
@@ -245,12 +266,14 @@ impl<'a> Worker<'a> {
                 continue;
             }
             share.begin();
+            let begins = share.begins;
+            self.start_delay.get_or_insert_with(|| Duration::from_nanos(now.since(begins)));
             for index in 0..self.connections.len() {
                 let connection = &mut self.connections[index];
-                if connection.stream != stream || !connection.works {
+                if connection.place.stream != stream || !connection.place.works {
                     continue;
                 }
-                connection.next_due = self.bench.shares[stream].first_due(connection.number);
+                connection.agenda.next_due = self.bench.shares[stream].first_due(connection.place.number);
                 if connection.is_free() {
                     let now = self.bench.now();
                     let result = connection.take_up(now, &mut self.bench);
@@ -268,10 +291,10 @@ impl<'a> Worker<'a> {
         {
             let Some(Reverse((at, index))) = self.bench.timers.pop() else { break };
             let connection = &mut self.connections[index as usize];
-            if connection.wake != at {
+            if connection.agenda.wake != at {
                 continue; // it has asked for another time since
             }
-            connection.wake = Moment::NEVER;
+            connection.agenda.wake = Moment::NEVER;
             if connection.is_down() {
                 self.to_open.push_back(index);
             } else if connection.is_free() {
@@ -305,7 +328,7 @@ impl<'a> Worker<'a> {
                 let now = self.bench.now();
                 let Some(index) = self.bench.shares[stream].call(now) else { break };
                 let connection = &mut self.connections[index as usize];
-                connection.is_in_queue = false;
+                connection.agenda.is_in_queue = false;
                 if connection.is_free() {
                     let result = connection.take_up(now, &mut self.bench);
                     self.settle(poll, index as usize, result.map(|()| After::Carry));
@@ -321,7 +344,7 @@ impl<'a> Worker<'a> {
     fn note_in_flight(&mut self, now: Moment) {
         for connection in &self.connections {
             if let Some(began) = connection.busy_since() {
-                self.bench.shares[connection.stream].in_flight.add(began, now);
+                self.bench.shares[connection.place.stream].in_flight.add(began, now);
             }
         }
     }
@@ -356,13 +379,13 @@ impl<'a> Worker<'a> {
 
     /// When the next connection may be opened, where one waits only for that.
     fn next_opening(&self) -> Moment {
-        let waits = !self.to_open.is_empty() && self.opening < OPENING_AT_ONCE;
+        let waits = !self.to_open.is_empty() && self.opening < self.terms.opening_at_once;
         if waits { self.open_at } else { Moment::NEVER }
     }
 
     /// Opens connections that are due, as many as may be on their way at once.
     fn open_waiting(&mut self, poll: &OwnedFd, now: Moment) {
-        while self.opening < OPENING_AT_ONCE && !self.bench.stopping {
+        while self.opening < self.terms.opening_at_once && !self.bench.stopping {
             if !self.bench.tally.started() && !self.terms.open_gap.is_zero() {
                 if now < self.open_at {
                     return;
@@ -371,14 +394,14 @@ impl<'a> Worker<'a> {
             }
             let Some(index) = self.to_open.pop_front() else { return };
             self.opening += 1;
-            self.connections[index as usize].has_opening_place = true;
+            self.connections[index as usize].opening.has_place = true;
             self.open(poll, index as usize);
         }
     }
 
     fn open(&mut self, poll: &OwnedFd, index: usize) {
         let connection = &mut self.connections[index];
-        let waits = self.lines.waits(connection.server);
+        let waits = self.lines.waits(connection.place.server);
         let result = match connection.open(&self.bench, waits) {
             Ok(None) => self.watch(poll, index),
             Ok(Some(socket)) => self.queue(poll, index, socket),
@@ -392,12 +415,14 @@ impl<'a> Worker<'a> {
     /// The backlog of the server's Unix socket is full: the socket waits its turn.
     fn queue(&mut self, poll: &OwnedFd, index: usize, socket: OwnedFd) -> Result<(), Loss> {
         let connection = &self.connections[index];
-        let Peer::Unix(path) = &self.bench.login(connection.server).peer else { return Err(Loss::Closed) };
+        let Peer::Unix(path) = &self.bench.login(connection.place.server).peer else {
+            return Err(Loss::Closed);
+        };
         // the worker itself gives up what takes too long, and is to be the first who does
         let until = Instant::now() + self.terms.connect_timeout + LOOK_UP;
-        let ticket = Ticket { connection: index as u32, attempt: connection.attempt };
+        let ticket = Ticket { connection: index as u32, attempt: connection.opening.attempt };
         let waiting = Waiting { ticket, socket, until };
-        Ok(self.lines.join((poll, THROUGH), (connection.server, path), waiting)?)
+        Ok(self.lines.join((poll, THROUGH), (connection.place.server, path), waiting)?)
     }
 
     /// Sockets have got through a full backlog.
@@ -423,18 +448,14 @@ impl<'a> Worker<'a> {
 
     fn watch(&mut self, poll: &OwnedFd, index: usize) -> Result<(), Loss> {
         let connection = &self.connections[index];
-        let transport = connection.transport().ok_or(Loss::Closed)?;
+        let socket = connection.channel.socket().ok_or(Loss::Closed)?;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let token = epoll::EventData::new_u64(index as u64);
-        epoll::add(poll, transport.as_fd(), token, flags).map_err(std::io::Error::from)?;
+        epoll::add(poll, socket, token, flags).map_err(std::io::Error::from)?;
         Ok(())
     }
 
     fn serve(&mut self, poll: &OwnedFd, (token, flags): (u64, epoll::EventFlags)) {
-        if token == WAKE {
-            self.control.acknowledge(&self.wake);
-            return;
-        }
         let index = token as usize;
         let connection = &mut self.connections[index];
         let mut result = Ok(After::Carry);
@@ -459,26 +480,26 @@ impl<'a> Worker<'a> {
             Err(loss) => return self.lost(index, &loss),
         }
         let blocked = connection.is_blocked();
-        if blocked != connection.wants_write
-            && let Some(transport) = connection.transport()
+        if blocked != connection.channel.wants_write
+            && let Some(socket) = connection.channel.socket()
         {
             let mut flags = epoll::EventFlags::IN;
             flags.set(epoll::EventFlags::OUT, blocked);
             let token = epoll::EventData::new_u64(index as u64);
             // this can only fail for a descriptor that is not ours
-            let _ = epoll::modify(poll, transport.as_fd(), token, flags);
-            connection.wants_write = blocked;
+            let _ = epoll::modify(poll, socket, token, flags);
+            connection.channel.wants_write = blocked;
         }
     }
 
     fn logged_in(&mut self, poll: &OwnedFd, index: usize) {
         let connection = &mut self.connections[index];
-        if std::mem::take(&mut connection.has_opening_place) {
+        if std::mem::take(&mut connection.opening.has_place) {
             self.opening -= 1;
         }
         if !self.bench.tally.started() {
-            let version = connection.server_version().unwrap_or_default().to_owned();
-            connection.is_told_open = true;
+            let version = connection.channel.server_version().unwrap_or_default().to_owned();
+            connection.opening.is_told = true;
             let _ = self.messages.send(Message::Opened { version });
         }
         let mut result = Ok(());
@@ -493,46 +514,46 @@ impl<'a> Worker<'a> {
     fn lost(&mut self, index: usize, loss: &Loss) {
         let now = self.bench.now();
         let connection = &mut self.connections[index];
-        if std::mem::take(&mut connection.has_opening_place) {
+        if std::mem::take(&mut connection.opening.has_place) {
             self.opening -= 1;
         }
         if connection.is_opening()
-            && let Some(connects) = connection::connects(&mut self.bench, connection.stream)
+            && let Some(connects) = connection::connects(&mut self.bench, connection.place.stream)
         {
             connects.failed += 1;
         }
         if self.bench.tally.started() {
             connection.fail_transaction(&mut self.bench, now);
             let (code, state) = loss.code();
-            self.bench.count_error(connection.stream, code, state, &loss.to_string(), now);
+            self.bench.count_error(connection.place.stream, code, state, &loss.to_string(), now);
         } else {
             let code = loss.code().0;
             // a server's refusal names its code itself
             let says_code = matches!(loss, Loss::Wire(wire::Error::Server { .. }));
             let text = if says_code { loss.to_string() } else { format!("{loss} (error {code})") };
-            let was_open = std::mem::take(&mut connection.is_told_open);
+            let was_open = std::mem::take(&mut connection.opening.is_told);
             let _ = self.messages.send(Message::NotOpened { loss: text, code, was_open });
         }
-        let doublings = connection.failures().min(8);
+        let doublings = connection.opening.failures.min(8);
         connection.close();
         if !self.bench.stopping {
             let pause = (BACK_OFF * 2u32.pow(doublings)).min(BACK_OFF_MAX);
-            connection.wake = now.after(ns(pause));
-            self.bench.wake_at(connection.wake, index as u32);
+            connection.agenda.wake = now.after(ns(pause));
+            self.bench.wake_at(connection.agenda.wake, index as u32);
         }
     }
 
     fn finish(mut self) -> Report {
-        let end = io::thread_usage();
-        let start = self.usage_at_start.unwrap_or(end);
-        let usage = Usage {
-            user: end.user.saturating_sub(start.user),
-            system: end.system.saturating_sub(start.system),
-        };
+        if self.used[1].is_none() {
+            self.note_usage(1);
+        }
+        let end = self.used[1].unwrap_or_default();
+        let start = self.used[0].unwrap_or(end);
+        let (usage, of_process) = (end.0.since(start.0), end.1.since(start.1));
         let mut finished = Vec::with_capacity(self.connections.len());
         for connection in &mut self.connections {
-            if connection.works {
-                finished.push((connection.stream, connection.number, connection.finished));
+            if connection.place.works {
+                finished.push((connection.place.stream, connection.place.number, connection.finished));
             }
             connection.quit(&mut self.bench);
         }
@@ -549,6 +570,7 @@ impl<'a> Worker<'a> {
             in_flight: share.in_flight,
         };
         let streams = shares.into_iter().map(report).collect();
-        Report { streams, finished, usage, send_delay, queueing }
+        let start_delay = self.start_delay.unwrap_or_default();
+        Report { streams, finished, usage, of_process, start_delay, send_delay, queueing }
     }
 }

@@ -55,13 +55,11 @@ impl Server {
     }
 
     fn open_with(&self, change: impl FnOnce(&mut Options)) -> Connection {
-        let mut wanted = Options {
-            local_infile: true,
-            multi_statements: true,
-            ..options(&self.target).expect("no key file")
+        let change = |wanted: &mut Options| {
+            (wanted.local_infile, wanted.multi_statements) = (true, true);
+            change(wanted);
         };
-        change(&mut wanted);
-        Connection::open_with(&self.target, wanted, PATIENCE).expect("the same account, other options")
+        Connection::open_as(&self.target, change, PATIENCE).expect("the same account, other options")
     }
 
     fn with(&self, change: impl FnOnce(&mut Target)) -> Target {

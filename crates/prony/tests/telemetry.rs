@@ -35,7 +35,7 @@ fn offer(server: &Server, name: &str, connections: u32, seconds: u64) -> (Outcom
     let mut beside = Beside::prepare(&[run::node("server", server.target(), server.pid())], options);
     let outcome = load::run(&spec, &Stop::default(), &mut |event| {
         if matches!(event, load::Progress::Started) {
-            beside.begin();
+            beside.begin_in(&[]);
         }
     });
     (outcome.expect("a load"), beside.end())
@@ -139,7 +139,7 @@ fn neither_full_connections_nor_a_stuck_pool_stop_it() {
         open.push(connection);
         assert!(open.len() < 20, "max_connections holds");
     }
-    beside.begin();
+    beside.begin_in(&[]);
     let sleeping: Vec<_> = open
         .drain(..4)
         .map(|mut connection| std::thread::spawn(move || drop(connection.query("SELECT SLEEP(2)"))))

@@ -1,6 +1,9 @@
 //! Holds the source to what `ARCHITECTURE.md` promises (who may know whom, what is found in one place only),
 //! and to the width of its lines, where rustfmt does not look: comments, texts, macros.
 
+#[path = "tidy/circles.rs"]
+mod circles;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -21,11 +24,15 @@ const MODULES: &[(&str, &[&str])] = &[
     ("published", &["plan"]),
     ("provision", &["plan", "quantity"]),
     ("network", &["provision"]),
+    ("loader", &["arrival", "provision"]),
     ("dataset", &["family", "plan"]),
     ("telemetry", &["family"]),
     ("doctor", &["telemetry"]),
     ("fairness", &["family", "plan", "provision", "dataset", "quantity"]),
-    ("run", &["family", "network", "plan", "provision", "dataset", "fairness", "telemetry", "search"]),
+    (
+        "run",
+        &["family", "network", "loader", "plan", "provision", "dataset", "fairness", "telemetry", "search"],
+    ),
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry"]),
     ("foreign", &["plan", "run", "store", "study"]),
     ("export", &["run", "store"]),
@@ -58,6 +65,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "plan",
             "provision",
             "network",
+            "loader",
             "dataset",
             "telemetry",
             "doctor",

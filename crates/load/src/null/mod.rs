@@ -6,22 +6,20 @@
 //! told to the running [`NullServer`].
 
 mod play;
+mod remote;
 mod serve;
 
 pub use play::{Answer, Asked, ROW, Scenario, Script, Then, Welcome, plain};
 
 use play::{Plain, Scripted};
-use rustix::{
-    event::{EventfdFlags, eventfd},
-    fd::OwnedFd,
-};
+use remote::{Command, Remote};
+use rustix::event::{EventfdFlags, eventfd};
 use serve::Loop;
 use std::{
-    collections::VecDeque,
     io,
     net::{SocketAddr, TcpListener},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
@@ -34,42 +32,6 @@ pub struct NullServer {
     address: SocketAddr,
     remote: Arc<Remote>,
     thread: Option<JoinHandle<io::Result<()>>>,
-}
-
-/// What the server's thread shares with whoever holds the server.
-#[derive(Debug)]
-struct Remote {
-    wake: OwnedFd,
-    commands: Mutex<VecDeque<Command>>,
-    statements: AtomicU64,
-    connections: AtomicU64,
-}
-
-/// What is done to a running server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Command {
-    End,
-    Stall(Duration),
-    Leave(Duration),
-    Cut,
-    Accept(bool),
-}
-
-impl Remote {
-    fn tell(&self, command: Command) {
-        // nothing panics while it holds the queue
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push_back(command);
-        // the counter of an eventfd that is read after each write cannot be full
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    fn next(&self) -> Option<Command> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    fn is_to_end(&self) -> bool {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).contains(&Command::End)
-    }
 }
 
 impl NullServer {

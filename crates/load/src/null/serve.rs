@@ -1,8 +1,8 @@
 //! The null server's thread: one epoll over its listener and its connections.
 
 use super::{
-    Command, Remote,
     play::{Answer, Asked, Flood, Rest, Scenario, Then, Welcome, column, is_query, put},
+    remote::{Command, Remote},
 };
 use crate::transport::{Received, Transport};
 use rustix::{

@@ -17,23 +17,23 @@
 //!   network, the relay connects to the server three one-way times later, when over a network the handshake
 //!   would be done there.
 
+mod inbox;
 mod pair;
 mod worker;
 
-use crate::{Histogram, io::Usage};
-use rustix::{
-    event::{EventfdFlags, eventfd},
-    fd::OwnedFd,
-};
+use crate::Histogram;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
     io::{self, Write as _},
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener},
+    sync::{Arc, mpsc},
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
+pub use worker::window;
+
+use inbox::{Inbox, Message};
 use worker::Worker;
 
 /// Longest one-way time: what is longer is a mistake, and would hold much memory.
@@ -72,57 +72,6 @@ pub struct Figures {
     pub cpu_system: Duration,
     /// Share of a processor that its busiest thread used, 0 to 1.
     pub busy_max: f64,
-}
-
-/// What another thread has for a worker.
-#[derive(Debug)]
-struct Inbox {
-    wake: OwnedFd,
-    messages: Mutex<Vec<Message>>,
-}
-
-#[derive(Debug)]
-enum Message {
-    /// A connection that was accepted at this time.
-    Serve(TcpStream, SocketAddr, Instant),
-    /// Somebody wants to know what was done.
-    Tell(mpsc::Sender<Tally>),
-    /// It is over.
-    End,
-}
-
-/// What one worker did since it was last asked.
-#[derive(Debug, Default)]
-struct Tally {
-    connections: u64,
-    refused: u64,
-    pieces: u64,
-    bytes: u64,
-    late: Histogram,
-    interval: Duration,
-    used: Usage,
-}
-
-impl Inbox {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            messages: Mutex::default(),
-        })
-    }
-
-    fn put(&self, message: Message) {
-        // nothing panics while it holds the queue
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-        // the counter of an eventfd that is read after each write cannot be full
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    fn take(&self) -> Vec<Message> {
-        // nothing to read means that it was read for an earlier message
-        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
-        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 impl Relay {
@@ -225,15 +174,4 @@ pub fn keep_awake() -> Option<File> {
 #[must_use]
 pub fn threads_for(processors: usize) -> usize {
     processors.div_ceil(4).clamp(1, 8)
-}
-
-/// Bytes that may be on their way in one direction of a connection: what 10 Gbit/s hold, within bounds, as
-/// with the windows of TCP.
-#[must_use]
-pub fn window(one_way: Duration) -> usize {
-    const BYTES_PER_SECOND: f64 = 1.25e9;
-    const BYTES_MIN: usize = 256 << 10;
-    /// The kernel's own windows end at about 6 MB.
-    const BYTES_MAX: usize = 4 << 20;
-    ((one_way.as_secs_f64() * BYTES_PER_SECOND) as usize).clamp(BYTES_MIN, BYTES_MAX)
 }

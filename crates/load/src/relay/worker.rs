@@ -1,9 +1,8 @@
 //! A thread of the relay: one epoll over its connections, and one queue of what is due.
 
 use super::{
-    Inbox, Message, Tally,
+    inbox::{Inbox, Message, Tally},
     pair::{Pair, Side},
-    window,
 };
 use crate::io::{Events, Usage, be_a_prompt_thread, note_arrivals, thread_usage};
 use rustix::{
@@ -400,4 +399,15 @@ impl Worker {
 /// Where a connection stands, which one it is, and which side of it; unlike [`LISTENER`] and [`WAKE`].
 fn token_of(index: usize, number: u64, side: Side) -> u64 {
     (number << 33 >> 1) | (index as u64 * 2 + u64::from(side == Side::Server))
+}
+
+/// Bytes that may be on their way in one direction of a connection: what 10 Gbit/s hold, within bounds, as
+/// with the windows of TCP.
+#[must_use]
+pub fn window(one_way: Duration) -> usize {
+    const BYTES_PER_SECOND: f64 = 1.25e9;
+    const BYTES_MIN: usize = 256 << 10;
+    /// The kernel's own windows end at about 6 MB.
+    const BYTES_MAX: usize = 4 << 20;
+    ((one_way.as_secs_f64() * BYTES_PER_SECOND) as usize).clamp(BYTES_MIN, BYTES_MAX)
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{self, run, select, statement, workload};
 use load::{
-    Progress, Spec, Stop, WarmUp,
+    Here, Loader as _, Progress, Spec, Stop, WarmUp,
     null::{self, Answer, Asked, NullServer},
     sample::{End, Phase},
     spec::{Draw, Expect, Limit, Operand, Piece, Protocol, Statement, Step, Stream, Workload},
@@ -353,16 +353,17 @@ fn a_warm_up_that_is_told_to_end_gives_way_to_a_whole_interval_on_all_workers_at
     spec.warm_up = Duration::from_secs(30);
     spec.workers = Some(2);
     let (mut seconds, mut measured) = (Vec::new(), 0);
-    let outcome = load::run_until_warm(&spec, &Stop::default(), &mut |progress| {
-        if let Progress::Sample(sample) = progress {
-            seconds.push((sample.second, sample.phase, sample.length));
-            if sample.phase == Phase::Measure {
-                measured += sample.transactions.count;
+    let outcome = Here::default()
+        .run_until_warm(&spec, &Stop::default(), &mut |progress| {
+            if let Progress::Sample(sample) = progress {
+                seconds.push((sample.second, sample.phase, sample.length));
+                if sample.phase == Phase::Measure {
+                    measured += sample.transactions.count;
+                }
             }
-        }
-        WarmUp::Done
-    })
-    .expect("a load");
+            WarmUp::Done
+        })
+        .expect("a load");
     assert_eq!(outcome.end, End::Completed);
     assert_eq!(outcome.interval, spec.interval);
     let warm_up = outcome.warm_up.expect("known");
@@ -384,7 +385,9 @@ fn a_load_gets_the_workers_that_it_needs_and_is_not_begun_for_it() {
     let mut spec = spec(&slow, select(), 8, Duration::from_millis(300));
     spec.streams[0].limit = Some(Limit::Transactions(100));
     let most = std::thread::available_parallelism().map_or(1, usize::from).min(8) as u32;
-    let needed = |spec: &Spec| load::workers_needed(spec, &Stop::default()).expect("the load begins");
+    let needed = |spec: &Spec| {
+        load::workers_needed(&Here::default(), spec, &Stop::default()).expect("the load begins")
+    };
     assert_eq!(needed(&spec), most, "without a warm-up nothing may be done that does not count");
     assert_eq!(slow.statements(), 0);
     spec.warm_up = Duration::from_millis(300);
@@ -397,6 +400,6 @@ fn a_load_gets_the_workers_that_it_needs_and_is_not_begun_for_it() {
     let stop = Stop::default();
     stop.stop();
     spec.workers = None;
-    let stopped = load::workers_needed(&spec, &stop);
+    let stopped = load::workers_needed(&Here::default(), &spec, &stop);
     assert!(most == 1 || matches!(stopped, Err(load::Error::Interrupted)), "{stopped:?}");
 }

@@ -4,6 +4,7 @@
 
 mod counting;
 mod members;
+mod parts;
 #[path = "../support/mod.rs"]
 mod support;
 

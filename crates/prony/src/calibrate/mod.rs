@@ -8,7 +8,7 @@ pub use server::NullProcess;
 
 use crate::{arrival, run, telemetry::Machine, workload};
 use load::{
-    Histogram, Outcome, Spec, Stop,
+    Histogram, Loader, Outcome, Spec, Stop,
     histogram::DIGITS,
     sample::End,
     spec::{Address, Arrival, Gaps, Rate, Stream, Target, Tls},
@@ -134,13 +134,13 @@ impl Delay {
     }
 }
 
-/// Measures for `each` at every point. `open_files` bounds the connections; `tell` hears what is being
+/// Measures `loader` for `each` at every point. `open_files` bounds the connections; `tell` hears what is being
 /// measured and how much time is left.
 ///
 /// # Errors
 /// Where the engine cannot be measured, or `stop` was pulled.
 pub fn calibrate(
-    server: &NullProcess,
+    (server, loader): (&NullProcess, &dyn Loader),
     each: Duration,
     open_files: u64,
     stop: &Stop,
@@ -154,7 +154,7 @@ pub fn calibrate(
         tell(what, (each + WARM_UP) * loads_left);
         loads_left -= 1;
     };
-    let offer = |connections, arrival| offer(server.address(), connections, arrival, each, stop);
+    let offer = |connections, arrival| offer((server.address(), loader), connections, arrival, each, stop);
     let mut throughput = Vec::new();
     for connections in possible {
         next(&format!("closed loop of {connections} connections"));
@@ -195,7 +195,7 @@ fn dearest(throughput: &[Throughput], cpus: u32) -> f64 {
 }
 
 fn offer(
-    address: SocketAddr,
+    (address, loader): (SocketAddr, &dyn Loader),
     connections: u32,
     arrival: Arrival,
     each: Duration,
@@ -213,7 +213,7 @@ fn offer(
     let workload = workload::builtin("oltp_point_select", &workload::Options::default())
         .expect("a built-in workload with its defaults");
     let stream = Stream { arrival, ..Stream::new("main", workload, connections) };
-    let outcome = load::run(&Spec::new(target, vec![stream], WARM_UP, each), stop, &mut |_| ());
+    let outcome = loader.run(&Spec::new(target, vec![stream], WARM_UP, each), stop, &mut |_| ());
     match outcome {
         Err(load::Error::Interrupted) => Err(Error::Interrupted),
         Err(error) => Err(error.into()),

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     calibrate::{self, Calibration, NullProcess},
+    loader,
     provision::trampoline,
     report::number,
 };
@@ -43,10 +44,11 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     };
     let program = std::env::current_exe().map_err(|error| cannot(error.into()))?;
     let server = NullProcess::start(&program).map_err(|error| cannot(error.into()))?;
+    let loader = loader::in_processes(1, &[], &program);
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     bar.set_style(style("{msg}"));
     let each = Duration::from_secs_f64(options.seconds);
-    let result = calibrate::calibrate(&server, each, open_files, &stop, &mut |what, left| {
+    let result = calibrate::calibrate((&server, &*loader), each, open_files, &stop, &mut |what, left| {
         bar.set_message(format!("{what}, about {} s left", left.as_secs()));
         bar.tick();
     });

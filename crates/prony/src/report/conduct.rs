@@ -24,6 +24,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
     let foreign = record.plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
     sentences.extend(began(&record.began, &foreign, words));
+    sentences.extend(processes(record, words));
     sentences.extend(threads(record, words));
     // a trial has as many points as streams
     let left_out: BTreeMap<u32, &LeftOut> =
@@ -73,6 +74,21 @@ fn unscaled(about: &str, ladder: &Unscaled, words: Words) -> String {
     let mut places = vec![("about", about), ("side", ladder.side.as_str())];
     places.extend(more.iter().map(|(place, value)| (*place, value.as_str())));
     words.fill("conduct", key, &places)
+}
+
+/// In how many processes the load was carried out, where there were several, and how exactly they began
+/// together.
+fn processes(record: &RunRecord, words: Words) -> Option<String> {
+    let clients = record.trials.iter().filter_map(|trial| match &trial.outcome {
+        TrialOutcome::Measured { outcome, .. } => Some(&outcome.client),
+        TrialOutcome::Failed(_) => None,
+    });
+    let several: Vec<_> = clients.filter(|client| !client.parts.is_empty()).collect();
+    let counts: BTreeSet<usize> = several.iter().map(|client| client.parts.len()).collect();
+    let skew = several.iter().map(|client| client.start_skew()).max()?;
+    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+    let skew_ms = format!("{:.2}", skew.as_secs_f64() * 1e3);
+    Some(words.fill("conduct", "processes", &[("counts", &counts.join(", ")), ("skew", &skew_ms)]))
 }
 
 /// How many threads the load engine had; `None` where the records do not tell, or the study says it.

@@ -15,7 +15,6 @@ mod lag;
 mod life;
 mod links;
 mod nodes;
-mod pinned;
 mod profile;
 mod rate;
 mod schedule;
@@ -43,17 +42,16 @@ pub use state::{Began, Origin};
 pub use trial::wants;
 
 use crate::{
-    dataset,
+    dataset, loader,
     network::WhyRelay,
-    plan::{Client, Plan, Transport, Trial, seed},
+    plan::{Client, Plan, Transport, Treatment, Trial, seed},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
 };
 use lag::Follower;
 use life::Lives;
 use links::{Links, Reached};
-use load::client;
-use pinned::Pinned;
+use load::{Loader, Pinned, client};
 use schedule::Schedule;
 use site::Up;
 use std::{
@@ -188,6 +186,14 @@ pub fn carry_out(
     result.and(stopped)
 }
 
+/// Why a load was not carried out at all, where that ends the run.
+fn not_offered(error: load::Error) -> Error {
+    match error {
+        load::Error::Pin { processors, source } => Error::Pin { processors, source },
+        _ => Error::Interrupted,
+    }
+}
+
 /// A stop that was heeded while a server was brought up, asked or loaded is one of the run.
 fn interruption(error: Error) -> Error {
     match error {
@@ -307,8 +313,10 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         let stop = self.stop;
-        let _pinned = Pinned::to(&treatment.client.pin)?;
-        let sought = seek::seek(plan, trial, &reached, stop, self.reader)?;
+        // what is sampled beside the load must not take the servers' processors either
+        let _pinned = Pinned::to(&treatment.client.pin).map_err(not_offered)?;
+        let loader = self.loader(treatment);
+        let sought = seek::seek((plan, trial), &reached, &*loader, stop, self.reader)?;
         let up = self.up(treatment.server);
         let follower = Follower::begin(&up.group, stop);
         let nodes = nodes::nodes(&up.group, &plan.servers[treatment.server]);
@@ -323,12 +331,18 @@ impl Run<'_, '_> {
                 died.map(|error| TrialFailure::ServerDied { cause: error.to_string() }),
             )
         };
-        let scene = Scene { reached, nodes: &nodes, relays, follower, sought };
+        let scene = Scene { loader: &*loader, reached, nodes: &nodes, relays, follower, sought };
         let outcome = trial::carry_out(plan, trial, scene, &mut look, stop, reader)?;
         // a trial that failed by it has said so
         let is_told = matches!(outcome, TrialOutcome::Failed(_)) && self.death(treatment.server).is_some();
         self.up(treatment.server).death_told = is_told;
         Ok(outcome)
+    }
+
+    /// What carries the loads of a treatment out.
+    fn loader(&self, treatment: &Treatment) -> Box<dyn Loader> {
+        let client = &treatment.client;
+        loader::in_processes(client.processes, &client.pin, self.provisioner.launcher())
     }
 
     /// Restarts a server that is in another of its starts.

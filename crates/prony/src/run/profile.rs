@@ -70,7 +70,7 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         self.have_data(server, treatment.data)?;
-        let stop = self.stop;
+        let (stop, loader) = (self.stop, self.loader(treatment));
         let provisioner = self.provisioner;
         let reached = self.reach(server, treatment)?;
         let up = self.up(server);
@@ -84,7 +84,7 @@ impl Run<'_, '_> {
         (spec.warm_up, spec.interval) = (SETTLE, LOOK + Duration::from_secs(1));
         let profile = thread::scope(|scope| {
             let mut looking = None;
-            let offered = load::run(&spec, stop, &mut |event| {
+            let offered = loader.run(&spec, stop, &mut |event| {
                 if matches!(event, load::Progress::Started) {
                     looking = Some(scope.spawn(|| look(provisioner, pid)));
                 }

@@ -5,6 +5,7 @@
 use super::{
     Doubt, Error, Event, Level, Reader, TrialFailure, What, clock_cost,
     links::Reached,
+    not_offered,
     rate::{self, Search, Sought, Step},
     trial::spec,
 };
@@ -13,7 +14,7 @@ use crate::{
     search::{Ending, Objectives, Verdict},
 };
 use load::{
-    Outcome, Spec, Stop, WarmUp,
+    Loader, Outcome, Spec, Stop,
     sample::{End, StreamOutcome},
     spec::{Arrival, Rate},
 };
@@ -21,9 +22,9 @@ use load::{
 /// Searches the rate of a trial that wants it; `None`: it has one. The error of the inner result says why
 /// there is no rate.
 pub(super) fn seek(
-    plan: &Plan,
-    trial: &Trial,
+    (plan, trial): (&Plan, &Trial),
     reached: &Reached,
+    loader: &dyn Loader,
     stop: &Stop,
     reader: &mut Reader<'_>,
 ) -> Result<Option<Result<Sought, TrialFailure>>, Error> {
@@ -39,7 +40,7 @@ pub(super) fn seek(
     let mut offer = |spec: &Spec, step: Step| {
         let (rate, left) = (step.probe.map(|(probe, _)| probe.rate), step.left);
         tell(&reader, Event::TrialSearching { trial: trial.number, rate, left })?;
-        offer(spec, stop).map(Some)
+        offer(loader, spec, stop).map(Some)
     };
     let mut told = |probed: &rate::Probed, _| {
         let load = Box::new(probed.clone());
@@ -65,9 +66,11 @@ fn tell(reader: &std::cell::RefCell<&mut Reader<'_>>, event: Event) -> Result<()
     (reader.borrow_mut())(&event).map_err(|error| Broke::Run(Error::Reader(error)))
 }
 
-fn offer(spec: &Spec, stop: &Stop) -> Result<Outcome, Broke> {
-    match load::run_until_warm(spec, stop, &mut |_| WarmUp::Goes) {
-        Err(load::Error::Interrupted) => Err(Broke::Run(Error::Interrupted)),
+fn offer(loader: &dyn Loader, spec: &Spec, stop: &Stop) -> Result<Outcome, Broke> {
+    match loader.run(spec, stop, &mut |_| ()) {
+        Err(error @ (load::Error::Interrupted | load::Error::Pin { .. })) => {
+            Err(Broke::Run(not_offered(error)))
+        }
         Err(error) => Err(Broke::Load(error.to_string())),
         Ok(Outcome { end: End::Interrupted, .. }) => Err(Broke::Run(Error::Interrupted)),
         Ok(Outcome { end: End::Failed(reason), .. }) => Err(Broke::Load(reason)),

@@ -3,7 +3,7 @@
 //! Each server gets the same short load for it, with the most connections that the study gives it. What a
 //! study says itself (`workers` in `[client]`) holds for its treatments.
 
-use super::{Earlier, Error, Run, TrialOutcome, pinned::Pinned, trial};
+use super::{Earlier, Error, Run, TrialOutcome, not_offered, trial};
 use crate::plan::{Trial, seed};
 use load::workers_needed;
 
@@ -46,14 +46,13 @@ impl Run<'_, '_> {
         let described = &plan.treatments[treatment];
         self.have_data(server, described.data)?;
         let reached = self.reach(server, described)?;
-        let _pinned = Pinned::to(&described.client.pin)?;
         let any = Trial { number: 0, treatment, block: 0, seed: seed::drawn(), again_of: None };
         let spec = trial::spec(plan, &any, reached);
-        let needed = workers_needed(&spec, self.stop);
+        let needed = workers_needed(&*self.loader(described), &spec, self.stop);
         self.note_used(server);
         match needed {
             Ok(count) => Ok(Some(count)),
-            Err(load::Error::Interrupted) => Err(Error::Interrupted),
+            Err(error @ (load::Error::Interrupted | load::Error::Pin { .. })) => Err(not_offered(error)),
             Err(_) => Ok(None),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Doubt, Error, Event, Reader, Sought, TrialFailure, TrialOutcome, clock_cost, doubts, lag::Follower,
-    links::Reached, seek, steady::Watch,
+    links::Reached, not_offered, seek, steady::Watch,
 };
 use crate::{
     plan::{Plan, Treatment, Trial},
@@ -10,7 +10,7 @@ use crate::{
     telemetry::{Beside, Node, Options, Reading},
 };
 use load::{
-    Outcome, Spec, Stop, WarmUp,
+    Loader, Outcome, Progress, Spec, Stop, WarmUp,
     sample::End,
     spec::{Address, Stream, Target},
     statements_prepared,
@@ -21,6 +21,8 @@ pub(super) type Look<'a> = dyn FnMut() -> (Vec<Doubt>, Option<TrialFailure>) + '
 
 /// The servers of a trial.
 pub(super) struct Scene<'a> {
+    /// What carries the load out.
+    pub(super) loader: &'a dyn Loader,
     /// How the load reaches them.
     pub(super) reached: Reached,
     /// As telemetry takes them.
@@ -44,7 +46,7 @@ pub(super) fn carry_out(
 ) -> Result<TrialOutcome, Error> {
     let number = trial.number;
     reader(&Event::TrialStarted { trial: number }).map_err(Error::Reader)?;
-    let Scene { reached, nodes, relays, follower, sought } = scene;
+    let Scene { loader, reached, nodes, relays, follower, sought } = scene;
     let sought = match sought.transpose() {
         Ok(sought) => sought,
         Err(failure) => {
@@ -69,17 +71,22 @@ pub(super) fn carry_out(
     let mut beside = Beside::prepare(nodes, options).with_relays(&relays);
     let mut told = Ok(());
     let mut watch = Watch::new(&spec, plan.warm_up_auto);
-    let result = load::run_until_warm(&spec, stop, &mut |progress| {
+    let mut processes = Vec::new();
+    let result = loader.run_until_warm(&spec, stop, &mut |progress| {
         let event = match progress {
-            load::Progress::Opening { .. } => return WarmUp::Goes,
-            load::Progress::Started => {
-                beside.begin();
+            Progress::Processes(told) => {
+                processes = told;
+                return WarmUp::Goes;
+            }
+            Progress::Opening { .. } => return WarmUp::Goes,
+            Progress::Started => {
+                beside.begin_in(&processes);
                 if let Some(follower) = &mut follower {
                     follower.load_began();
                 }
                 return WarmUp::Goes;
             }
-            load::Progress::Sample(sample) => {
+            Progress::Sample(sample) => {
                 watch.add(&sample);
                 Event::TrialSample { trial: number, sample }
             }
@@ -93,7 +100,7 @@ pub(super) fn carry_out(
     told.map_err(Error::Reader)?;
     let (seen, died) = look();
     let outcome = match result {
-        Err(load::Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error @ (load::Error::Interrupted | load::Error::Pin { .. })) => return Err(not_offered(error)),
         Ok(outcome) if matches!(outcome.end, End::Interrupted) => return Err(Error::Interrupted),
         result => measured(&spec, result, &readings, [watch.doubts(), seen].concat(), died),
     };

@@ -169,7 +169,7 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
     }
     check_stream_names(root, mistakes);
     streams::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);
-    client::client(root.get("client"), None, mistakes);
+    client::client(root, None, mistakes);
 }
 
 /// The text with every password of an address in it replaced by as many stars: a study is shown and stored.

@@ -1,4 +1,4 @@
-//! How connections are made, for all streams: `[client]`.
+//! How connections are made, for all streams, and which processes make them: `[client]` and `[load]`.
 
 use super::{
     Server, ServerSource, forms,
@@ -111,7 +111,7 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Count(1, 1024), |client: &mut Client, value| client.workers = Some(value)),
         None,
         "2",
-        "Threads of the load engine; without it, as many as the most demanding load of the run needs, the \
+        "Threads of the load engine in each of its processes; without it, as many as the most demanding load of the run needs, the \
          same in all trials.",
     )
     .says(|client| match client.workers {
@@ -137,7 +137,21 @@ pub(super) const CLIENT: &[Key<Client>] = &[
     .says(|client| Phrase::of("on processors ", joined(&client.pin, ", "), "")),
 ];
 
-/// How connections are made, for all streams of a treatment.
+/// `[load]`
+pub(super) const LOAD: &[Key<Client>] = &[key(
+    "processes",
+    &Put(Count(1, 64), |client: &mut Client, value| client.processes = value),
+    Some("1"),
+    "",
+    "Processes on this machine that carry the load out together, each its share of the connections; their \
+     results are merged exactly. One is Prony itself.",
+)
+.says(|client| {
+    let several = Some(client.processes).filter(|&count| count > 1);
+    Phrase::of("shared by ", several, " load processes")
+})];
+
+/// How connections are made, for all streams of a treatment, and where they come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Client {
     /// How a server that Prony started is reached; `None`: by TCP.
@@ -156,12 +170,20 @@ pub struct Client {
     pub reply_timeout: Option<Duration>,
     /// Threads of the load engine; `None`: as it finds best.
     pub workers: Option<u32>,
+    /// Processes that carry the load out together; one is Prony's own.
+    #[serde(default = "one")]
+    pub processes: u32,
     /// Round trip of the network that is put between client and server; `None` and zero: none.
     #[serde(default)]
     pub latency: Option<Duration>,
     /// Numbers of the processors that the load engine may run on; empty: all.
     #[serde(default)]
     pub pin: Vec<u32>,
+}
+
+/// One process: the default of [`Client::processes`], and all that the first plans had.
+fn one() -> u32 {
+    1
 }
 
 impl Default for Client {
@@ -175,6 +197,7 @@ impl Default for Client {
             connect_timeout: Duration::from_secs(10),
             reply_timeout: None,
             workers: None,
+            processes: one(),
             latency: None,
             pin: Vec::new(),
         }
@@ -193,14 +216,16 @@ pub enum Transport {
 
 /// What a plan can say of how connections are made, key by key.
 pub fn client_words() -> impl Iterator<Item = fn(&Client) -> Phrase> {
-    keys::words(CLIENT)
+    keys::words(CLIENT).chain(keys::words(LOAD))
 }
 
-/// Reads `[client]`; `server` is the one that is connected to, where that is known.
-pub(super) fn client(node: Option<&Node>, server: Option<&Server>, mistakes: &mut Collector) -> Client {
+/// Reads `[client]` and `[load]`; `server` is the one that is connected to, where that is known.
+pub(super) fn client(root: &Table, server: Option<&Server>, mistakes: &mut Collector) -> Client {
     let empty = Table::default();
-    let table = section(node, "client", mistakes).unwrap_or(&empty);
+    let table = section(root.get("client"), "client", mistakes).unwrap_or(&empty);
     let (client, seen): (Client, _) = keys::read(table, CLIENT, mistakes);
+    let table = section(root.get("load"), "load", mistakes).unwrap_or(&empty);
+    let (load, _): (Client, _) = keys::read(table, LOAD, mistakes);
     if let (Some(place), Some(Server { name, source: ServerSource::Url(_), .. })) =
         (seen.place("transport"), server)
     {
@@ -211,7 +236,7 @@ pub(super) fn client(node: Option<&Node>, server: Option<&Server>, mistakes: &mu
             "only servers that Prony starts have both; put `?socket=PATH` behind a url",
         );
     }
-    client
+    Client { processes: load.processes, ..client }
 }
 
 /// A Unix socket has no network. `place` is where the treatment's distance is written.

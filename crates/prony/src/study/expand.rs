@@ -116,7 +116,7 @@ fn treatment(
     let streams =
         streams::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
-    let client = client::client(root.get("client"), Some(&server), mistakes);
+    let client = client::client(&root, Some(&server), mistakes);
     topology::check_streams(&root, &server, &streams, mistakes);
     client::check_reach(&server, &client, &root, mistakes);
     server.name.push_str(&suffix);

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Sections that hold for the whole study: any key of them can be varied, set, or be part of a level.
-const SECTIONS: [&str; 4] = ["topology", "data", "client", "limits"];
+const SECTIONS: [&str; 5] = ["topology", "data", "client", "load", "limits"];
 /// Sections that are the same for all trials.
 const ALIKE: [&str; 2] = ["measure", "telemetry"];
 /// Tables of a server with keys of their own.

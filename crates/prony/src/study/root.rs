@@ -3,7 +3,7 @@
 use super::{
     Fairness, Network, Study,
     claim::CLAIM,
-    client::CLIENT,
+    client::{CLIENT, LOAD},
     data::DATA,
     keys::{Described, Elsewhere, Key, Put, Section, described, key, object, toml_value},
     kinds::{Count, Text, Words},
@@ -119,6 +119,7 @@ pub(super) const ROOT: &[Key<Study>] = &[
          `prony run --check` makes the exit code follow.",
     ),
     key("client", &Section(CLIENT), None, "", "How connections are made, for all streams."),
+    key("load", &Section(LOAD), None, "", "Which processes the load comes from."),
     key("measure", &Section(MEASURE), None, "", "How long and how often."),
     key("telemetry", &Section(TELEMETRY), None, "", "What is sampled beside the load."),
     key(

@@ -60,6 +60,7 @@ pub fn reference() -> String {
     );
     write_design(&mut text);
     section(&mut text, "client");
+    section(&mut text, "load");
     section(&mut text, "measure");
     section(&mut text, "telemetry");
     heading(&mut text, "scale");

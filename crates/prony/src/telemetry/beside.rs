@@ -29,13 +29,13 @@ impl Beside {
         Self { prepared: self.prepared.map(|sampler| sampler.with_relays(pids)), ..self }
     }
 
-    /// The load begins now.
-    pub fn begin(&mut self) {
+    /// The load begins now; these processes carry it out together with this one.
+    pub fn begin_in(&mut self, processes: &[u32]) {
         let sender = self.sender.clone();
         let on_reading = move |reading| drop(sender.send(reading));
         // a machine that cannot start one more thread will say so in the load itself
-        self.running =
-            self.prepared.take().and_then(|sampler| sampler.start(Instant::now(), on_reading).ok());
+        let prepared = self.prepared.take().map(|sampler| sampler.with_client(processes));
+        self.running = prepared.and_then(|sampler| sampler.start(Instant::now(), on_reading).ok());
     }
 
     /// The load is over.

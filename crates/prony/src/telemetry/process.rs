@@ -93,6 +93,42 @@ impl Source for Process {
     }
 }
 
+/// What the load comes from: this process, and those that carry the load out with it, as one.
+#[derive(Debug)]
+pub(super) struct Client(Vec<Process>);
+
+impl Client {
+    /// This process and these.
+    pub(super) fn of(processes: &[u32]) -> Self {
+        let all = [std::process::id()].into_iter().chain(processes.iter().copied());
+        Self(all.map(|pid| Process::new(pid, "client", None)).collect())
+    }
+}
+
+impl Source for Client {
+    fn read(&mut self) -> Option<Counts> {
+        let mut all = self.0.iter_mut().map(Source::read);
+        let mut sum = all.next()??;
+        // where one of them has ended, nothing is known of all together
+        for counts in all {
+            let counts = counts?;
+            sum.life = sum.life.wrapping_add(counts.life);
+            add(&mut sum.counters, counts.counters);
+            add(&mut sum.levels, counts.levels);
+        }
+        Some(sum)
+    }
+}
+
+/// Adds values to those with the same path.
+fn add(sums: &mut [(String, f64)], values: Vec<(String, f64)>) {
+    for (path, value) in values {
+        if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == path) {
+            *sum += value;
+        }
+    }
+}
+
 /// What Prony needs of `/proc/PID/stat`.
 #[derive(Debug, PartialEq)]
 struct Stat {

@@ -10,7 +10,7 @@ use super::{
     counts::{Counts, Rates, Source},
     exporter::Exporter,
     host::Host,
-    process::{Process, own_time},
+    process::{Client, Process, own_time},
     sql::Sql,
 };
 use std::{
@@ -37,6 +37,8 @@ pub struct Sampler {
     options: Options,
     local: Vec<Box<dyn Source>>,
     remote: Vec<Box<dyn Source>>,
+    /// Processes that carry the load out with this one.
+    processes: Vec<u32>,
 }
 
 impl Sampler {
@@ -45,10 +47,7 @@ impl Sampler {
     #[must_use]
     pub fn prepare(nodes: &[Node], options: Options) -> Self {
         let directories: Vec<_> = nodes.iter().filter_map(|node| node.data_directory.clone()).collect();
-        let mut local: Vec<Box<dyn Source>> = vec![
-            Box::new(Host::new(&directories)),
-            Box::new(Process::new(std::process::id(), "client", None)),
-        ];
+        let mut local: Vec<Box<dyn Source>> = vec![Box::new(Host::new(&directories))];
         let mut remote: Vec<Box<dyn Source>> = Vec::new();
         for node in nodes {
             let prefix = format!("node/{}", node.name);
@@ -63,7 +62,13 @@ impl Sampler {
                 remote.push(Box::new(Exporter::new(&format!("{prefix}/machine"), url.clone())));
             }
         }
-        Self { options, local, remote }
+        Self { options, local, remote, processes: Vec::new() }
+    }
+
+    /// Samples processes that carry the load out as one with this one.
+    #[must_use]
+    pub fn with_client(self, processes: &[u32]) -> Self {
+        Self { processes: processes.to_vec(), ..self }
     }
 
     /// Samples the processes that make Prony's own networks as well.
@@ -83,11 +88,12 @@ impl Sampler {
     /// # Errors
     /// If a thread cannot be started.
     pub fn start(
-        self,
+        mut self,
         zero: Instant,
         on_reading: impl FnMut(Reading) + Send + 'static,
     ) -> io::Result<Running> {
         let times = Times::new(zero, self.options);
+        self.local.push(Box::new(Client::of(&self.processes)));
         let own = Arc::new(AtomicU64::new(0));
         let (remotes, mut threads) = (self.remote.into_iter())
             .map(|source| ask(source, times, Arc::clone(&own)))

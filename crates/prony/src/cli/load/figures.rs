@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use load::{
     Histogram, Outcome, Spec,
     histogram::{DIGITS, LOWEST_NS},
-    sample::{End, ErrorCount, StreamOutcome, Tally},
+    sample::{End, ErrorCount, PartUsage, StreamOutcome, Tally},
     spec::{Protocol, Stream},
 };
 use schemars::JsonSchema;
@@ -63,6 +63,10 @@ pub(super) struct Figures {
     pub(super) client_threads_busy: Vec<f64>,
     /// Peak resident memory of Prony, bytes.
     pub(super) client_memory_bytes_max: u64,
+    /// Each process, where several carried the load out (`--processes`).
+    pub(super) client_processes: Vec<ProcessFigures>,
+    /// How far the begins of these processes lie apart, ms.
+    pub(super) start_skew_ms: Option<f64>,
     /// How exact the times are.
     pub(super) timing: Timing,
 }
@@ -75,6 +79,33 @@ pub(super) enum Ended {
     Completed,
     /// The user asked for it.
     Interrupted,
+}
+
+/// One of several processes that carried the load out.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ProcessFigures {
+    /// Which.
+    pub(super) name: String,
+    /// CPU time in the interval, seconds.
+    pub(super) cpu_s: f64,
+    /// Threads that offered the load.
+    pub(super) threads: u32,
+    /// Peak resident memory, bytes.
+    pub(super) memory_bytes_max: u64,
+    /// How long after the common start its load began, ms.
+    pub(super) start_delay_ms: f64,
+}
+
+impl ProcessFigures {
+    fn of(part: &PartUsage) -> Self {
+        Self {
+            name: part.name.clone(),
+            cpu_s: (part.cpu_user + part.cpu_system).as_secs_f64(),
+            threads: part.workers,
+            memory_bytes_max: part.memory_bytes_max,
+            start_delay_ms: part.start_delay.as_secs_f64() * 1e3,
+        }
+    }
 }
 
 /// What one transaction costs, all streams together; null: unknown.
@@ -310,6 +341,8 @@ impl Figures {
                 .map(|time| share(time.as_secs_f64(), seconds))
                 .collect(),
             client_memory_bytes_max: client.memory_bytes_max,
+            client_processes: client.parts.iter().map(ProcessFigures::of).collect(),
+            start_skew_ms: (!client.parts.is_empty()).then(|| client.start_skew().as_secs_f64() * 1e3),
             timing: Timing {
                 histogram_step: 0.1_f64.powi(i32::from(DIGITS)),
                 histogram_lowest_ns: LOWEST_NS,

@@ -1,6 +1,6 @@
 //! `prony load --find-rate`: offers loads at the rates that the search asks for, and says what it found.
 
-use super::{LoadOptions, live::Live, offer};
+use super::{Offer, carry_out, live::Live};
 use crate::{
     cli::{
         failure::Failure,
@@ -11,7 +11,7 @@ use crate::{
     run::{self, Probed, Sought, Step},
     search::{Ending, Objectives, Purpose, Why},
 };
-use load::{Outcome, Spec, Stop, sample::End};
+use load::{Outcome, Spec, sample::End};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -66,7 +66,8 @@ struct Found {
     probes: Vec<Probed>,
 }
 
-pub(super) fn find(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<(), Failure> {
+pub(super) fn find(offer: &Offer<'_>, spec: &Spec) -> Result<(), Failure> {
+    let options = offer.options;
     let objectives = Objectives::join(&options.find.objective);
     let deadline = options.find.budget.map(|budget| Instant::now() + budget.0);
     let clock = run::clock_cost();
@@ -79,7 +80,7 @@ pub(super) fn find(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<()
                 "a search takes about {seconds} s, longer where rates are low or noise is high"
             ));
         }
-        let outcome = carry_out(options, spec, stop, title(&step))?;
+        let outcome = carry_out_one(offer, spec, title(&step))?;
         version
             .clone_from(&outcome.as_ref().map(|outcome| outcome.server_version.clone()).unwrap_or_default());
         Ok(outcome)
@@ -120,16 +121,11 @@ fn conclude(ending: Ending, objectives: &Objectives) -> Result<(), Failure> {
 }
 
 /// One load of a search, with what it is for above its progress; `None`: the user wants an end.
-fn carry_out(
-    options: &LoadOptions,
-    spec: &Spec,
-    stop: &Stop,
-    title: String,
-) -> Result<Option<Outcome>, Failure> {
+fn carry_out_one(offer: &Offer<'_>, spec: &Spec, title: String) -> Result<Option<Outcome>, Failure> {
     let names = [spec.streams[0].name.clone()];
     let mut live = Live::new(Some(spec.warm_up + spec.interval), &names).titled(title);
-    let outcome = offer(options, spec, stop, &mut live, &mut || ());
-    if stop.is_stopped() {
+    let outcome = carry_out(offer, spec, &mut live, &mut |_| ());
+    if offer.stop.is_stopped() {
         return Ok(None);
     }
     outcome.map(|outcome| Some(outcome).filter(|outcome| outcome.end != End::Interrupted))

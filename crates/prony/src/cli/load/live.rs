@@ -185,6 +185,7 @@ impl Live {
             load::Progress::Opening { opened, wanted } => {
                 self.bar.set_message(plain(&format!("{}{opened} of {wanted} connections open", self.title)));
             }
+            load::Progress::Processes(_) => {}
             load::Progress::Started => self.begun = Some(Instant::now()),
             load::Progress::Sample(sample) => {
                 let tick = Tick::of(sample);

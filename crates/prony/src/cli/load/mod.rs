@@ -4,7 +4,6 @@ mod figures;
 mod find;
 mod live;
 mod options;
-mod ports;
 mod text;
 
 pub(super) use options::LoadOptions;
@@ -15,7 +14,7 @@ use super::{
     terminal::{aside, print},
 };
 use crate::{
-    dataset,
+    dataset, loader,
     provision::{self, Wants, target},
     run::{self, Level},
     telemetry::{self, Beside},
@@ -23,7 +22,7 @@ use crate::{
 };
 use figures::{Circumstances, Figures};
 use live::Live;
-use load::{Outcome, Spec, Stop, sample::End, spec::Target};
+use load::{Loader, Outcome, Progress, Spec, Stop, sample::End, spec::Target};
 
 /// EADDRNOTAVAIL, as the kernel's words are shown.
 const NOT_AVAILABLE: &str = "(os error 99)";
@@ -37,11 +36,23 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
         aside(format_args!("remark: {remark}"));
     }
     let stop = interrupt::stop_on_signals();
-    let spec = with_workers(spec, &stop)?;
-    if options.find.find_rate { find::find(options, &spec, &stop) } else { once(options, &spec, pid, &stop) }
+    let program = std::env::current_exe().map_err(|error| Failure::cannot_begin(chain(&error)))?;
+    let loader = loader::in_processes(options.processes, &[], &program);
+    let offer = Offer { options, loader: &*loader, stop: &stop };
+    let spec = with_workers(spec, &offer)?;
+    if options.find.find_rate { find::find(&offer, &spec) } else { once(&offer, &spec, pid) }
 }
 
-fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Result<(), Failure> {
+/// What is to be offered, and by whom.
+#[derive(Clone, Copy)]
+struct Offer<'a> {
+    options: &'a LoadOptions,
+    loader: &'a dyn Loader,
+    stop: &'a Stop,
+}
+
+fn once(offer: &Offer<'_>, spec: &Spec, pid: Option<u32>) -> Result<(), Failure> {
+    let options = offer.options;
     let names: Vec<String> = spec.streams.iter().map(|stream| stream.name.clone()).collect();
     let limited = spec.streams.iter().all(|stream| stream.limit.is_some());
     let total = (!limited).then_some(spec.warm_up + spec.interval);
@@ -52,7 +63,7 @@ fn once(options: &LoadOptions, spec: &Spec, pid: Option<u32>, stop: &Stop) -> Re
     // of a server elsewhere, what this machine's neighbours take from the client is still worth a word
     let nodes: Vec<_> = pid.map(|pid| run::node("server", &spec.target, Some(pid))).into_iter().collect();
     let mut beside = Beside::prepare(&nodes, telemetry::Options::default());
-    let outcome = offer(options, spec, stop, &mut live, &mut || beside.begin())?;
+    let outcome = carry_out(offer, spec, &mut live, &mut |processes| beside.begin_in(processes))?;
     let readings = beside.end();
     let doubts = run::doubts(spec, &outcome, &readings, clock);
     let about =
@@ -91,8 +102,9 @@ fn ended_in_an_outage(outcome: &Outcome) -> bool {
 }
 
 /// The load with as many threads as it needs, where no number was given.
-fn with_workers(spec: Spec, stop: &Stop) -> Result<Spec, Failure> {
-    let workers = load::workers_needed(&spec, stop).map_err(|error| not_begun(&error, &spec, stop))?;
+fn with_workers(spec: Spec, offer: &Offer<'_>) -> Result<Spec, Failure> {
+    let needed = load::workers_needed(offer.loader, &spec, offer.stop);
+    let workers = needed.map_err(|error| not_begun(&error, &spec, offer.stop))?;
     Ok(Spec { workers: Some(workers), ..spec })
 }
 
@@ -106,18 +118,20 @@ fn not_begun(error: &load::Error, spec: &Spec, stop: &Stop) -> Failure {
     }
 }
 
-/// Carries one load out; `begin` is called when it begins. One that the server made impossible is a failure
-/// with what to do about it.
-fn offer(
-    options: &LoadOptions,
+/// Carries one load out; `begin` is called when it begins, with the processes that do, where it is not this
+/// one. One that the server made impossible is a failure with what to do about it.
+fn carry_out(
+    &Offer { options, loader, stop }: &Offer<'_>,
     spec: &Spec,
-    stop: &Stop,
     live: &mut Live,
-    begin: &mut dyn FnMut(),
+    begin: &mut dyn FnMut(&[u32]),
 ) -> Result<Outcome, Failure> {
-    let result = load::run(spec, stop, &mut |event| {
-        if matches!(event, load::Progress::Started) {
-            begin();
+    let mut processes = Vec::new();
+    let result = loader.run(spec, stop, &mut |event| {
+        match &event {
+            Progress::Processes(told) => processes.clone_from(told),
+            Progress::Started => begin(&processes),
+            Progress::Opening { .. } | Progress::Sample(_) => {}
         }
         live.show(&event);
     });
@@ -153,7 +167,7 @@ fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>
     let sources = spec.sources.len().max(1) as u32;
     let wants = Wants { sources, ..run::wants(&spec.streams, &spec.target) };
     let mut remarks = provision::preflight(&mut connection, &wants).map_err(|error| cannot(&error))?;
-    remarks.extend(ports::remark(spec, login));
+    remarks.extend(loader::remark(spec, login));
     remarks.extend(provision::changer(&mut connection));
     let process = provision::process_of(&mut connection, &spec.target);
     remarks.extend(process.err().and_then(provision::no_process));

@@ -228,6 +228,13 @@ fn write_client(figures: &Figures, out: &mut String) -> Result {
         },
         figures.client_memory_bytes_max as f64 / 1e6
     )?;
+    if let Some(skew) = figures.start_skew_ms {
+        writeln!(
+            out,
+            "              in {} processes, which began within {skew:.2} ms of each other",
+            figures.client_processes.len()
+        )?;
+    }
     let timing = &figures.timing;
     write!(
         out,

@@ -1,31 +1,37 @@
 //! The processors that a load runs on: those of the thread that begins it, which all of its threads inherit.
 
-use super::Error;
-use crate::provision::trampoline;
+use crate::error::Error;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::io;
 
 /// This thread runs on some processors only, until dropped.
-pub(super) struct Pinned {
+#[derive(Debug)]
+pub struct Pinned {
     before: Option<CpuSet>,
 }
 
 impl Pinned {
     /// To these; none: wherever it runs now.
-    pub(super) fn to(processors: &[u32]) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Pin`] where the thread may not run on all of them.
+    pub fn to(processors: &[u32]) -> Result<Self, Error> {
         if processors.is_empty() {
             return Ok(Self { before: None });
         }
         let list = || processors.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let failed = |source: std::io::Error| Error::Pin { processors: list(), source };
+        let failed = |source: io::Error| Error::Pin { processors: list(), source };
         let before = sched_getaffinity(None).map_err(|error| failed(error.into()))?;
-        let wanted = || processors.iter().map(|number| *number as usize);
-        trampoline::pin(wanted()).map_err(failed)?;
+        let wanted = || processors.iter().map(|&number| number as usize);
+        let mut set = CpuSet::new();
+        wanted().filter(|&number| number < CpuSet::MAX_CPU).for_each(|number| set.set(number));
+        sched_setaffinity(None, &set).map_err(|error| failed(error.into()))?;
         let pinned = Self { before: Some(before) };
         let now = sched_getaffinity(None).map_err(|error| failed(error.into()))?;
-        if wanted().all(|number| now.is_set(number)) {
+        if wanted().all(|number| number < CpuSet::MAX_CPU && now.is_set(number)) {
             Ok(pinned)
         } else {
-            Err(failed(std::io::Error::other("this machine does not have all of them, or not for Prony")))
+            Err(failed(io::Error::other("this machine does not have all of them, or not for Prony")))
         }
     }
 }

@@ -35,7 +35,8 @@ impl Kernel {
 }
 
 /// What to do where the ports will not suffice; `login` is how long one connection takes to open.
-pub(super) fn remark(spec: &Spec, login: Duration) -> Option<String> {
+#[must_use]
+pub fn remark(spec: &Spec, login: Duration) -> Option<String> {
     let Address::Tcp { host, .. } = &spec.target.address else { return None };
     assess(spec, login, is_loopback(host), &Kernel::read()?)
 }
