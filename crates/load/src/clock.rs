@@ -1,7 +1,8 @@
-//! The engine's clock, the kernel's monotonic one, and the only place that reckons with its times. A time is a
-//! [`Moment`], which means the same in all processes of a machine; a length is a number of nanoseconds. Two moments have no difference but [`Moment::since`], which is 0 where the first is
-//! the earlier one, and nothing added to a moment goes beyond [`Moment::NEVER`]: whatever a server sends in
-//! whatever order, a time may come out as 0, but never as centuries.
+//! The engine's clock, the kernel's monotonic one, and the only place that reckons with its times. A time is
+//! a [`Moment`], which means the same in all processes of a machine; a length is a number of nanoseconds.
+//! Two moments have no difference but [`Moment::since`], which is 0 where the first is the earlier one, and
+//! nothing added to a moment goes beyond [`Moment::NEVER`]: whatever a server sends in whatever order, a
+//! time may come out as 0, but never as centuries.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};

@@ -137,7 +137,8 @@ impl Values {
         Ok(())
     }
 
-    /// Writes a statement as text into the worker's buffer. With `escapes` the server takes backslashes as such.
+    /// Writes a statement as text into the worker's buffer. With `escapes` the server takes backslashes as
+    /// such.
     pub(crate) fn write_text(
         &mut self,
         program: &Program,

@@ -41,7 +41,8 @@ pub(crate) trait Team {
     fn give_back(&mut self, batch: Box<Batch>);
     /// Whether all are still there.
     fn check(&self) -> Result<(), Error>;
-    /// Waits until all have ended, which they have been told to, and takes what they report, with their names.
+    /// Waits until all have ended, which they have been told to, and takes what they report, with their
+    /// names.
     fn finish(self) -> Result<Vec<(String, PartReport)>, Error>;
 }
 

@@ -1,7 +1,7 @@
-//! Which connection, and which start of a schedule, is whose. Connections of all streams are numbered through:
-//! number `n` belongs to part `n` modulo the parts of the load, and there to worker `n / parts` modulo the
-//! workers of that part. So each part and each worker has its share of every stream, and what a connection
-//! does depends on neither.
+//! Which connection, and which start of a schedule, is whose. Connections of all streams are numbered
+//! through: number `n` belongs to part `n` modulo the parts of the load, and there to worker `n / parts`
+//! modulo the workers of that part. So each part and each worker has its share of every stream, and what a
+//! connection does depends on neither.
 
 use crate::spec::{Part, Spec, Stream};
 use std::thread;

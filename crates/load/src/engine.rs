@@ -37,9 +37,9 @@ const AHEAD: Duration = Duration::from_millis(2);
 /// to do until it gets its turn: on 2 processors with MariaDB, SCHED_OTHER gave 1.2 times as much with 4
 /// connections, as much with 16, and 0.8 times as much with 128.
 const YIELD_CONNECTIONS: u32 = 4;
-/// Connections that are being opened at the same time by each worker, and by all parts of a load together where
-/// each has one: below the default length of a server's queue (`back_log` 80), so that none is dropped and
-/// retried by the kernel after a second.
+/// Connections that are being opened at the same time by each worker, and by all parts of a load together
+/// where each has one: below the default length of a server's queue (`back_log` 80), so that none is dropped
+/// and retried by the kernel after a second.
 const OPENING_AT_ONCE: [u32; 2] = [24, 72];
 
 /// Carries loads out in this process.

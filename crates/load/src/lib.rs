@@ -1,8 +1,8 @@
 //! The load engine: offers a load to a server and measures every reply.
 //!
 //! A [`Spec`] goes in, [`Sample`]s come out once a second, an [`Outcome`] at the end. All are plain serde
-//! values; a [`Loader`] carries the load out: [`Here`], in this process, or [`Parts`], in several others whose
-//! seconds are merged exactly.
+//! values; a [`Loader`] carries the load out: [`Here`], in this process, or [`Parts`], in several others
+//! whose seconds are merged exactly.
 //!
 //! This is the only crate with sockets, threads and (in [`io`]) unsafe code. It does not know who asked: no
 //! study, no store, no printing; the only files that it reads are those that a target names.

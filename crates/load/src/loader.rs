@@ -1,6 +1,6 @@
-//! The port through which a load is started, wherever it is carried out: in this process ([`crate::Here`]), in
-//! others beside it ([`crate::Parts`]), or, as another implementation, on other machines. Who starts a load
-//! knows this and no more.
+//! The port through which a load is started, wherever it is carried out: in this process ([`crate::Here`]),
+//! in others beside it ([`crate::Parts`]), or, as another implementation, on other machines. Who starts a
+//! load knows this and no more.
 
 use crate::{Outcome, Sample, Spec, error::Error, stop::Stop};
 
@@ -38,8 +38,8 @@ pub trait Loader {
     /// the load is over, every connection is closed and nothing of it runs any more.
     ///
     /// # Errors
-    /// Where it could not begin, or where it is not known what a part of it did. What goes wrong at the server
-    /// once it has begun is in the [`Outcome`].
+    /// Where it could not begin, or where it is not known what a part of it did. What goes wrong at the
+    /// server once it has begun is in the [`Outcome`].
     fn run_until_warm(
         &self,
         spec: &Spec,

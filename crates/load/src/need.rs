@@ -23,9 +23,9 @@ const BUSY_FULL: f64 = 0.9;
 const BUSY_WANTED: f64 = 0.45;
 
 /// How many workers a load needs in each process of `loader`. Where it is not told ([`Spec::workers`]), it is
-/// offered for at most a second with one, and as long as one of them is busy for most of the time with more, up to one for each
-/// processor. Limits are not heeded in this, and values are drawn that the load itself does not draw. A load
-/// that has no warm-up is to do nothing that does not count: it gets the most.
+/// offered for at most a second with one, and as long as one of them is busy for most of the time with more,
+/// up to one for each processor. Limits are not heeded in this, and values are drawn that the load itself
+/// does not draw. A load that has no warm-up is to do nothing that does not count: it gets the most.
 ///
 /// # Errors
 /// Where the load cannot begin, or is stopped.

@@ -22,7 +22,8 @@ use std::{
 /// How often a part says that it is there.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
-/// Carries out the part that is asked for at `from`. Returns when it is over, also because whoever asked is gone.
+/// Carries out the part that is asked for at `from`. Returns when it is over, also because whoever asked is
+/// gone.
 ///
 /// # Errors
 /// Where what comes is no task.

@@ -2,8 +2,8 @@
 //! would workers of its own, and merges what they deliver. It does not know what the links are.
 //!
 //! All parts begin at one time of the monotonic clock, once each has said that its connections are open. One
-//! that is gone, or says nothing for [`SILENCE_MAX`], ends the load with an error that names it: what it did is
-//! not known, and figures without it would be those of another load.
+//! that is gone, or says nothing for [`SILENCE_MAX`], ends the load with an error that names it: what it did
+//! is not known, and figures without it would be those of another load.
 
 use crate::{
     Outcome, Spec,

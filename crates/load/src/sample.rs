@@ -331,8 +331,8 @@ pub struct ClientUsage {
     pub cpu_system: Duration,
     /// CPU time of each worker thread.
     pub workers: Vec<Duration>,
-    /// Worker threads in each process that were asked for ([`crate::Spec::workers`]), of which no more run than
-    /// there are connections; 0: nobody asked for a number.
+    /// Worker threads in each process that were asked for ([`crate::Spec::workers`]), of which no more run
+    /// than there are connections; 0: nobody asked for a number.
     #[serde(default)]
     pub workers_asked: u32,
     /// Peak resident memory, bytes.

@@ -93,8 +93,8 @@ fn telling() -> Stream {
     Stream { protocol: Protocol::Text, ..Stream::new("main", workload, 8) }
 }
 
-/// What a server was asked: by connection what it drew itself, in order, and all numbers of each kind that were
-/// drawn over all connections.
+/// What a server was asked: by connection what it drew itself, in order, and all numbers of each kind that
+/// were drawn over all connections.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Told {
     by_connection: BTreeMap<u64, Vec<(u64, u64)>>,

@@ -30,7 +30,9 @@ pub(crate) struct Entrant {
     pub(crate) label: String,
     pub(crate) tool: Tool,
     pub(crate) connections: u32,
-    /// Threads of Prony's engine and of the raw client.
+    /// Processes that Prony's load comes from.
+    pub(crate) processes: u32,
+    /// Threads of Prony's engine, in each of its processes, and of the raw client.
     pub(crate) workers: Option<usize>,
     /// Load of Prony that is not counted, s.
     pub(crate) warm_up_s: u32,
@@ -118,7 +120,16 @@ impl Entrant {
             Tool::GoYcsb => "go-ycsb",
         };
         let label = label.to_owned();
-        Self { label, tool, connections, workers: None, warm_up_s: 0, like_slap: false, policy: None }
+        Self {
+            label,
+            tool,
+            connections,
+            processes: 1,
+            workers: None,
+            warm_up_s: 0,
+            like_slap: false,
+            policy: None,
+        }
     }
 
     /// One round.
@@ -169,6 +180,7 @@ impl Entrant {
             command.args(["--scheduling", scheduling]);
             command.args(rate.iter().flat_map(|rate| ["--rate".to_owned(), rate.to_string()]));
         }
+        command.args(["--processes", &self.processes.to_string()]);
         command.args(self.workers.iter().flat_map(|workers| ["--workers".to_owned(), workers.to_string()]));
         command
     }

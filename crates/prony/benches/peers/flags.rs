@@ -73,6 +73,8 @@ pub(crate) enum Part {
     Many,
     /// Cost of a query by number of workers, on the null server
     Workers,
+    /// One process against 2 and 4 that share the load, on the null server
+    Parts,
     /// The number of workers that Prony chooses against each fixed one, on MariaDB
     Choice,
     /// sysbench's point select on MariaDB

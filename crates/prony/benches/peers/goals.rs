@@ -28,6 +28,11 @@ pub(crate) fn raw(_: u32) -> Goals {
     Goals { throughput_min: Some(0.95), ..Goals::default() }
 }
 
+/// Several processes that share a load, with as many threads in all, against one.
+pub(crate) fn split(_: u32) -> Goals {
+    Goals { throughput_min: Some(0.97), cpu_max: Some(1.03), ..Goals::default() }
+}
+
 /// Many connections against a few.
 pub(crate) fn scale(connections: u32) -> Goals {
     if connections < 10_000 {

@@ -32,6 +32,12 @@ const POLICY_RATES: [u32; 2] = [500, 5000];
 const WORKERS: [usize; 4] = [1, 2, 3, 4];
 /// Connections while workers are compared.
 const WORKERS_CONNECTIONS: u32 = 64;
+/// Numbers of processes that are compared, each with its share of so many threads and connections.
+const PROCESSES: [u32; 3] = [1, 2, 4];
+const PROCESSES_THREADS: usize = 4;
+const PROCESSES_CONNECTIONS: u32 = 64;
+/// Rate of the open loop in which they are.
+const PROCESSES_RATE: u32 = 5000;
 /// Above so many connections opening them takes as long as a warm-up at the null server.
 const NULL_WARM_CONNECTIONS: u32 = 4096;
 /// sysbench starts a thread for each connection.
@@ -62,11 +68,12 @@ fn measure(flags: &Flags) -> Result<(), String> {
     let mut bench = Bench::new(flags);
     println!("{}", bench.page.head());
     let io = |error: std::io::Error| format!("the null server: {error}");
-    if [Part::Null, Part::Many, Part::Workers].into_iter().any(|part| flags.wants(part)) {
+    if [Part::Null, Part::Many, Part::Workers, Part::Parts].into_iter().any(|part| flags.wants(part)) {
         let null = Null::start().map_err(io)?;
         bench.null_server(&null.site)?;
         bench.many_connections(&null.site)?;
         bench.workers(&null.site)?;
+        bench.parts(&null.site)?;
     }
     if [Part::PointSelect, Part::ReadWrite, Part::Choice, Part::Others, Part::Policy]
         .into_iter()
@@ -229,6 +236,50 @@ impl<'a> Bench<'a> {
         };
         let job = self.job(site, POINT_SELECT);
         self.section(section, &heats, &job)
+    }
+
+    /// What sharing a load between processes costs, and whether it changes what is measured.
+    fn parts(&mut self, site: &Site) -> Result<(), String> {
+        if !self.flags.wants(Part::Parts) {
+            return Ok(());
+        }
+        let kinds = [
+            ("closed loop".to_owned(), None),
+            (format!("open loop at {PROCESSES_RATE}/s (Poisson)"), Some(PROCESSES_RATE)),
+        ];
+        for (kind, rate) in kinds {
+            let heats = self.heats(&[PROCESSES_CONNECTIONS], |connections| {
+                let entrant = |processes: u32| Entrant {
+                    label: if processes == 1 {
+                        "1 process".to_owned()
+                    } else {
+                        format!("{processes} processes")
+                    },
+                    processes,
+                    workers: Some(PROCESSES_THREADS / processes as usize),
+                    policy: rate.map(|rate| ("normal", Some(rate))),
+                    ..warmed(connections)
+                };
+                PROCESSES.map(entrant).into()
+            });
+            let several = [1, 2].map(|ours| Comparison { ours, theirs: 0, goals: goals::split });
+            let section = Section {
+                title: format!(
+                    "Null server, one process of Prony against several that share the load: {kind}"
+                ),
+                remarks: vec![format!(
+                    "{PROCESSES_CONNECTIONS} connections and {PROCESSES_THREADS} threads in all. Seconds of \
+                     the processes are merged by Prony itself; what that takes is not in the CPU time of a \
+                     query, and takes part in the throughput where processors are full."
+                )],
+                heats: Vec::new(),
+                // of an open loop times are what counts, and the rate is what was asked for
+                comparisons: if rate.is_none() { several.into() } else { Vec::new() },
+            };
+            let job = self.job(site, POINT_SELECT);
+            self.section(section, &heats, &job)?;
+        }
+        Ok(())
     }
 
     fn mariadb(&mut self, server: &MariaDb) -> Result<(), String> {

@@ -134,8 +134,8 @@ impl Delay {
     }
 }
 
-/// Measures `loader` for `each` at every point. `open_files` bounds the connections; `tell` hears what is being
-/// measured and how much time is left.
+/// Measures `loader` for `each` at every point. `open_files` bounds the connections; `tell` hears what is
+/// being measured and how much time is left.
 ///
 /// # Errors
 /// Where the engine cannot be measured, or `stop` was pulled.

@@ -35,8 +35,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What carries loads out in so many processes, on these processors (none: all) of this machine. One process is
-/// this one. `launcher` is the `prony` program.
+/// What carries loads out in so many processes, on these processors (none: all) of this machine. One process
+/// is this one. `launcher` is the `prony` program.
 #[must_use]
 pub fn in_processes(processes: u32, processors: &[u32], launcher: &Path) -> Box<dyn Loader> {
     let processors = processors.to_vec();

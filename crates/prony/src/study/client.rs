@@ -111,8 +111,8 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Count(1, 1024), |client: &mut Client, value| client.workers = Some(value)),
         None,
         "2",
-        "Threads of the load engine in each of its processes; without it, as many as the most demanding load of the run needs, the \
-         same in all trials.",
+        "Threads of the load engine in each of its processes; without it, as many as the most demanding \
+         load of the run needs, the same in all trials.",
     )
     .says(|client| match client.workers {
         Some(1) => Phrase::plain("1 thread of the load engine"),

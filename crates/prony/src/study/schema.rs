@@ -123,8 +123,8 @@ fn heading(text: &mut String, section: &str) {
     text.push_str(&format!("# {}\n", key.about));
 }
 
-/// Keys of a section, or of the root, with their defaults; of those without, the ones of `shown` are written out and the others as a
-/// comment.
+/// Keys of a section, or of the root, with their defaults; of those without, the ones of `shown` are written
+/// out and the others as a comment.
 fn write_keys(text: &mut String, section: &str, shown: &[&str]) {
     let keys = if section.is_empty() { described(ROOT) } else { keys_of(section) };
     for key in keys.iter().filter(|key| key.default.is_some() || !key.example.is_empty()) {

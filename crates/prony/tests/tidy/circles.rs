@@ -1,7 +1,7 @@
 //! Circles among files: a set of files each of which uses, by way of the others, itself. They can only be
-//! read together. Which file uses which is taken from the paths that it writes (`crate::`, `super::`, `self::`,
-//! and a module's own children by their names); a name that a module only passes on (`pub use`) counts as used
-//! where it comes from.
+//! read together. Which file uses which is taken from the paths that it writes (`crate::`, `super::`,
+//! `self::`, and a module's own children by their names); a name that a module only passes on (`pub use`)
+//! counts as used where it comes from.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

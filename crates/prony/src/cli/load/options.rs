@@ -64,8 +64,9 @@ pub(in crate::cli) struct LoadOptions {
     /// again, which changes nothing unless these rows are new [default: another one each time, printed]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Threads of the load engine, in each of its processes [default: one, and more only where one is too busy, which a second of load
-    /// before the warm-up shows; one for each processor where there is no warm-up]
+    /// Threads of the load engine, in each of its processes [default: one, and more only where one is too
+    /// busy, which a second of load before the warm-up shows; one for each processor where there is no
+    /// warm-up]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,
     /// Processes on this machine that carry the load out together, each its share of the connections, with
