@@ -7,7 +7,7 @@
 //! printed.
 
 use load::{
-    client::{Answer, Connection, Error, options},
+    client::{Answer, Connection, Error},
     spec::{
         Address, Distribution, Draw, Expect, Operand, Piece, Protocol, Secret, Step, Stream, Target, Tls,
         TlsMode, Transaction, Workload,
