@@ -1,5 +1,5 @@
-//! What commands print, and how it looks: to stdout, to stderr beside it, to a file. Nothing that others wrote
-//! acts on the terminal.
+//! What commands print, and how it looks: to stdout, to stderr beside it, to a file. Nothing that others
+//! wrote acts on the terminal.
 
 use super::failure::Failure;
 use crate::{

@@ -16,7 +16,7 @@ pub(crate) fn written(value: &impl Serialize) -> String {
     String::from_utf8(bytes).expect("JSON is text")
 }
 
-/// The schema of what [`written`] writes for a type, as `schemas/` has it.
+/// The schema of what `written` writes for a type, as `schemas/` has it.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> String {
     let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<T>();
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn fractions_have_six_digits_and_whole_numbers_all_of_theirs() {
         let value =
-            serde_json::json!({"a": [1234.567_89, 0.000_123_456_789], "b": 123_456_789_u64, "c": null});
+            serde_json::json!({"a": [1_234.567_89, 0.000_123_456_789], "b": 123_456_789_u64, "c": null});
         let pretty = serde_json::to_string_pretty(&value).expect("JSON");
         let expected = pretty.replace("1234.56789", "1234.57").replace("0.000123456789", "0.000123457");
         assert_eq!(written(&value), format!("{expected}\n"));

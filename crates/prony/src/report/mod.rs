@@ -2,7 +2,7 @@
 //! JSON, CSV.
 //!
 //! Everything is first put into one value, the [`Document`], which programs get as it is; for people
-//! [`sections`] make blocks of it, and each format is one file that walks them. Knows the store's records and
+//! `sections` make blocks of it, and each format is one file that walks them. Knows the store's records and
 //! the analysis; starts nothing and prints nothing.
 
 mod around;
