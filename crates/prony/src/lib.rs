@@ -13,6 +13,7 @@ pub mod export;
 pub mod fairness;
 pub mod family;
 pub mod foreign;
+pub mod layout;
 pub mod loader;
 pub mod network;
 pub mod plan;

@@ -9,7 +9,8 @@ mod support {
 use load::spec::{Address, Target};
 use prony::{
     dataset,
-    plan::{DataPlan, ServerPlan, ServerSource},
+    layout::sysbench::Data as DataPlan,
+    plan::{ServerPlan, ServerSource},
     provision::{Places, Provisioner},
     workload::{self, Options},
 };
@@ -29,11 +30,11 @@ fn prony(target: &Target, database: &str, tables: u32, rows: u64) -> Duration {
     let options = Options { tables, table_size: rows, ..Options::default() };
     let plan = DataPlan { seed: 1, ..workload::data("oltp_read_write", &options).expect("good options") };
     let target = Target { database: Some(database.to_owned()), ..target.clone() };
-    dataset::cleanup(&target, None).expect("cleaned up");
+    dataset::cleanup(&target, &|_| true).expect("cleaned up");
     let report = dataset::prepare(&target, &plan, THREADS, &mut |_| (), &AtomicBool::new(false));
     let report = report.expect("prepared");
     assert_eq!(report.rows_loaded, u64::from(tables) * rows);
-    dataset::cleanup(&target, None).expect("cleaned up");
+    dataset::cleanup(&target, &|_| true).expect("cleaned up");
     report.took
 }
 

@@ -15,7 +15,8 @@ mod support {
 use load::{Stop, client::Connection, spec::Target};
 use prony::{
     dataset::{self, Checksum},
-    plan::{DataPlan, Plan, ServerPlan},
+    layout::sysbench::Data as DataPlan,
+    plan::{Plan, ServerPlan},
     provision::{Places, Provisioner, Server, cached_data},
     run::{self, Began, Event, Origin},
     study::{self, Adjustments},
@@ -356,7 +357,7 @@ fn putting_a_million_rows_back_is_faster_than_loading_them() {
         let target = up.target().clone();
         let mut loads = Vec::new();
         for _ in 0..3 {
-            dataset::cleanup(&target, None).unwrap();
+            dataset::cleanup(&target, &|_| true).unwrap();
             let begun = Instant::now();
             load(&target, &plan);
             loads.push(begun.elapsed());

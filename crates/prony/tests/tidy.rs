@@ -18,20 +18,32 @@ const MODULES: &[(&str, &[&str])] = &[
     ("arrival", &["quantity"]),
     ("search", &["quantity"]),
     ("calibrate", &["arrival", "workload", "provision", "telemetry", "run"]),
-    ("workload", &["plan", "quantity"]),
-    ("study", &["workload", "arrival", "search", "quantity"]),
-    ("plan", &["family", "study", "arrival", "quantity"]),
+    ("layout", &["family", "quantity"]),
+    ("workload", &["layout"]),
+    ("study", &["layout", "workload", "arrival", "search", "quantity"]),
+    ("plan", &["family", "layout", "study", "arrival", "quantity"]),
     ("published", &["plan"]),
     ("provision", &["plan", "quantity"]),
     ("network", &["provision"]),
     ("loader", &["arrival", "provision"]),
-    ("dataset", &["family", "plan"]),
+    ("dataset", &["family", "layout", "plan"]),
     ("telemetry", &["family"]),
     ("doctor", &["telemetry"]),
     ("fairness", &["family", "plan", "provision", "dataset", "quantity"]),
     (
         "run",
-        &["family", "network", "loader", "plan", "provision", "dataset", "fairness", "telemetry", "search"],
+        &[
+            "family",
+            "layout",
+            "network",
+            "loader",
+            "plan",
+            "provision",
+            "dataset",
+            "fairness",
+            "telemetry",
+            "search",
+        ],
     ),
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry"]),
     ("foreign", &["plan", "run", "store", "study"]),
@@ -60,6 +72,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "arrival",
             "search",
             "calibrate",
+            "layout",
             "workload",
             "study",
             "plan",
@@ -465,6 +478,30 @@ fn what_is_of_one_family_is_said_in_its_own_rooms() {
         }
         let said = WORDS.iter().filter(|word| text.contains(**word));
         wrong.extend(said.map(|word| format!("{shown} says {word}: a name of every family belongs here")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The names of sysbench's tables and columns are its layout's alone, so that another layout is one folder.
+#[test]
+fn only_sysbench_s_own_folder_knows_its_tables() {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        if path.display().to_string().contains("src/layout/sysbench/") {
+            continue;
+        }
+        for (at, line) in text.lines().enumerate() {
+            let lower = line.to_lowercase();
+            let names_one = lower.contains("sbtest")
+                || lower.split(|letter| !is_part(letter)).any(|word| word == "pad")
+                || ["`k`", "(id, k,", " set k =", "select c ", "select k "]
+                    .iter()
+                    .any(|name| lower.contains(name));
+            if names_one {
+                wrong.push(format!("{}:{}: {}", path.display(), at + 1, line.trim()));
+            }
+        }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

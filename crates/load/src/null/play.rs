@@ -9,7 +9,7 @@ use wire::{
     server::{ColumnDefinition, Encoder, Finish},
 };
 
-/// The row that every SELECT yields: as long as the column `c` of sysbench's tables.
+/// The row that every SELECT yields: as long as the longer text of a row of sysbench's.
 pub const ROW: &str = "00000000000-11111111111-22222222222-33333333333-44444444444-\
                        55555555555-66666666666-77777777777-88888888888-99999999999";
 const COLUMN: &str = "c";

@@ -7,7 +7,7 @@ use super::{
     progress::DataProgress,
     terminal::print,
 };
-use crate::{dataset, provision, provision::target, report::number, workload};
+use crate::{dataset, layout::sysbench, provision, provision::target, report::number, workload};
 use clap::Args;
 use serde_json::json;
 
@@ -48,12 +48,12 @@ pub(super) struct PrepareOptions {
                         oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4\n\nOnly tables \
                         that Prony made are dropped; it knows them by a mark in their comment.")]
 pub(super) struct CleanupOptions {
-    /// The workload that they were made for; all workloads share the tables sbtest1, sbtest2, ...
+    /// The workload that they were made for; all built-in workloads share their tables
     #[arg(value_name = "WORKLOAD")]
     workload: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
-    /// Drop only sbtest1 to sbtestN [default: all that Prony made in this database]
+    /// Drop only the first N of them [default: all that Prony made in this database]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tables: Option<u32>,
 }
@@ -127,7 +127,10 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
         workload::find(name).map_err(Failure::cannot_begin)?;
     }
     provision::log_in(&target).map_err(|error| Failure::cannot_begin(chain(&error)))?;
-    let cleaned = dataset::cleanup(&target, options.tables).map_err(|error| failure(&error))?;
+    let is_wanted = |name: &str| {
+        options.tables.is_none_or(|last| sysbench::number(name).is_some_and(|number| number <= last))
+    };
+    let cleaned = dataset::cleanup(&target, &is_wanted).map_err(|error| failure(&error))?;
     let shown = target::shown(&target);
     if cleaned.dropped.is_empty() {
         print(&format!("{shown}: no table that Prony made\n"))?;

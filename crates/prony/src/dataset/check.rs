@@ -1,22 +1,21 @@
 //! Checks contents: the server's checksum of all rows against that of the rows as they are to be.
 //!
-//! The sum of CRC-32 of `id,k,c,pad` over all rows of a table does not depend on their order, the engine or
-//! the product: a data set of the same seed has the same everywhere, until a workload changes it.
+//! The sum of CRC-32 of a row's values with commas between them, over all rows of a table, does not depend on
+//! their order, the engine or the product: a data set of the same seed has the same everywhere, until a
+//! workload changes it.
 
-use super::{
-    Error,
-    rows::{Row, Rows},
-    session::Session,
-    table, validate,
+use super::{Error, session::Session};
+use crate::{
+    family,
+    layout::{Layout, Rows, Table},
 };
-use crate::{family, plan::DataPlan};
 use load::spec::Target;
 use serde::Serialize;
 use std::{
     sync::{
         Mutex, PoisonError,
         atomic::{
-            AtomicBool, AtomicU64,
+            AtomicBool, AtomicUsize,
             Ordering::{AcqRel, Relaxed},
         },
     },
@@ -51,36 +50,33 @@ impl Checksum {
 /// No connection, a table is missing, or `stop` became true.
 pub fn checksum(
     target: &Target,
-    plan: &DataPlan,
+    layout: &dyn Layout,
     connections: u32,
     stop: &AtomicBool,
 ) -> Result<Checksum, Error> {
-    validate(plan)?;
-    let rows = table::rows(plan);
-    let ranges = rows.div_ceil(RANGE);
-    let next = AtomicU64::new(0);
+    let tables = layout.tables();
+    let ranges: Vec<(usize, u64)> = tables
+        .iter()
+        .enumerate()
+        .flat_map(|(table, one)| (1..=one.rows).step_by(RANGE as usize).map(move |first| (table, first)))
+        .collect();
+    let next = AtomicUsize::new(0);
     let result = Mutex::new(Checksum { expected: 0, found: 0, different: Vec::new() });
     let work = || -> Result<(), Error> {
         let mut session = Session::open(target)?;
         loop {
-            let place = next.fetch_add(1, AcqRel);
-            if place >= ranges * u64::from(plan.tables) {
-                return Ok(());
-            }
+            let Some(&(at, first)) = ranges.get(next.fetch_add(1, AcqRel)) else { return Ok(()) };
             if stop.load(Relaxed) {
                 return Err(Error::Interrupted);
             }
-            let number = (place / ranges) as u32 + 1;
-            let first = place % ranges * RANGE + 1;
-            let last = (first + RANGE - 1).min(rows);
-            let (wanted, seen) =
-                (expected(plan, number, first, last), found(&mut session, number, first, last)?);
+            let table = &tables[at];
+            let last = (first + RANGE - 1).min(table.rows);
+            let (wanted, seen) = (expected(table, first, last), found(&mut session, table, first, last)?);
             let mut sum = result.lock().unwrap_or_else(PoisonError::into_inner);
             sum.expected = sum.expected.wrapping_add(wanted);
             sum.found = sum.found.wrapping_add(seen);
-            let name = table::name(number);
-            if wanted != seen && !sum.different.contains(&name) {
-                sum.different.push(name);
+            if wanted != seen && !sum.different.contains(&table.name) {
+                sum.different.push(table.name.clone());
             }
         }
     };
@@ -90,26 +86,33 @@ pub fn checksum(
         ends.collect::<Result<Vec<()>, Error>>()
     })?;
     let mut sum = result.into_inner().unwrap_or_else(PoisonError::into_inner);
-    sum.different.sort_by_key(|name| table::number(name));
+    sum.different.sort_by_key(|name| tables.iter().position(|table| table.name == *name));
     Ok(sum)
 }
 
-fn expected(plan: &DataPlan, number: u32, first: u64, last: u64) -> u64 {
-    let (rows, mut row, mut text) = (Rows::new(plan, number), Row::new(), Vec::new());
-    (first..=last).fold(0, |sum: u64, id| {
-        rows.fill(i32::try_from(id).expect("rows are checked to be an INTEGER"), &mut row);
+fn expected(table: &Table, first: u64, last: u64) -> u64 {
+    let (mut rows, mut text) = (Rows::default(), Vec::new());
+    (first..=last).fold(0, |sum: u64, number| {
+        rows.clear();
+        table.contents.write(number, &mut rows);
         text.clear();
-        row.write_joined(&mut text);
+        rows.write_joined(&mut text);
         let mut crc = flate2::Crc::new();
         crc.update(&text);
         sum.wrapping_add(u64::from(crc.sum()))
     })
 }
 
-fn found(session: &mut Session, number: u32, first: u64, last: u64) -> Result<u64, Error> {
-    let name = table::name(number);
-    let sum = family::spoken().checksum(&["id", "k", "c", "pad"]);
-    let sum = format!("SELECT {sum} FROM {name} WHERE id BETWEEN {first} AND {last}");
-    let answer = session.run("SELECT", &name, &sum)?;
+fn found(session: &mut Session, table: &Table, first: u64, last: u64) -> Result<u64, Error> {
+    let Table { name, number, charset, columns, .. } = table;
+    let family = family::spoken();
+    let columns: Vec<String> = columns.iter().map(|column| family.quoted(&column.name)).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let sum = format!(
+        "SELECT {} FROM {} WHERE {number} BETWEEN {first} AND {last}",
+        family.checksum(&columns, charset),
+        family.quoted(name)
+    );
+    let answer = session.run("SELECT", name, &sum)?;
     Ok(answer.first_value().and_then(|sum| sum.parse().ok()).unwrap_or(0))
 }

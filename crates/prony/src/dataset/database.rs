@@ -1,8 +1,11 @@
 //! A database that Prony made, known again by a table in it whose comment says so: the mark comes and goes
 //! with the database, so that one which somebody dropped and made anew can never be taken for Prony's.
 
-use super::{Error, marks, session::Session, table};
-use crate::family::{self, Names};
+use super::{Error, marks, session::Session};
+use crate::{
+    family::{self, Names},
+    layout::has_mark,
+};
 use serde::Serialize;
 
 /// Name of the table by which a database is known.
@@ -35,7 +38,7 @@ pub(super) fn mark(session: &mut Session) -> Result<(), Error> {
 pub(super) fn drop_if_own(session: &mut Session) -> Result<Database, Error> {
     let tables = marks::find(session, None, Names::Any)?;
     let (marks, others): (Vec<_>, Vec<_>) =
-        tables.into_iter().partition(|found| found.name == MARK && table::is_own(&found.comment));
+        tables.into_iter().partition(|found| found.name == MARK && has_mark(&found.comment));
     if marks.is_empty() {
         return Ok(Database::Foreign);
     }

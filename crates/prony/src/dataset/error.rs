@@ -10,12 +10,6 @@ pub enum Error {
     /// The target names no schema.
     #[error("no database is named: add one to the server's address, as in mysql://user@host:3306/test")]
     NoDatabase,
-    /// The plan asks for a layout that is not known.
-    #[error("there is no data layout `{0}`: `sysbench`, `bulk_insert` and `empty` are known")]
-    Generator(String),
-    /// More rows than an INTEGER can number.
-    #[error("{0} rows are too many for one table: ids are INTEGER, up to 2147483647")]
-    TooManyRows(u64),
     /// No connection, or the login was refused.
     #[error("{server}: {source}")]
     Connect {
@@ -100,7 +94,7 @@ pub enum Error {
     },
     /// The contents are not what was loaded.
     #[error(
-        "{server}: `{table}` has {found} rows with ids up to {last} after loading, {expected} are expected"
+        "{server}: `{table}` has {found} rows with numbers up to {last} after loading, {expected} are expected"
     )]
     Incomplete {
         /// Address.
@@ -109,7 +103,7 @@ pub enum Error {
         table: String,
         /// Rows counted.
         found: u64,
-        /// Highest id.
+        /// Highest number.
         last: u64,
         /// Rows wanted.
         expected: u64,

@@ -8,51 +8,62 @@
 //! Neither needs LOCAL INFILE, which is off by default in MySQL from 8.0 on, and both are written to the
 //! binary log as any other INSERT, so that replicas get the data too.
 
-use super::{
-    Error, Method,
-    rows::{C_LENGTH, PAD_LENGTH, Row, Rows},
-    session::Session,
-    table,
-};
+use super::{Error, Method, session::Session};
+use crate::layout::{Cell, Rows, Sent, Table, quoted};
 use load::client;
 use std::ops::RangeInclusive;
 use wire::{Value, client::Statement, constants::column_type};
 
-/// Rows of one bulk execution: about 390 KB, below any server's `max_allowed_packet`; more gains nothing.
-const BULK_ROWS: usize = 2_000;
-/// Rows of one INSERT with many rows: 4 parameters each, and a statement can have 65,535.
-const MANY_ROWS: usize = 1_000;
-const TYPES: [u8; 4] = [column_type::LONG, column_type::LONG, column_type::STRING, column_type::STRING];
+/// Rows of one bulk execution, at most: about 390 KB of sysbench's; more gains nothing.
+const BULK_ROWS: u64 = 2_000;
+/// Rows of one INSERT with many rows, at most.
+const MANY_ROWS: u64 = 1_000;
+/// What one execution sends, about: below any server's `max_allowed_packet`, which was 1 MB once.
+const PACKET_BYTES: u64 = 500 << 10;
+/// Parameters of a statement.
+const PARAMETERS_MAX: u64 = 65_535;
 
 /// Puts rows into one table by one connection.
-pub(super) struct Inserter {
-    table: u32,
-    rows: Rows,
+pub(super) struct Inserter<'a> {
+    table: &'a Table,
     statement: Statement,
     method: Method,
+    /// Rows of one execution.
+    step: u64,
+    rows: Rows,
+    types: Vec<u8>,
     encoded: Vec<u8>,
 }
 
-impl Inserter {
-    /// Prepares the INSERT into table `number`, whose contents are `rows`.
-    pub(super) fn new(session: &mut Session, number: u32, rows: Rows) -> Result<Self, Error> {
-        let mut method = Method::ManyRows;
-        let name = table::name(number);
+impl<'a> Inserter<'a> {
+    /// Prepares the INSERT into a table.
+    pub(super) fn new(session: &mut Session, table: &'a Table) -> Result<Self, Error> {
+        let fitting = (PACKET_BYTES / table.row_bytes.max(1)).max(1);
+        let many = MANY_ROWS.min(fitting).min((PARAMETERS_MAX / table.columns.len().max(1) as u64).max(1));
+        let (mut method, mut step) = (Method::ManyRows, many);
         // Asking costs no round trip: the capabilities were agreed on at login.
         let look = session.connection().run(
             |session, out| {
-                method = if session.has_bulk() { Method::Bulk } else { Method::ManyRows };
-                let count = if session.has_bulk() { 1 } else { MANY_ROWS };
-                session.prepare(insert(number, count).as_bytes(), out)
+                if session.has_bulk() {
+                    (method, step) = (Method::Bulk, BULK_ROWS.min(fitting));
+                }
+                let count = if method == Method::Bulk { 1 } else { many };
+                session.prepare(insert(table, count).as_bytes(), out)
             },
             &mut (),
         );
-        let statement = prepared(session, &name, look)?;
-        Ok(Self { table: number, rows, statement, method, encoded: Vec::new() })
+        let statement = prepared(session, &table.name, look)?;
+        let types = table.columns.iter().map(|column| match column.sent {
+            Sent::Int => column_type::LONG,
+            Sent::BigInt => column_type::LONGLONG,
+            Sent::Text => column_type::STRING,
+        });
+        let types = types.collect();
+        Ok(Self { table, statement, method, step, rows: Rows::default(), types, encoded: Vec::new() })
     }
 
-    /// Number of the table.
-    pub(super) fn table(&self) -> u32 {
+    /// The table.
+    pub(super) fn table(&self) -> &'a Table {
         self.table
     }
 
@@ -61,85 +72,79 @@ impl Inserter {
         self.method
     }
 
-    /// Inserts the rows with these ids; `go_on` is asked before each packet. False: it was told not to go on.
+    /// Inserts the rows with these numbers; `go_on` is asked before each packet. False: it was told not to go
+    /// on.
     pub(super) fn insert(
         &mut self,
         session: &mut Session,
-        ids: RangeInclusive<i32>,
+        numbers: RangeInclusive<u64>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<bool, Error> {
-        let step = if self.method == Method::Bulk { BULK_ROWS } else { MANY_ROWS };
-        let mut first = *ids.start();
-        while first <= *ids.end() {
+        for first in numbers.clone().step_by(self.step as usize) {
             if !go_on() {
                 return Ok(false);
             }
-            let last = ids.end().min(&first.saturating_add(step as i32 - 1)).to_owned();
+            let last = (*numbers.end()).min(first + self.step - 1);
+            self.rows.clear();
+            (first..=last).for_each(|number| self.table.contents.write(number, &mut self.rows));
             match self.method {
-                Method::Bulk => self.bulk(session, first..=last)?,
-                Method::ManyRows => self.many(session, first..=last)?,
+                Method::Bulk => self.bulk(session)?,
+                Method::ManyRows => self.many(session, last + 1 - first)?,
             }
-            let Some(next) = last.checked_add(1) else { break };
-            first = next;
         }
         Ok(true)
     }
 
-    fn bulk(&mut self, session: &mut Session, ids: RangeInclusive<i32>) -> Result<(), Error> {
-        let mut row = Row::new();
+    fn bulk(&mut self, session: &mut Session) -> Result<(), Error> {
         self.encoded.clear();
-        for id in ids {
-            self.rows.fill(id, &mut row);
-            let out = &mut self.encoded;
-            out.push(0);
-            out.extend_from_slice(&row.id.to_le_bytes());
-            out.push(0);
-            out.extend_from_slice(&row.k.to_le_bytes());
-            out.extend_from_slice(&[0, C_LENGTH as u8]);
-            out.extend_from_slice(&row.c);
-            out.extend_from_slice(&[0, PAD_LENGTH as u8]);
-            out.extend_from_slice(&row.pad);
+        let out = &mut self.encoded;
+        for (cell, column) in self.rows.cells().zip(self.table.columns.iter().cycle()) {
+            // 0: a value follows; 1: it is NULL
+            out.push(u8::from(cell == Cell::Null));
+            match cell {
+                Cell::Null => {}
+                Cell::Integer(number) if column.sent == Sent::Int => {
+                    out.extend_from_slice(&(number as i32).to_le_bytes());
+                }
+                Cell::Integer(number) => out.extend_from_slice(&number.to_le_bytes()),
+                Cell::Text(text) => write_length_encoded(text, out),
+            }
         }
-        let (statement, encoded) = (&self.statement, &self.encoded);
+        let (statement, types, encoded) = (&self.statement, &self.types, &self.encoded);
         let done = session
             .connection()
-            .run(|session, out| session.execute_bulk(statement, &TYPES, encoded, out), &mut ());
-        done.map_err(|source| session.failed("INSERT", &table::name(self.table), source))?;
+            .run(|session, out| session.execute_bulk(statement, types, encoded, out), &mut ());
+        done.map_err(|source| session.failed("INSERT", &self.table.name, source))?;
         Ok(())
     }
 
-    fn many(&mut self, session: &mut Session, ids: RangeInclusive<i32>) -> Result<(), Error> {
-        let name = table::name(self.table);
-        let rows: Vec<Row> = ids
-            .map(|id| {
-                let mut row = Row::new();
-                self.rows.fill(id, &mut row);
-                row
+    fn many(&mut self, session: &mut Session, count: u64) -> Result<(), Error> {
+        let name = &self.table.name;
+        let values: Vec<Value<'_>> = self
+            .rows
+            .cells()
+            .map(|cell| match cell {
+                Cell::Null => Value::Null,
+                Cell::Integer(number) => Value::Int(number),
+                Cell::Text(text) => Value::Bytes(text),
             })
             .collect();
-        let values: Vec<Value<'_>> = rows
-            .iter()
-            .flat_map(|row| {
-                let (id, k) = (i64::from(row.id), i64::from(row.k));
-                [Value::Int(id), Value::Int(k), Value::Bytes(&row.c), Value::Bytes(&row.pad)]
-            })
-            .collect();
-        if rows.len() == MANY_ROWS {
+        if count == self.step {
             let statement = &mut self.statement;
             let done =
                 session.connection().run(|session, out| session.execute(statement, &values, out), &mut ());
-            done.map_err(|source| session.failed("INSERT", &name, source))?;
+            done.map_err(|source| session.failed("INSERT", name, source))?;
             return Ok(());
         }
-        // The last rows of a table: a shorter statement, used once.
-        let text = insert(self.table, rows.len());
+        // The last rows of a unit: a shorter statement, used once.
+        let text = insert(self.table, count);
         let reply = session.connection().run(|session, out| session.prepare(text.as_bytes(), out), &mut ());
-        let mut statement = prepared(session, &name, reply)?;
+        let mut statement = prepared(session, name, reply)?;
         let done =
             session.connection().run(|session, out| session.execute(&mut statement, &values, out), &mut ());
-        done.map_err(|source| session.failed("INSERT", &name, source))?;
+        done.map_err(|source| session.failed("INSERT", name, source))?;
         let closed = session.connection().run(|session, out| session.close(statement, out), &mut ());
-        closed.map_err(|source| session.failed("INSERT", &name, source))?;
+        closed.map_err(|source| session.failed("INSERT", name, source))?;
         Ok(())
     }
 
@@ -147,14 +152,32 @@ impl Inserter {
     pub(super) fn close(self, session: &mut Session) -> Result<(), Error> {
         let statement = self.statement;
         let closed = session.connection().run(|session, out| session.close(statement, out), &mut ());
-        closed.map_err(|source| session.failed("INSERT", &table::name(self.table), source))?;
+        closed.map_err(|source| session.failed("INSERT", &self.table.name, source))?;
         Ok(())
     }
 }
 
-fn insert(table: u32, rows: usize) -> String {
-    let values = vec!["(?, ?, ?, ?)"; rows].join(", ");
-    format!("INSERT INTO {}(id, k, c, pad) VALUES {values}", table::name(table))
+/// A text as the protocol has it: its length in 1, 3 or 4 bytes, then itself.
+fn write_length_encoded(text: &[u8], out: &mut Vec<u8>) {
+    let length = text.len() as u32;
+    match length {
+        0..=250 => out.push(length as u8),
+        251..=0xFFFF => {
+            out.push(0xFC);
+            out.extend_from_slice(&length.to_le_bytes()[..2]);
+        }
+        _ => {
+            out.push(0xFD);
+            out.extend_from_slice(&length.to_le_bytes()[..3]);
+        }
+    }
+    out.extend_from_slice(text);
+}
+
+fn insert(table: &Table, rows: u64) -> String {
+    let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
+    let values = vec![row; rows as usize].join(", ");
+    format!("INSERT INTO {}({}) VALUES {values}", quoted(&table.name), table.column_list())
 }
 
 fn prepared(

@@ -4,18 +4,17 @@ use super::{
     Error, Method, Progress, Report,
     insert::Inserter,
     marks,
-    rows::Rows,
     session::{self, Session},
-    table::{self, Kinship, State},
     work::{self, Task, Unit, Work},
 };
 use crate::{
-    family::{self, Class, Found, Names},
-    plan::DataPlan,
+    family::{self, Class, Names},
+    layout::{Kinship, State, Table, quoted},
 };
 use load::{client, spec::Target};
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
+    ops::RangeInclusive,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
@@ -34,7 +33,7 @@ const ATTEMPTS: u32 = 5;
 /// What all connections share.
 struct Shared<'a> {
     target: &'a Target,
-    plan: &'a DataPlan,
+    tables: &'a [Table],
     /// Comments of the tables that are there, by index; `None`: it is not there.
     found: Vec<Option<String>>,
     work: Work,
@@ -50,7 +49,7 @@ struct Shared<'a> {
 /// See [`super::prepare`].
 pub(super) fn load(
     target: &Target,
-    plan: &DataPlan,
+    tables: &[Table],
     connections: u32,
     progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
@@ -59,12 +58,12 @@ pub(super) fn load(
     let mut control = Session::open(target)?;
     control.lock()?;
     control.wait_for_loaders(stop)?;
-    let found = survey(&mut control, target, plan)?;
+    let found = survey(&mut control, target, tables)?;
     let shared = Shared {
         target,
-        plan,
+        tables,
         found,
-        work: Work::new(plan.tables),
+        work: Work::new(tables.len()),
         rows_found: AtomicU64::new(0),
         rows_loaded: AtomicU64::new(0),
         tables_kept: AtomicU32::new(0),
@@ -72,12 +71,12 @@ pub(super) fn load(
         stop,
         numbers: Mutex::new(Vec::new()),
     };
-    let rows_total = u64::from(plan.tables) * table::rows(plan);
+    let rows_total = tables.iter().map(|table| table.rows).sum();
     let mut tell = || progress(shared.progress(rows_total, started.elapsed()));
     tell();
     let (ended, results) = mpsc::channel();
     // More connections than units, and tables to be opened, would find nothing to do.
-    let useful = u64::from(plan.tables) * u64::from(work::units(table::rows(plan)).max(1));
+    let useful: u64 = tables.iter().map(|table| u64::from(work::units(table.rows).max(1))).sum();
     let workers = useful.min(u64::from(connections)).min(session::LOADERS_MAX.into());
     let mut failure = None;
     thread::scope(|scope| {
@@ -108,14 +107,14 @@ pub(super) fn load(
             tell();
         }
     });
-    if stop.load(Relaxed) && shared.work.tables_done() < plan.tables {
+    if stop.load(Relaxed) && shared.work.tables_done() < shared.tables_total() {
         return Err(Error::Interrupted);
     }
     if let Some(error) = failure {
         return Err(error);
     }
     Ok(Report {
-        tables: plan.tables,
+        tables: shared.tables_total(),
         tables_kept: shared.tables_kept.into_inner(),
         rows: rows_total,
         rows_loaded: shared.rows_loaded.into_inner(),
@@ -125,6 +124,10 @@ pub(super) fn load(
 }
 
 impl Shared<'_> {
+    fn tables_total(&self) -> u32 {
+        u32::try_from(self.tables.len()).unwrap_or(u32::MAX)
+    }
+
     fn progress(&self, rows_total: u64, elapsed: Duration) -> Progress {
         let rows_loaded = self.rows_loaded.load(Relaxed);
         Progress {
@@ -132,7 +135,7 @@ impl Shared<'_> {
             rows_total,
             rows_loaded,
             tables: self.work.tables_done(),
-            tables_total: self.plan.tables,
+            tables_total: self.tables_total(),
             elapsed,
         }
     }
@@ -151,7 +154,7 @@ impl Shared<'_> {
 struct Worker<'a> {
     shared: &'a Shared<'a>,
     session: Session,
-    inserter: Option<Inserter>,
+    inserter: Option<Inserter<'a>>,
 }
 
 impl<'a> Worker<'a> {
@@ -184,7 +187,7 @@ impl<'a> Worker<'a> {
                     self.open_table(table)?;
                 }
                 Task::Finish(table) => {
-                    self.finish(number(table))?;
+                    self.finish(table)?;
                     self.shared.work.done(table);
                 }
                 Task::End | Task::Load(..) => return Ok(()),
@@ -194,27 +197,28 @@ impl<'a> Worker<'a> {
 
     /// Finds out what is missing of a table, and makes it if it is not there or not what is wanted.
     fn open_table(&mut self, index: usize) -> Result<(), Error> {
-        let (number, shared) = (number(index), self.shared);
-        let rows = table::rows(shared.plan);
-        let found = shared.found[index].as_deref().map(|comment| table::kinship(comment, shared.plan));
+        let shared = self.shared;
+        let table = &shared.tables[index];
+        let rows = table.rows;
+        let found = shared.found[index].as_deref().map(|comment| table.kinship(comment));
         let missing = match found {
-            Some(Kinship::Same(State::Complete)) if self.count(number)? == (rows, rows) => {
+            Some(Kinship::Same(State::Complete)) if self.count(table)? == (rows, rows) => {
                 shared.rows_found.fetch_add(rows, Relaxed);
                 shared.tables_kept.fetch_add(1, Relaxed);
                 shared.work.done(index);
                 return Ok(());
             }
-            Some(Kinship::Same(State::Loading)) => self.missing(number)?,
+            Some(Kinship::Same(State::Loading)) => self.missing(table)?,
             _ => None,
         };
         let missing = match missing {
             Some(missing) => missing,
             None => {
-                let name = table::name(number);
+                let name = &table.name;
                 if found.is_some() {
-                    self.session.run("DROP TABLE", &name, &format!("DROP TABLE {name}"))?;
+                    self.session.run("DROP TABLE", name, &format!("DROP TABLE {}", quoted(name)))?;
                 }
-                self.session.run("CREATE TABLE", &name, &table::create(shared.plan, number))?;
+                self.session.run("CREATE TABLE", name, &table.create())?;
                 (0..work::units(rows)).collect()
             }
         };
@@ -223,24 +227,25 @@ impl<'a> Worker<'a> {
     }
 
     /// The units that a half-loaded table misses; `None`: it has rows that cannot be of this data set.
-    fn missing(&mut self, number: u32) -> Result<Option<VecDeque<Unit>>, Error> {
-        let (name, rows) = (table::name(number), table::rows(self.shared.plan));
-        let answer = self.session.run("SELECT", &name, &work::survey(&name))?;
+    fn missing(&mut self, table: &Table) -> Result<Option<VecDeque<Unit>>, Error> {
+        let Table { name, rows, number, .. } = table;
+        let rows = *rows;
+        let answer = self.session.run("SELECT", name, &work::survey(table))?;
         let mut missing: Vec<bool> = vec![true; work::units(rows) as usize];
         let mut found = 0;
         for row in answer.rows() {
             let figure = |at: usize| row.get(at)?.as_deref()?.parse::<u64>().ok();
             let (Some(unit), Some(count)) = (figure(0), figure(1)) else { return Ok(None) };
             let Some(place) = missing.get_mut(unit as usize) else { return Ok(None) };
-            let ids = work::ids(unit as Unit, rows);
-            if count == ids.clone().count() as u64 {
+            let numbers = work::numbers(unit as Unit, rows);
+            if count == length(&numbers) {
                 *place = false;
                 found += count;
             } else {
                 // Only an engine without transactions leaves a part of a unit.
-                let (first, last) = (ids.start(), ids.end());
-                let delete = format!("DELETE FROM {name} WHERE id BETWEEN {first} AND {last}");
-                self.session.run("DELETE", &name, &delete)?;
+                let (from, first, last) = (quoted(name), numbers.start(), numbers.end());
+                let delete = format!("DELETE FROM {from} WHERE {number} BETWEEN {first} AND {last}");
+                self.session.run("DELETE", name, &delete)?;
             }
         }
         self.shared.rows_found.fetch_add(found, Relaxed);
@@ -249,66 +254,66 @@ impl<'a> Worker<'a> {
 
     /// Loads a unit in one transaction. False: the caller wants to stop.
     fn load(&mut self, index: usize, unit: Unit) -> Result<bool, Error> {
-        let ids = work::ids(unit, table::rows(self.shared.plan));
-        let rows = ids.clone().count() as u64;
+        let table = &self.shared.tables[index];
+        let numbers = work::numbers(unit, table.rows);
         for attempt in 1.. {
-            match self.try_unit(number(index), ids.clone()) {
+            match self.try_unit(table, numbers.clone()) {
                 Ok(true) => break,
                 Err(Error::Statement { source, .. }) if is_conflict(&source) && attempt < ATTEMPTS => {
-                    self.session.run("ROLLBACK", &table::name(number(index)), "ROLLBACK")?;
+                    self.session.run("ROLLBACK", &table.name, "ROLLBACK")?;
                 }
                 other => return other,
             }
         }
-        self.shared.rows_loaded.fetch_add(rows, Relaxed);
+        self.shared.rows_loaded.fetch_add(length(&numbers), Relaxed);
         Ok(true)
     }
 
-    fn try_unit(&mut self, number: u32, ids: std::ops::RangeInclusive<i32>) -> Result<bool, Error> {
+    fn try_unit(&mut self, table: &'a Table, numbers: RangeInclusive<u64>) -> Result<bool, Error> {
         let (shared, session) = (self.shared, &mut self.session);
-        if let Some(other) = self.inserter.take_if(|inserter| inserter.table() != number) {
+        if let Some(other) = self.inserter.take_if(|inserter| inserter.table().name != table.name) {
             other.close(session)?;
         }
         let inserter = match &mut self.inserter {
             Some(inserter) => inserter,
-            none => none.insert(Inserter::new(session, number, Rows::new(shared.plan, number))?),
+            none => none.insert(Inserter::new(session, table)?),
         };
         *shared.method.lock().unwrap_or_else(PoisonError::into_inner) = Some(inserter.method());
-        let name = table::name(number);
-        session.run("BEGIN", &name, "BEGIN")?;
-        let whole = inserter.insert(session, ids, &|| !shared.stop.load(Relaxed))?;
-        session.run("COMMIT", &name, if whole { "COMMIT" } else { "ROLLBACK" })?;
+        let name = &table.name;
+        session.run("BEGIN", name, "BEGIN")?;
+        let whole = inserter.insert(session, numbers, &|| !shared.stop.load(Relaxed))?;
+        session.run("COMMIT", name, if whole { "COMMIT" } else { "ROLLBACK" })?;
         Ok(whole)
     }
 
-    /// Makes the index, counts, and marks the table as complete.
-    fn finish(&mut self, number: u32) -> Result<(), Error> {
-        let (name, plan) = (table::name(number), self.shared.plan);
+    /// Makes the indexes, counts, and marks the table as complete.
+    fn finish(&mut self, index: usize) -> Result<(), Error> {
+        let table = &self.shared.tables[index];
+        let (name, rows) = (&table.name, table.rows);
         if let Some(inserter) = self.inserter.take() {
             inserter.close(&mut self.session)?;
         }
-        if plan.create_secondary && !table::is_bulk(plan) {
-            let show = family::spoken().find_index(&name, &table::index(number));
+        for index in &table.indexes {
+            let show = family::spoken().find_index(&quoted(name), &index.name);
             // It is there where a load broke off between making it and marking the table.
-            if self.session.run("SHOW INDEX", &name, &show)?.rows().is_empty() {
-                self.session.run("CREATE INDEX", &name, &table::create_index(number))?;
+            if self.session.run("SHOW INDEX", name, &show)?.rows().is_empty() {
+                self.session.run("CREATE INDEX", name, &index.create(name))?;
             }
         }
-        let rows = table::rows(plan);
-        let (found, last) = self.count(number)?;
+        let (found, last) = self.count(table)?;
         if (found, last) != (rows, rows) {
             let server = self.session.server().to_owned();
-            return Err(Error::Incomplete { server, table: name, found, last, expected: rows });
+            return Err(Error::Incomplete { server, table: name.clone(), found, last, expected: rows });
         }
-        self.session.run("ALTER TABLE", &name, &table::mark_complete(plan, number))?;
+        self.session.run("ALTER TABLE", name, &table.mark_complete())?;
         Ok(())
     }
 
-    /// Rows of a table, and the highest id.
-    fn count(&mut self, number: u32) -> Result<(u64, u64), Error> {
-        let name = table::name(number);
-        let count = format!("SELECT COUNT(*), COALESCE(MAX(id), 0) FROM {name}");
-        let answer = self.session.run("SELECT", &name, &count)?;
+    /// Rows of a table, and the highest number.
+    fn count(&mut self, table: &Table) -> Result<(u64, u64), Error> {
+        let Table { name, number, .. } = table;
+        let count = format!("SELECT COUNT(*), COALESCE(MAX({number}), 0) FROM {}", quoted(name));
+        let answer = self.session.run("SELECT", name, &count)?;
         let figure = |at: usize| answer.rows().first()?.get(at)?.as_deref()?.parse().ok();
         Ok((figure(0).unwrap_or(0), figure(1).unwrap_or(0)))
     }
@@ -319,36 +324,31 @@ fn is_conflict(error: &client::Error) -> bool {
     error.code().and_then(|code| family::spoken().class(code)) == Some(Class::Conflict)
 }
 
-/// Number of the table at `index`.
-fn number(index: usize) -> u32 {
-    u32::try_from(index).expect("there are no more tables than the plan's u32 says") + 1
+/// Rows that have these numbers.
+fn length(numbers: &RangeInclusive<u64>) -> u64 {
+    numbers.end() + 1 - numbers.start()
 }
 
-/// Every table of the schema that is called as a data set's.
-pub(super) fn tables(session: &mut Session) -> Result<Vec<Found>, Error> {
-    let mut tables = marks::find(session, None, Names::Beginning("sbtest"))?;
-    tables.retain(|found| table::number(&found.name).is_some());
-    tables.sort_by_key(|found| table::number(&found.name));
-    Ok(tables)
-}
-
-/// Comments of the plan's tables that are there. A foreign one is an error.
+/// Comments of those tables that are there. A foreign one is an error.
 pub(super) fn survey(
     session: &mut Session,
     target: &Target,
-    plan: &DataPlan,
+    tables: &[Table],
 ) -> Result<Vec<Option<String>>, Error> {
-    let mut found = vec![None; plan.tables as usize];
-    for table in tables(session)? {
-        let Some(place) = table::number(&table.name).and_then(|number| found.get_mut(number as usize - 1))
-        else {
+    let places: HashMap<String, usize> =
+        tables.iter().enumerate().map(|(place, table)| (table.name.to_lowercase(), place)).collect();
+    let ignores_case = marks::ignores_case(session)?;
+    let mut found = vec![None; tables.len()];
+    for other in marks::find(session, None, Names::Any)? {
+        let Some(&place) = places.get(&other.name.to_lowercase()) else { continue };
+        if !ignores_case && other.name != tables[place].name {
             continue;
-        };
-        if !marks::is_own(&table) {
-            let database = target.database.clone().unwrap_or_default();
-            return Err(Error::Foreign { server: session.server().to_owned(), database, table: table.name });
         }
-        *place = Some(table.comment);
+        if !marks::is_own(&other) {
+            let database = target.database.clone().unwrap_or_default();
+            return Err(Error::Foreign { server: session.server().to_owned(), database, table: other.name });
+        }
+        found[place] = Some(other.comment);
     }
     Ok(found)
 }

@@ -1,9 +1,10 @@
 //! Whose tables are: the one check by which Prony's own are told from others, for making, removing and
 //! writing.
 
-use super::{Error, session::Session, table};
+use super::{Error, session::Session};
 use crate::{
     family::{self, Found, Names, TableKind},
+    layout,
     plan::{Name, Writes},
 };
 use load::spec::Target;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Whether Prony made it. A view is none of Prony's, whatever stands behind it.
 pub(super) fn is_own(found: &Found) -> bool {
-    found.kind == TableKind::Table && table::is_own(&found.comment)
+    found.kind == TableKind::Table && layout::is_own(&found.name, &found.comment)
 }
 
 /// What is called as a table in a database, the session's own if none is named.
@@ -35,8 +36,7 @@ pub(super) fn refuse(target: &Target, writes: &Writes) -> Result<(), Error> {
     let database = target.database.clone().unwrap_or_else(|| family::spoken().any().to_owned());
     let asked = Target { database: Some(database.clone()), ..target.clone() };
     let Some(mut session) = Session::open_existing(&asked)? else { return Ok(()) };
-    let ignores_case =
-        session.about("SELECT", "the case of names", |family, control| family.ignores_case(control))?;
+    let ignores_case = ignores_case(&mut session)?;
     for (database, mut names) in by_database(writes.tables.iter(), &database) {
         if ignores_case {
             names.iter_mut().for_each(|name| *name = name.to_lowercase());
@@ -54,6 +54,11 @@ pub(super) fn refuse(target: &Target, writes: &Writes) -> Result<(), Error> {
         }
     }
     refuse_functions(&mut session, writes, &database)
+}
+
+/// Whether names of tables that differ in case alone are the same.
+pub(super) fn ignores_case(session: &mut Session) -> Result<bool, Error> {
+    session.about("SELECT", "the case of names", |family, control| family.ignores_case(control))
 }
 
 /// Stored functions may change whatever they like.

@@ -1,9 +1,8 @@
 //! Makes the tables that workloads run on, knows them again, and removes them.
 //!
-//! Schema and contents are those of sysbench 1.0.20. Unlike there, contents depend on the seed alone (row `n`
-//! of table `t` is the same however many connections load it), a broken-off load goes on where it was, tables
-//! that are there already are recognised and only counted, and nothing that Prony did not make is ever
-//! touched.
+//! What they consist of is a [`Layout`]'s to say. Contents depend on the seed alone (row `n` of table `t` is the
+//! same however many connections load it), a broken-off load goes on where it was, tables that are there
+//! already are recognised and only counted, and nothing that Prony did not make is ever touched.
 //!
 //! It works through [`load::client`] only, and does not know which study or command asked.
 
@@ -13,10 +12,8 @@ mod error;
 mod insert;
 mod loader;
 mod marks;
-mod rows;
 mod session;
 mod size;
-mod table;
 mod warm;
 mod work;
 
@@ -26,11 +23,15 @@ pub use error::Error;
 pub use size::{Size, size};
 pub use warm::warm;
 
-use crate::plan::{DataPlan, Writes};
+use crate::{
+    family::{self, Names},
+    layout::{Layout, is_reserved},
+    plan::Writes,
+};
 use load::spec::Target;
 use serde::Serialize;
 use session::Session;
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::{cmp::Ordering, sync::atomic::AtomicBool, time::Duration};
 
 /// How far making a data set is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -81,7 +82,7 @@ pub struct Report {
 pub struct Cleaned {
     /// Tables that were dropped.
     pub dropped: Vec<String>,
-    /// Tables called `sbtest1`, `sbtest2`, ... that are not Prony's and were left alone.
+    /// Tables that are called as a layout's are, but are not Prony's and were left alone.
     pub foreign: Vec<String>,
 }
 
@@ -96,35 +97,36 @@ pub struct Cleaned {
 /// See [`Error`]. A table that Prony did not make is an error, found before anything is changed.
 pub fn prepare(
     target: &Target,
-    plan: &DataPlan,
+    layout: &dyn Layout,
     connections: u32,
     progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<Report, Error> {
-    validate(plan)?;
-    loader::load(target, plan, connections.max(1), progress, stop)
+    loader::load(target, &layout.tables(), connections.max(1), progress, stop)
 }
 
-/// Drops every table of the target's schema that Prony made, and nothing else.
+/// Drops the tables of the target's schema that Prony made and whose names `wanted` takes, and nothing else.
 ///
 /// # Errors
 /// No connection, no privilege, or another Prony at work.
-pub fn cleanup(target: &Target, tables: Option<u32>) -> Result<Cleaned, Error> {
+pub fn cleanup(target: &Target, wanted: &dyn Fn(&str) -> bool) -> Result<Cleaned, Error> {
     let mut session = Session::open(target)?;
     session.lock()?;
     let mut cleaned = Cleaned::default();
-    for found in loader::tables(&mut session)? {
+    for found in marks::find(&mut session, None, Names::Any)? {
         let (own, name) = (marks::is_own(&found), found.name);
-        if tables.is_some_and(|last| table::number(&name).is_none_or(|number| number > last)) {
+        if !wanted(&name) {
             continue;
         }
         if own {
-            session.run("DROP TABLE", &name, &format!("DROP TABLE {name}"))?;
+            session.run("DROP TABLE", &name, &format!("DROP TABLE {}", family::spoken().quoted(&name)))?;
             cleaned.dropped.push(name);
-        } else {
+        } else if is_reserved(&name) {
             cleaned.foreign.push(name);
         }
     }
+    cleaned.dropped.sort_by(by_number);
+    cleaned.foreign.sort_by(by_number);
     Ok(cleaned)
 }
 
@@ -144,9 +146,9 @@ pub fn drop_database(target: &Target) -> Result<Database, Error> {
 ///
 /// # Errors
 /// [`Error::Foreign`]; no connection.
-pub fn refuse_foreign(target: &Target, plan: &DataPlan) -> Result<(), Error> {
+pub fn refuse_foreign(target: &Target, layout: &dyn Layout) -> Result<(), Error> {
     let Some(mut session) = Session::open_existing(target)? else { return Ok(()) };
-    loader::survey(&mut session, target, plan).map(drop)
+    loader::survey(&mut session, target, &layout.tables()).map(drop)
 }
 
 /// Sees, without changing anything, that what a load writes into is Prony's own. A table that is not there is
@@ -158,24 +160,21 @@ pub fn refuse_writes(target: &Target, writes: &Writes) -> Result<(), Error> {
     marks::refuse(target, writes)
 }
 
-/// About how much disk a data set takes, bytes: what the default engine was seen to need (225 for a row, 16
-/// for its entry in the index on `k`) and a tenth more.
+/// About how much disk a data set takes, bytes: its rows, a tenth more, and each table's empty file.
 #[must_use]
-pub fn size_bytes(plan: &DataPlan) -> u64 {
-    const ROW: u64 = 225;
-    const ENTRY: u64 = 16;
+pub fn size_bytes(layout: &dyn Layout) -> u64 {
     /// An empty table's file.
     const EMPTY: u64 = 128 << 10;
-    let row = ROW + if plan.create_secondary { ENTRY } else { 0 };
-    u64::from(plan.tables) * (EMPTY + table::rows(plan) * row * 11 / 10)
+    let tables = layout.tables();
+    tables.len() as u64 * EMPTY
+        + tables.iter().map(|table| table.rows * table.row_bytes * 11 / 10).sum::<u64>()
 }
 
-fn validate(plan: &DataPlan) -> Result<(), Error> {
-    if !matches!(plan.generator.as_str(), "sysbench" | "bulk_insert" | "empty") {
-        return Err(Error::Generator(plan.generator.clone()));
-    }
-    if i32::try_from(plan.rows).is_err() {
-        return Err(Error::TooManyRows(plan.rows));
-    }
-    Ok(())
+/// Names in the order of the numbers that they end in.
+fn by_number(one: &String, other: &String) -> Ordering {
+    let parts = |name: &String| {
+        let start = name.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+        (name[..start].to_owned(), name[start..].parse::<u64>().unwrap_or(0), name.clone())
+    };
+    parts(one).cmp(&parts(other))
 }

@@ -1,7 +1,7 @@
 //! How large a data set is on a server, as that server's own statistics estimate it.
 
-use super::{Error, session::Session, table};
-use crate::plan::DataPlan;
+use super::{Error, session::Session};
+use crate::layout::Layout;
 use load::spec::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -17,13 +17,13 @@ pub struct Size {
     pub form: String,
 }
 
-/// Asks the server for the size of the plan's tables.
+/// Asks the server for the size of a data set's tables.
 ///
 /// # Errors
 /// No connection, or the server does not say.
-pub fn size(target: &Target, plan: &DataPlan) -> Result<Size, Error> {
+pub fn size(target: &Target, layout: &dyn Layout) -> Result<Size, Error> {
     let mut session = Session::open(target)?;
-    let names: Vec<String> = (1..=plan.tables).map(table::name).collect();
+    let names = layout.table_names();
     let sizes =
         session.about("SELECT", "sizes of tables", |family, control| family.sizes(control, &names))?;
     let forms: BTreeSet<&str> = sizes.iter().map(|size| size.form.as_str()).collect();

@@ -1,15 +1,18 @@
 //! Reads a data set once from end to end, so that it is in memory as far as it fits: tables through their
 //! clustered index or in the order of their rows, then each secondary index by itself.
 
-use super::{Error, Progress, session::Session, table, validate};
-use crate::{family, plan::DataPlan};
+use super::{Error, Progress, session::Session};
+use crate::{
+    family,
+    layout::{Layout, Scan, Table},
+};
 use load::spec::Target;
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Instant,
 };
 
-/// Values of the key that one query reads: what an interruption waits for.
+/// Rows that one query reads, about: what an interruption waits for.
 const RANGE: u64 = 250_000;
 
 /// Reads all tables over one connection: two do not read faster from one disk, and the order of pages in
@@ -19,46 +22,31 @@ const RANGE: u64 = 250_000;
 /// No connection, a table is missing, or `stop` became true.
 pub fn warm(
     target: &Target,
-    plan: &DataPlan,
+    layout: &dyn Layout,
     progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<(), Error> {
-    validate(plan)?;
-    let rows = table::rows(plan);
+    let tables = layout.tables();
     let mut session = Session::open(target)?;
     let begun = Instant::now();
-    let by_index = plan.create_secondary && !table::is_bulk(plan);
     let mut told = Progress {
         rows: 0,
-        rows_total: u64::from(plan.tables) * rows * if by_index { 2 } else { 1 },
+        rows_total: tables.iter().map(|table| table.rows * table.scans.len() as u64).sum(),
         rows_loaded: 0,
         tables: 0,
-        tables_total: plan.tables,
+        tables_total: u32::try_from(tables.len()).unwrap_or(u32::MAX),
         elapsed: begun.elapsed(),
     };
-    for number in 1..=plan.tables {
-        let name = table::name(number);
-        let mut scans = vec![(plan.secondary.then(|| "xid".to_owned()), "id", " AND pad = ''")];
-        if by_index {
-            scans.push((Some(table::index(number)), "k", ""));
-        }
-        if table::is_bulk(plan) {
-            scans.clear();
-        }
-        for (index, column, and) in scans {
-            let by_index = family::spoken().by_index(index.as_deref());
-            // Values of `k` lie between 1 and the number of rows, as those of `id` do; workloads may have
-            // moved some.
-            for first in (0..=rows).step_by(RANGE as usize) {
+    for table in &tables {
+        for scan in &table.scans {
+            let parts = queries(table, scan);
+            let rows = table.rows / parts.len() as u64;
+            for select in parts {
                 if stop.load(Relaxed) {
                     return Err(Error::Interrupted);
                 }
-                let last = first + RANGE - 1;
-                let select = format!(
-                    "SELECT COUNT(*) FROM {name}{by_index} WHERE {column} BETWEEN {first} AND {last}{and}"
-                );
-                session.run("SELECT", &name, &select)?;
-                told.rows = (told.rows + RANGE.min(rows)).min(told.rows_total);
+                session.run("SELECT", &table.name, &select)?;
+                told.rows = (told.rows + rows).min(told.rows_total);
                 told.elapsed = begun.elapsed();
                 progress(told);
             }
@@ -66,4 +54,47 @@ pub fn warm(
         told.tables += 1;
     }
     Ok(())
+}
+
+/// What reads a table once: a query for each part of about so many rows.
+fn queries(table: &Table, scan: &Scan) -> Vec<String> {
+    let family = family::spoken();
+    let (name, index) = (family.quoted(&table.name), scan.index.as_ref().map(|name| family.quoted(name)));
+    let select = format!("SELECT COUNT(*) FROM {name}{}", family.by_index(index.as_deref()));
+    let and = |range: String| {
+        let both = [range.as_str(), scan.condition.as_str()];
+        let all: Vec<&str> = both.into_iter().filter(|part| !part.is_empty()).collect();
+        if all.is_empty() { select.clone() } else { format!("{select} WHERE {}", all.join(" AND ")) }
+    };
+    let Some((by, first, last)) = &scan.by else { return vec![and(String::new())] };
+    let span = (i128::from(*last) - i128::from(*first) + 1).max(1);
+    let parts = i128::from(table.rows.div_ceil(RANGE).max(1)).min(span);
+    let border = |part: i128| i128::from(*first) + span * part / parts;
+    (0..parts)
+        .map(|part| and(format!("{by} BETWEEN {} AND {}", border(part), border(part + 1) - 1)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::sysbench;
+
+    #[test]
+    fn parts_of_a_scan_meet_and_leave_nothing_out() {
+        let options = sysbench::Options { table_size: 1_000_000, ..Default::default() };
+        let table = sysbench::data("oltp_read_only", &options).tables().remove(0);
+        let queries = queries(&table, &table.scans[0]);
+        let ends: Vec<(i64, i64)> = queries
+            .iter()
+            .map(|query| {
+                let (_, range) = query.split_once("BETWEEN ").unwrap();
+                let words: Vec<&str> = range.split(' ').collect();
+                (words[0].parse().unwrap(), words[2].parse().unwrap())
+            })
+            .collect();
+        assert_eq!((ends[0].0, ends[ends.len() - 1].1, ends.len()), (0, 1_000_000, 4));
+        assert!(ends.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0), "{ends:?}");
+        assert!(queries[0].contains("FORCE INDEX (PRIMARY)"), "{}", queries[0]);
+    }
 }

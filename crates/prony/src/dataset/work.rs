@@ -1,10 +1,11 @@
 //! Who loads what: the tables and their missing units, shared by all connections.
 //!
-//! A unit is a run of ids in one table, loaded in one transaction: it is there as a whole or not at all,
+//! A unit is a run of rows in one table, loaded in one transaction: it is there as a whole or not at all,
 //! which makes loading resumable. A connection stays with its table while that has units; then it opens a
 //! table that nobody has begun, and only then helps with another's: so tables fill side by side, and a single
 //! big one is shared by all.
 
+use crate::layout::{Table, quoted};
 use std::{
     collections::VecDeque,
     ops::RangeInclusive,
@@ -54,7 +55,7 @@ struct Tables {
 
 impl Work {
     /// Work on so many tables.
-    pub(super) fn new(tables: u32) -> Self {
+    pub(super) fn new(tables: usize) -> Self {
         let stages = (0..tables).map(|_| Stage::Fresh).collect();
         Self { tables: Mutex::new(Tables { stages, given_up: false }), changed: Condvar::new() }
     }
@@ -157,20 +158,19 @@ impl Tables {
 
 /// Number of units of a table with so many rows.
 pub(super) fn units(rows: u64) -> Unit {
-    Unit::try_from(rows.div_ceil(UNIT_ROWS)).expect("rows are checked to be an INTEGER")
+    Unit::try_from(rows.div_ceil(UNIT_ROWS)).expect("nobody has a table of 40 thousand billion rows")
 }
 
-/// Ids of a unit in a table with so many rows.
-pub(super) fn ids(unit: Unit, rows: u64) -> RangeInclusive<i32> {
+/// Numbers of the rows of a unit in a table with so many.
+pub(super) fn numbers(unit: Unit, rows: u64) -> RangeInclusive<u64> {
     let first = u64::from(unit) * UNIT_ROWS + 1;
-    let last = (first + UNIT_ROWS - 1).min(rows);
-    let id = |id: u64| i32::try_from(id).expect("rows are checked to be an INTEGER");
-    id(first)..=id(last)
+    first..=(first + UNIT_ROWS - 1).min(rows)
 }
 
 /// `SELECT` of unit and number of its rows.
-pub(super) fn survey(table: &str) -> String {
-    format!("SELECT (id - 1) DIV {UNIT_ROWS} AS unit, COUNT(*) FROM {table} GROUP BY unit")
+pub(super) fn survey(table: &Table) -> String {
+    let Table { name, number, .. } = table;
+    format!("SELECT ({number} - 1) DIV {UNIT_ROWS} AS unit, COUNT(*) FROM {} GROUP BY unit", quoted(name))
 }
 
 #[cfg(test)]
@@ -180,11 +180,11 @@ mod tests {
     #[test]
     fn units_cover_every_row_once() {
         for rows in [1, 9_999, 10_000, 10_001, 250_000] {
-            let ids: Vec<i32> = (0..units(rows)).flat_map(|unit| ids(unit, rows)).collect();
-            assert!(ids.iter().copied().eq(1..=rows as i32));
+            let all: Vec<u64> = (0..units(rows)).flat_map(|unit| numbers(unit, rows)).collect();
+            assert!(all.iter().copied().eq(1..=rows));
         }
         assert_eq!(units(0), 0);
-        assert_eq!(ids(units(2_147_483_647) - 1, 2_147_483_647), 2_147_480_001..=i32::MAX);
+        assert_eq!(numbers(units(5_000_000_001) - 1, 5_000_000_001), 5_000_000_001..=5_000_000_001);
     }
 
     #[test]

@@ -24,6 +24,6 @@ pub trait Dialect {
     fn find_index(&self, table: &str, index: &str) -> String;
 
     /// A checksum of these columns over all rows: the sum of one CRC-32 for each row, of its values joined by
-    /// commas, so that the order of the rows does not matter.
-    fn checksum(&self, columns: &[&str]) -> String;
+    /// commas in this character set, so that the order of the rows does not matter.
+    fn checksum(&self, columns: &[&str], charset: &str) -> String;
 }

@@ -110,8 +110,6 @@ pub trait Schema {
 pub enum Names<'a> {
     /// All.
     Any,
-    /// Those whose names begin so.
-    Beginning(&'a str),
     /// Those of these names; some servers find those that differ in case as well.
     Of(&'a [String]),
 }

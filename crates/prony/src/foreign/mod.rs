@@ -196,7 +196,7 @@ fn empty_plan(tool: Tool, name: &str) -> Plan {
     let mut plan = Plan::from_study(&study);
     plan.title = format!("Results of {}", tool.name());
     plan.study_text.clear();
-    plan.data_sets.iter_mut().for_each(|data| data.tables = 0);
+    plan.data_sets.iter_mut().for_each(|data| *data = data.clone().without_tables());
     plan.warm_up = Duration::ZERO;
     plan.interval = Duration::ZERO;
     plan.repeats = 1;

@@ -2,10 +2,10 @@
 //! from where.
 
 use super::{
-    DataPlan, Plan, ServerSource, Trial,
+    Plan, ServerSource, Trial,
     state::{self, PutBack},
 };
-use crate::{family, quantity};
+use crate::{family, layout::Layout as _, quantity};
 use std::{collections::BTreeSet, time::Duration};
 
 /// What a plan will cost.
@@ -27,10 +27,8 @@ pub const TRIAL_OVERHEAD: Duration = Duration::from_millis(300);
 const CONNECT: Duration = Duration::from_micros(300);
 /// To initialise and start a server, and to stop it.
 const SERVER_START: Duration = Duration::from_secs(5);
-/// Rows per second that loading reaches on two processors.
-const LOAD_ROWS_PER_SECOND: u64 = 200_000;
-/// A row of sysbench's table with its index, as the default engine stores it.
-pub(super) const ROW_BYTES: u64 = 240;
+/// Bytes of rows and indexes per second that loading reaches on two processors: 200,000 rows of sysbench's.
+const LOAD_BYTES_PER_SECOND: u64 = 48_000_000;
 /// A fresh data directory: system tables, undo and redo.
 const SERVER_DISK_BYTES: u64 = 200 << 20;
 /// A server without its buffer pool and connections.
@@ -77,13 +75,9 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
     pairs.sort_unstable();
     pairs.dedup();
     let nodes = |server: usize| u64::from(plan.servers[server].topology.servers());
-    let rows: u64 =
-        pairs.iter().map(|&(server, data)| row_count(&plan.data_sets[data]) * nodes(server)).sum();
-    let own_rows: u64 = pairs
-        .iter()
-        .filter(|(server, _)| own(server))
-        .map(|&(server, data)| row_count(&plan.data_sets[data]) * nodes(server))
-        .sum();
+    let bytes_of = |&(server, data): &(usize, usize)| plan.data_sets[data].size_bytes() * nodes(server);
+    let bytes: u64 = pairs.iter().map(bytes_of).sum();
+    let own_bytes: u64 = pairs.iter().filter(|(server, _)| own(server)).map(bytes_of).sum();
     let servers: Vec<usize> = (0..plan.servers.len()).filter(|server| own(server)).collect();
     let count: u32 = servers.iter().map(|&server| plan.servers[server].topology.servers()).sum();
     let connections_max = (0..plan.treatments.len()).map(connections).max().unwrap_or(0);
@@ -93,10 +87,10 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
     Estimate {
         time: trials_time
             + SERVER_START * (count + restarts)
-            + Duration::from_secs(rows / LOAD_ROWS_PER_SECOND)
+            + Duration::from_secs(bytes / LOAD_BYTES_PER_SECOND)
             + put_back.time,
         trials: trials_time,
-        disk_bytes: own_rows * ROW_BYTES + SERVER_DISK_BYTES * u64::from(count) + put_back.disk_bytes,
+        disk_bytes: own_bytes + SERVER_DISK_BYTES * u64::from(count) + put_back.disk_bytes,
         memory_bytes: pools
             + SERVER_MEMORY_BYTES * u64::from(count)
             + CONNECTION_MEMORY_BYTES * u64::from(connections_max),
@@ -105,11 +99,7 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
 
 /// How often data are put back, and what that takes.
 pub(super) fn put_back(plan: &Plan, trials: &[Trial]) -> PutBack {
-    state::put_back(plan, trials, SERVER_DISK_BYTES, LOAD_ROWS_PER_SECOND)
-}
-
-pub(super) fn row_count(data: &DataPlan) -> u64 {
-    if data.generator == "sysbench" { u64::from(data.tables) * data.rows } else { 0 }
+    state::put_back(plan, trials, SERVER_DISK_BYTES, LOAD_BYTES_PER_SECOND)
 }
 
 fn buffer_pool_bytes(settings: &std::collections::BTreeMap<String, String>) -> u64 {

@@ -10,21 +10,22 @@ mod order;
 pub mod seed;
 mod state;
 mod text;
-mod writes;
 
 pub use crate::study::{
     Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
     Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport,
     Unit, Warm,
 };
-pub use crate::study::{Replication, Topology, WaitPoint};
+pub use crate::study::{Name, Replication, Topology, WaitPoint, Writes};
 pub use claims::is_measured;
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use names::{ServerNames, without_levels};
 pub use text::{common_settings, render, servers_elsewhere, time_words};
-pub use writes::{Name, Writes};
 
-use crate::study::{RELEVANT, Study};
+use crate::{
+    layout::Layout as _,
+    study::{RELEVANT, Study},
+};
 use ::load::spec::{Stream, TlsMode};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -136,12 +137,6 @@ impl Treatment {
         crate::study::writes(&self.streams)
     }
 
-    /// What it writes to that Prony did not make, and so never puts back.
-    #[must_use]
-    pub fn foreign_written(&self) -> BTreeSet<String> {
-        crate::study::foreign_written(&self.streams)
-    }
-
     /// What it writes into.
     #[must_use]
     pub fn written(&self) -> Writes {
@@ -188,6 +183,12 @@ impl Plan {
         self.treatments.iter().any(|one| one.client.tls.is_some_and(|mode| mode != TlsMode::Disabled))
     }
 
+    /// What a treatment writes to that Prony did not make, and so never puts back.
+    #[must_use]
+    pub fn foreign_written(&self, treatment: &Treatment) -> BTreeSet<String> {
+        crate::study::foreign_written(&treatment.streams, &self.data_sets[treatment.data])
+    }
+
     /// Server and data set of every snapshot that the run takes: data that a trial changes, or that make room
     /// for others, and that another trial is to find as they were loaded.
     #[must_use]
@@ -206,7 +207,7 @@ impl Plan {
         let has_others = |one: &Treatment| {
             self.treatments.iter().any(|other| {
                 let is_other = other.server == one.server && other.data != one.data;
-                is_other && self.data_sets[other.data].tables > 0
+                is_other && !self.data_sets[other.data].is_empty()
             })
         };
         let changes = |treatment: &&Treatment| {
@@ -218,13 +219,13 @@ impl Plan {
         };
         let is_faster = |treatment: &&Treatment| {
             let data = &self.data_sets[treatment.data];
-            self.state.fresh != Fresh::Auto || u64::from(data.tables) * data.rows >= SNAPSHOT_FROM_ROWS
+            self.state.fresh != Fresh::Auto || data.rows() >= SNAPSHOT_FROM_ROWS
         };
         self.treatments
             .iter()
             .filter(own)
             .filter(is_faster)
-            .filter(|treatment| self.data_sets[treatment.data].tables > 0)
+            .filter(|treatment| !self.data_sets[treatment.data].is_empty())
             .filter(changes)
             .map(|treatment| (treatment.server, treatment.data))
             .filter(|&(server, data)| trials(server, data) > 1)

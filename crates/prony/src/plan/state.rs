@@ -1,7 +1,7 @@
 //! In which state trials begin, in words and figures: how often data are put back, what that takes.
 
-use super::{DataPlan, Fresh, Plan, Reuse, ServerSource, Treatment, Trial, Warm};
-use crate::quantity::show_size_about;
+use super::{Fresh, Plan, Reuse, ServerSource, Treatment, Trial, Warm};
+use crate::{layout::Layout as _, quantity::show_size_about};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -30,9 +30,9 @@ pub(super) struct PutBack {
 }
 
 /// Goes through the trials in their order.
-pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, rows_per_second: u64) -> PutBack {
+pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, bytes_per_second: u64) -> PutBack {
     let snapshots = plan.snapshots();
-    let bytes = |data: usize| size_bytes(&plan.data_sets[data]);
+    let bytes = |data: usize| plan.data_sets[data].size_bytes();
     let mut sum = PutBack {
         snapshots: u32::try_from(snapshots.len()).unwrap_or(u32::MAX),
         disk_bytes: snapshots.iter().map(|&(_, data)| bytes(data) + server_bytes).sum(),
@@ -47,7 +47,7 @@ pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, rows_pe
         let treatment = &plan.treatments[trial.treatment];
         let (server, data) = (treatment.server, treatment.data);
         let &mut (holds, stale) = held.entry(server).or_insert((data, false));
-        if (holds != data || stale) && plan.data_sets[data].tables > 0 {
+        if (holds != data || stale) && !plan.data_sets[data].is_empty() {
             let warm = if plan.state.warm == Warm::None { 0 } else { bytes(data) / READ_BYTES_PER_SECOND };
             sum.time += Duration::from_secs(warm);
             if snapshots.contains(&(server, data)) {
@@ -55,8 +55,7 @@ pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, rows_pe
                 sum.time += PUT_BACK + copy(bytes(data));
             } else {
                 sum.reloaded += 1;
-                let data = &plan.data_sets[data];
-                sum.time += Duration::from_secs(u64::from(data.tables) * data.rows / rows_per_second);
+                sum.time += Duration::from_secs(bytes(data) / bytes_per_second);
             }
         }
         let stale = match plan.state.fresh {
@@ -97,7 +96,8 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     if plan.state.fresh == Fresh::Never && writes {
         lines.push("data stay as the trials before have left them".to_owned());
     }
-    let foreign: BTreeSet<String> = plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
+    let foreign: BTreeSet<String> =
+        plan.treatments.iter().flat_map(|treatment| plan.foreign_written(treatment)).collect();
     if !foreign.is_empty() {
         let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
         lines.push(format!(
@@ -133,8 +133,4 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
         }
     });
     lines
-}
-
-fn size_bytes(data: &DataPlan) -> u64 {
-    super::estimate::row_count(data) * super::estimate::ROW_BYTES
 }

@@ -1,15 +1,12 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
 use super::{
-    DataPlan, Plan, Repetition, Replication, ServerNames, ServerPlan, ServerSource, Topology, Treatment,
-    Trial, WaitPoint, claims,
+    DataPlan, Plan, Repetition, Replication, ServerNames, ServerPlan, ServerSource, Topology, Trial,
+    WaitPoint, claims,
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
-use crate::{
-    quantity::{show_count, show_size_about},
-    study::server_words,
-};
+use crate::{layout::Layout as _, quantity::show_size_about, study::server_words};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -244,12 +241,13 @@ pub fn servers_elsewhere(plan: &Plan) -> Vec<String> {
 
 fn elsewhere(plan: &Plan, server: &ServerPlan, name: &str, url: &str) -> String {
     let of_server = || plan.treatments.iter().filter(|one| plan.servers[one.server] == *server);
-    let tables = if of_server().any(|one| plan.data_sets[one.data].tables > 0) {
+    let tables = if of_server().any(|one| !plan.data_sets[one.data].is_empty()) {
         "gets the tables of the data set in the database that is named; they stay until `prony cleanup`"
     } else {
         "gets no tables, since no statement uses Prony's"
     };
-    let foreign: BTreeSet<String> = of_server().flat_map(Treatment::foreign_written).collect();
+    let foreign: BTreeSet<String> =
+        of_server().flat_map(|treatment| plan.foreign_written(treatment)).collect();
     let touched = if foreign.is_empty() {
         "No table that Prony did not make is changed".to_owned()
     } else {
@@ -337,14 +335,10 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
 }
 
 fn data_words(data: &DataPlan) -> String {
-    let engine = data.engine.as_deref().unwrap_or("the server's default engine");
-    if data.tables == 0 {
-        return "no tables of Prony's, since no statement uses them".to_owned();
-    }
-    let tables = count(data.tables as usize, "table");
-    match data.generator.as_str() {
-        "sysbench" => format!("{tables} of {} rows as sysbench makes them, {engine}", show_count(data.rows)),
-        other => format!("{tables}, {other}, {engine}"),
+    if data.is_empty() {
+        "no tables of Prony's, since no statement uses them".to_owned()
+    } else {
+        data.about()
     }
 }
 

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     analyse::{Findings, LeftOut, Uncounted, Unfit, Unscaled},
-    plan::Treatment,
     run::{Note, Stop, TrialOutcome, Why},
     store::{Resumed, RunRecord},
 };
@@ -22,7 +21,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     let mut sentences = Vec::new();
     sentences.extend(machine(record, words));
     sentences.extend(record.resumed.iter().map(|resumed| self::resumed(resumed, words)));
-    let foreign = record.plan.treatments.iter().flat_map(Treatment::foreign_written).collect();
+    let foreign = record.plan.treatments.iter().flat_map(|one| record.plan.foreign_written(one)).collect();
     sentences.extend(began(&record.began, &foreign, words));
     sentences.extend(processes(record, words));
     sentences.extend(threads(record, words));

@@ -107,9 +107,9 @@ impl Page {
         let values = latest.iter().map(|value| columns(value)).max().unwrap_or(0);
         let room = self.width.saturating_sub(names + values + 6);
         for ((name, line), latest) in drawn.iter().zip(&latest) {
-            let pad = " ".repeat(names - columns(name));
+            let blanks = " ".repeat(names - columns(name));
             let sketch = sketch(&line.values, room.clamp(SKETCHED.1, SKETCHED.0));
-            self.line(&format!("  {name}{pad}  {sketch}  {latest}"));
+            self.line(&format!("  {name}{blanks}  {sketch}  {latest}"));
         }
     }
 

@@ -138,7 +138,7 @@ impl Run<'_, '_> {
 
     /// Sees to it that a server that has just been started holds its first data set.
     fn first_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
-        if self.have_data(server, data)?.is_none() && self.plan.data_sets[data].tables > 0 {
+        if self.have_data(server, data)?.is_none() && !self.plan.data_sets[data].is_empty() {
             let begun = std::time::Instant::now();
             // Those that an earlier run has kept, or another server of the plan has loaded: they are counted.
             let (size, _) = self.load_data(server, data)?;

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     dataset,
     family::{self, Keeps, Pages},
+    layout::Layout as _,
     plan::{Fresh, Reuse, ServerPlan, ServerSource, Topology, Treatment, Trial, Warm, seed},
     provision::{self, Provisioner, Server, Snapshot},
 };
@@ -194,7 +195,7 @@ impl Run<'_, '_> {
         let treatment = &self.plan.treatments[trial.treatment];
         let origin = self.state(treatment.server).origin;
         let as_loaded = matches!(origin, Origin::Loaded | Origin::Kept | Origin::Snapshot);
-        let stays = !as_loaded || !treatment.foreign_written().is_empty();
+        let stays = !as_loaded || !self.plan.foreign_written(treatment).is_empty();
         (treatment.writes() && stays).then(|| {
             let shared = self.home(treatment.server) != treatment.server;
             let place = if shared { treatment.server as u64 } else { 0 };
@@ -205,7 +206,7 @@ impl Run<'_, '_> {
     /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was
     /// something to do.
     pub(super) fn have_data(&mut self, server: usize, data: usize) -> Result<Option<Duration>, Error> {
-        if self.plan.data_sets[data].tables == 0 {
+        if self.plan.data_sets[data].is_empty() {
             return Ok(None);
         }
         let fresh = self.plan.state.fresh;
@@ -275,7 +276,7 @@ impl Run<'_, '_> {
     fn drop_data(&mut self, server: usize) -> Result<(), Error> {
         let target = self.up(server).group.primary().target().clone();
         let name = || self.plan.servers[server].name.clone();
-        dataset::cleanup(&target, None).map(drop).map_err(|source| Error::Data { name: name(), source })
+        dataset::cleanup(&target, &|_| true).map(drop).map_err(|source| Error::Data { name: name(), source })
     }
 
     fn put_back(&mut self, server: usize, data: usize) -> Result<(), Error> {
@@ -424,7 +425,7 @@ impl Run<'_, '_> {
     }
 
     fn keeps_rows(&self, data: usize) -> Keeps {
-        family::spoken().keeps_rows(self.plan.data_sets[data].engine.as_deref())
+        family::spoken().keeps_rows(self.plan.data_sets[data].engine())
     }
 
     /// Whether a data set may come from an earlier run, and go to later ones.
@@ -433,7 +434,7 @@ impl Run<'_, '_> {
         !matches!(server.source, ServerSource::Url(_))
             && server.topology == Topology::Single
             && self.plan.state.reuse != Reuse::Never
-            && self.plan.data_sets[data].tables > 0
+            && !self.plan.data_sets[data].is_empty()
             && !self.lives_in_memory(data)
     }
 

@@ -162,10 +162,10 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
     let mut any = Server::default();
     server::limits(root.get("limits"), &mut any, mistakes);
     topology::read(&mut any, root.get("topology"), None, mistakes);
-    let data = data::data(root.get("data"), mistakes);
+    let data = data::data(root, mistakes);
     let workloads = root.get("workload");
     if let Some(node) = workloads {
-        written::check(node, &data.options, mistakes);
+        written::check(node, &data, mistakes);
     }
     check_stream_names(root, mistakes);
     streams::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);

@@ -1,12 +1,19 @@
-//! What `[data]` says: the tables that all streams work on.
+//! What `[data]` and `[[table]]` say: the tables that all streams work on.
 
 use super::{
     keys::{self, Key, Put, key, section},
     kinds::{Count, Flag, Text, Words},
     mistake::Collector,
+    tables,
     tree::{Node, Table},
 };
-use crate::workload::Options;
+use crate::{
+    layout::{
+        DataSet, custom,
+        sysbench::{self, Generator},
+    },
+    workload::{self, Options},
+};
 
 /// Highest number of rows: ids are INTEGER.
 const ROWS_MAX: u64 = i32::MAX as u64;
@@ -15,9 +22,10 @@ const ROWS_MAX: u64 = i32::MAX as u64;
 pub(super) const DATA: &[Key<Data>] = &[
     key(
         "generator",
-        &Put(Words(&[("sysbench", "sysbench"), ("bulk_insert", "bulk_insert")]), |data: &mut Data, value| {
-            data.generator = Some(value.to_owned())
-        }),
+        &Put(
+            Words(&[("sysbench", Generator::Sysbench), ("bulk_insert", Generator::BulkInsert)]),
+            |data: &mut Data, value| data.generator = Some(value),
+        ),
         None,
         r#""sysbench""#,
         "Layout and contents of the tables; without it, what the first stream's workload needs.",
@@ -55,7 +63,7 @@ pub(super) const DATA: &[Key<Data>] = &[
         &Put(Flag, |data: &mut Data, value| data.options.create_secondary = value),
         Some("true"),
         "",
-        "Make the index on column `k`.",
+        "Make the secondary index.",
     ),
     key(
         "auto_inc",
@@ -66,15 +74,46 @@ pub(super) const DATA: &[Key<Data>] = &[
     ),
 ];
 
-/// The options that it sets for every workload, and the layout where it names one.
+/// The options that it sets for every workload, and the tables.
 #[derive(Default)]
 pub(super) struct Data {
     pub(super) options: Options,
-    pub(super) generator: Option<String>,
+    /// Which of sysbench's layouts, where one is named.
+    generator: Option<Generator>,
+    /// The tables that the study writes.
+    pub(super) custom: Option<custom::Data>,
+    /// Whether there may be tables that Prony does not make: a server is running already.
+    pub(super) others: bool,
 }
 
-/// Reads `[data]`; what is missing has its default.
-pub(super) fn data(node: Option<&Node>, mistakes: &mut Collector) -> Data {
+impl Data {
+    /// The data set of a workload that is written for these options.
+    pub(super) fn set(&self, options: &Options) -> Result<DataSet, workload::Error> {
+        match &self.custom {
+            Some(custom) => Ok(custom.clone().into()),
+            // Its tables are those that the built-in workloads work on.
+            None => Ok(self.as_said(workload::data("oltp_read_write", options)?).into()),
+        }
+    }
+
+    /// The data set of sysbench's in the layout that the study names.
+    pub(super) fn as_said(&self, data: sysbench::Data) -> sysbench::Data {
+        sysbench::Data { generator: self.generator.unwrap_or(data.generator), ..data }
+    }
+}
+
+/// Reads `[data]` and `[[table]]`; what is missing has its default.
+pub(super) fn data(root: &Table, mistakes: &mut Collector) -> Data {
     let empty = Table::default();
-    keys::read(section(node, "data", mistakes).unwrap_or(&empty), DATA, mistakes).0
+    let table = section(root.get("data"), "data", mistakes).unwrap_or(&empty);
+    let (mut data, _) = keys::read(table, DATA, mistakes);
+    data.custom = tables::tables(root, Some(data.options.engine.clone()), mistakes);
+    for entry in table.0.iter().filter(|entry| data.custom.is_some() && entry.key != "engine") {
+        let title = format!("`{}` is about the built-in workloads' tables", entry.key);
+        mistakes.at(&entry.key_place, title, "the study has tables of its own: `[[table]]` says it for each");
+    }
+    let servers = root.get("server").and_then(Node::table).map_or(&[][..], |servers| &servers.0);
+    data.others =
+        servers.iter().any(|server| server.node.table().is_some_and(|table| table.get("url").is_some()));
+    data
 }

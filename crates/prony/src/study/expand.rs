@@ -1,7 +1,7 @@
 //! From the tree to every combination of levels, each complete and checked.
 
 use super::{
-    DataSet, Treatment, client, data, goal,
+    Treatment, client, data, goal,
     mistake::{Collector, Place},
     paths::server_names,
     select::Selection,
@@ -112,7 +112,7 @@ fn treatment(
             suffix.push_str(&format!(" {}={}", variation.name, level.label()));
         }
     }
-    let data = data::data(root.get("data"), mistakes);
+    let data = data::data(&root, mistakes);
     let streams =
         streams::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
@@ -122,10 +122,10 @@ fn treatment(
     server.name.push_str(&suffix);
     mistakes.saw(&server);
     let goal = goal::goal(root.get("stream"), streams.iter().map(|(stream, _)| stream), mistakes);
-    let mut data = DataSet { seed, ..streams.first()?.1.clone() };
+    let mut data = streams.first()?.1.clone().with_seed(seed);
     // nothing is made in a database, perhaps a user's, that no statement asks for
-    if !streams.iter().any(|(stream, _)| workload::needs_data(&stream.workload)) {
-        data.tables = 0;
+    if !streams.iter().any(|(stream, _)| workload::needs_data(&stream.workload, &data)) {
+        data = data.without_tables();
     }
     let streams = streams.into_iter().map(|(stream, _)| stream).collect();
     Some(Treatment { levels: labels(levels), server, data, streams, client, goal })

@@ -8,7 +8,10 @@ use super::{
     mistake::Collector,
     tree::Table,
 };
-use crate::workload::{self, Effect};
+use crate::{
+    layout::DataSet,
+    workload::{self, Effect},
+};
 use load::spec::Stream;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, time::Duration};
@@ -280,11 +283,11 @@ pub fn writes(streams: &[Stream]) -> bool {
     streams.iter().any(|stream| stream.connections > 0 && workload::effect(&stream.workload) != Effect::Reads)
 }
 
-/// What these streams write to that Prony did not make.
+/// What these streams write to that is none of the tables of `data`.
 #[must_use]
-pub fn foreign_written(streams: &[Stream]) -> BTreeSet<String> {
+pub fn foreign_written(streams: &[Stream], data: &DataSet) -> BTreeSet<String> {
     let working = streams.iter().filter(|stream| stream.connections > 0);
-    working.flat_map(|stream| workload::foreign_written(&stream.workload)).collect()
+    working.flat_map(|stream| workload::foreign_written(&stream.workload, data)).collect()
 }
 
 /// Reads both sections.

@@ -28,6 +28,7 @@ mod select;
 mod server;
 mod shapes;
 mod streams;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -35,7 +36,10 @@ mod tree;
 mod vary;
 mod written;
 
-pub use crate::workload::written_by as written;
+pub use crate::{
+    layout::DataSet,
+    workload::{Name, Writes, written_by as written},
+};
 pub use bound::{Bound, Relation, Unit};
 pub use builtin::{Builtin, Error, builtin, open};
 pub use claim::{Claim, Levels, Statement};
@@ -49,7 +53,7 @@ pub use schema::{reference, schema};
 pub use server::{Limits, Server, ServerSource, server_words};
 pub use topology::{Replication, Topology, WaitPoint};
 
-use load::spec::{Distribution, Stream};
+use load::spec::Stream;
 use mistake::{Collector, Source};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
@@ -151,30 +155,6 @@ pub enum Fairness {
     Strict,
     /// Nobody looks.
     Off,
-}
-
-/// A data set.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DataSet {
-    /// Number of tables; 0: the study needs none.
-    pub tables: u32,
-    /// Rows in each.
-    pub rows: u64,
-    /// Storage engine; `None`: the server's default.
-    pub engine: Option<String>,
-    /// Whether the secondary index on `k` is made.
-    pub create_secondary: bool,
-    /// Whether `id` is a plain index in place of the primary key.
-    pub secondary: bool,
-    /// Whether `id` counts by itself.
-    pub auto_inc: bool,
-    /// Seed of the contents.
-    pub seed: u64,
-    /// Layout: `sysbench`, or `bulk_insert` (its two-column tables).
-    pub generator: String,
-    /// How the values of `k` are distributed over 1 to `rows`.
-    #[serde(default)]
-    pub k: Distribution,
 }
 
 /// What the command line adds to a study's file.

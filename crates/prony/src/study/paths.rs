@@ -42,7 +42,7 @@ pub(super) fn resolve(
 ) -> Option<Segments> {
     let mut path: Segments = name.split('.').map(|part| part.trim().replace('-', "_")).collect();
     let as_written: Vec<&str> = name.split('.').map(str::trim).collect();
-    if ["server", "stream"].contains(&path[0].as_str()) && path.len() > 2 {
+    if ["server", "stream", "table"].contains(&path[0].as_str()) && path.len() > 2 {
         path[1] = as_written[1].to_owned();
     }
     if path.len() == 2 && stream_names(root).contains(&as_written[0]) && !keys::has(ROOT, &path[0]) {
@@ -60,6 +60,7 @@ pub(super) fn resolve(
         }
         ["settings", _] => return Some(path),
         [section, key] if SECTIONS.contains(section) && has(section, key) => return Some(path),
+        ["table", table, "rows" | "size"] if table_names(root).contains(table) => return Some(path),
         ["stream", key] if has_stream_key(key) => return Some(path),
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
             return Some(path);
@@ -173,6 +174,14 @@ pub(super) fn stream_names(root: &Table) -> Vec<&str> {
     }
 }
 
+/// Names of the tables that the study writes, in the order of the file.
+fn table_names(root: &Table) -> Vec<&str> {
+    match root.get("table").map(|node| &node.value) {
+        Some(Value::Array(tables)) => tables.iter().map(stream_name).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Names of the factors of `[factor]`, in the order of the file.
 pub(super) fn factor_names(root: &Table) -> Vec<&str> {
     let factors = root.get("factor").and_then(Node::table);
@@ -216,6 +225,7 @@ fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
     if purpose != Purpose::Level {
         paths.extend(factor_names(root).iter().map(|&name| name.to_owned()));
     }
+    paths.extend(table_names(root).iter().map(|table| format!("table.{table}.rows")));
     paths.extend(server_names(root).iter().map(|server| format!("server.{server}.settings.NAME")));
     paths
 }

@@ -12,6 +12,7 @@ use super::{
     server::{LIMITS, SERVER},
     shapes,
     streams::{STREAM, options_of_streams},
+    tables::TABLE,
     topology::TOPOLOGY,
 };
 use crate::workload::{self, OptionInfo, OptionKind};
@@ -73,6 +74,13 @@ pub(super) const ROOT: &[Key<Study>] = &[
     ),
     key("limits", &Section(LIMITS), None, "", "What each server that Prony starts may use of the machine."),
     key("data", &Section(DATA), None, "", "The data set."),
+    key(
+        "table",
+        &Elsewhere(tables),
+        None,
+        "",
+        "Tables written in this file, each `[[table]]`, in place of those of the built-in workloads.",
+    ),
     key(
         "stream",
         &Elsewhere(streams),
@@ -136,6 +144,7 @@ pub(super) fn keys_of(section: &str) -> Vec<Described> {
     match section {
         "server" => described(SERVER),
         "stream" => described(STREAM),
+        "table" => described(TABLE),
         section => described(ROOT)
             .iter()
             .find(|key| key.name == section)
@@ -147,6 +156,12 @@ pub(super) fn keys_of(section: &str) -> Vec<Described> {
 fn servers() -> Value {
     let server = object(&described(SERVER));
     json!({ "type": "object", "minProperties": 1, "additionalProperties": server })
+}
+
+fn tables() -> Value {
+    let mut table = object(&described(TABLE));
+    table["required"] = json!(["name", "columns"]);
+    json!({ "type": "array", "minItems": 1, "items": table })
 }
 
 fn streams() -> Value {

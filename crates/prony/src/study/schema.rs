@@ -3,10 +3,12 @@
 
 use super::{
     claim::CLAIM,
-    keys::{described, object},
+    keys::{Described, described, object},
     root::{ROOT, keys_of, option_default},
     streams::options_of_streams,
+    tables::{COLUMN, TABLE},
 };
+use crate::layout::sysbench;
 use serde_json::json;
 
 /// The JSON schema of a study, as committed in `schemas/study.json`.
@@ -40,6 +42,12 @@ pub fn reference() -> String {
     section(&mut text, "topology");
     section(&mut text, "limits");
     section(&mut text, "data");
+    heading(&mut text, "table");
+    text.push_str("# [[table]]\n");
+    write_commented(&mut text, &described(TABLE));
+    text.push_str("# [table.columns] # each `NAME = { ... }` with exactly one of the first nine keys\n");
+    write_commented(&mut text, &described(COLUMN));
+    text.push('\n');
     heading(&mut text, "stream");
     text.push_str("[[stream]]\n");
     write_keys(&mut text, "stream", &["workload", "connections"]);
@@ -49,15 +57,10 @@ pub fn reference() -> String {
     }
     heading(&mut text, "workload");
     text.push_str(
-        "# {id} is the number of a row, {table} that of a table; other values are described, or kept from a \
-         result.\n\
-         # [workload.shop.values]\n# price = { random = [1, 999] }\n\
-         # [[workload.shop.transaction]]\n# name = \"buy\"\n# weight = 1\n\
-         # statements = [\n#   \"BEGIN\",\n\
-         #   { sql = \"SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE\", keep = [\"stock\"] },\n\
-         #   \"UPDATE sbtest{table} SET k = {stock + 1}, pad = {price} WHERE id = {id}\",\n\
-         #   \"COMMIT\",\n# ]\n\n",
+        "# {table.column} is a value of that column of the data set; other values are described, or kept \
+         from a result.\n",
     );
+    text.push_str(sysbench::EXAMPLE);
     write_design(&mut text);
     section(&mut text, "client");
     section(&mut text, "load");
@@ -100,14 +103,7 @@ fn write_design(text: &mut String) {
     );
     heading(text, "claim");
     text.push_str("# [[claim]]\n");
-    for key in described(CLAIM) {
-        text.push_str(&format!(
-            "# # {}\n# {} = {}\n",
-            key.about,
-            key.name,
-            key.default.unwrap_or(key.example)
-        ));
-    }
+    write_commented(text, &described(CLAIM));
     text.push('\n');
 }
 
@@ -130,6 +126,16 @@ fn write_keys(text: &mut String, section: &str, shown: &[&str]) {
     for key in keys.iter().filter(|key| key.default.is_some() || !key.example.is_empty()) {
         let value = key.default.unwrap_or(key.example);
         line(text, key.about, key.name, value, key.default.is_some() || shown.contains(&key.name));
+    }
+}
+
+/// Keys of a section of which there need be none.
+fn write_commented(text: &mut String, keys: &[Described]) {
+    for Described { name, about, default, example, .. } in keys {
+        let value = default.unwrap_or(example);
+        if !value.is_empty() {
+            text.push_str(&format!("# # {about}\n# {name} = {value}\n"));
+        }
     }
 }
 

@@ -267,10 +267,7 @@ fn stream(
     }
     let name = written.workload.as_ref()?;
     let place = seen.place("workload").unwrap_or(&node.place);
-    let (workload, mut data_set) = written::workload(name, place, node, workloads, &options, mistakes)?;
-    if let Some(generator) = &data.generator {
-        data_set.generator.clone_from(generator);
-    }
+    let (workload, data_set) = written::workload((name, place), node, workloads, (data, &options), mistakes)?;
     let stream = Stream {
         idle: written.idle,
         to: written.to,

@@ -1,6 +1,7 @@
 //! What a user who writes a study relies on.
 
 use super::*;
+use crate::layout::Layout as _;
 use proptest::prelude::*;
 
 const GOOD: &str = r#"
@@ -89,7 +90,7 @@ fn what_is_left_out_has_a_default_and_servers_vary_by_themselves() {
     assert_eq!(pool.server.settings["thread_handling"], "pool-of-threads");
     assert_eq!(pool.server.settings["back_log"], "500");
     assert_eq!(pool.server.settings["skip_name_resolve"], "ON");
-    assert_eq!((pool.data.tables, pool.data.rows), (1, 500));
+    assert_eq!((pool.data.table_names().len(), pool.data.rows()), (1, 500));
 }
 
 #[test]
@@ -97,14 +98,14 @@ fn a_scale_and_the_command_line_lie_over_the_file() {
     let study =
         with(&["measure.repeats=5", "stream.connections=[8, 16]", "server=b"], Some("quick")).expect("right");
     assert_eq!((study.interval, study.repeats), (Duration::from_secs(1), 5));
-    assert_eq!(study.treatments[0].data.rows, 20);
+    assert_eq!(study.treatments[0].data.rows(), 20);
     let levels =
         |name: &str| study.factors.iter().find(|factor| factor.name == name).map(|factor| &factor.levels[..]);
     assert_eq!(levels("server").unwrap(), ["b"]);
     assert_eq!(levels("connections").unwrap(), ["8", "16"]);
     let study =
         with(&["rows=7", "interval=200ms", "connections=3", "server.b.version=10.6"], None).expect("right");
-    assert_eq!(study.treatments[0].data.rows, 7);
+    assert_eq!(study.treatments[0].data.rows(), 7);
     assert_eq!(study.interval, Duration::from_millis(200));
     assert!(study.treatments.iter().all(|treatment| treatment.streams[0].connections == 3));
     let ServerSource::Product { version, .. } = &study.treatments[2].server.source else {
@@ -390,7 +391,7 @@ fn a_workload_can_be_written_in_the_study() {
     let stream = &study.treatments[0].streams[0];
     assert_eq!((stream.workload.name.as_str(), stream.workload.tables), ("shop", 4));
     assert_eq!(stream.workload.transactions().len(), 2);
-    assert_eq!(study.treatments[0].data.generator, "sysbench");
+    assert_eq!(study.treatments[0].data.columns("sbtest4").map(|columns| columns.len()), Some(4));
 }
 
 #[test]
@@ -464,7 +465,7 @@ fn factors_can_be_made_of_several_keys_nested_and_leave_combinations_out() {
         .treatments
         .iter()
         .map(|treatment| {
-            let rows = treatment.data.rows * u64::from(treatment.data.tables);
+            let rows = treatment.data.rows();
             let levels: Vec<&str> = treatment.levels.values().map(String::as_str).collect();
             format!("{} | {} | {rows} rows", treatment.server.name, levels.join(" "))
         })
@@ -720,14 +721,111 @@ fn mistakes_know_the_servers_that_could_be_read_all_the_same() {
 #[test]
 fn no_tables_are_made_for_statements_that_use_none_of_them() {
     let own = |sql: &str| {
-        let text = GOOD.replace("\"oltp_read_only\", \"oltp_update_non_index\"", "\"orders\"")
-            + &format!("[workload.orders]\nstatements = [\"{sql}\"]\n");
+        let text = GOOD.replace("\"oltp_read_only\", \"oltp_update_non_index\"", "\"orders\"").replace(
+            "[server.a]\nproduct = \"mariadb\"",
+            "[server.a]\nurl = \"mysql://u@127.0.0.1:3306/shop\"",
+        ) + &format!("[workload.orders]\nstatements = [\"{sql}\"]\n");
         read(&text).expect("a study").treatments[0].clone()
     };
     let orders = own("UPDATE orders SET n = n + 1 WHERE id = {id}");
-    assert_eq!((orders.data.tables, orders.data.rows), (0, 500));
-    assert_eq!(foreign_written(&orders.streams).into_iter().collect::<Vec<_>>(), ["orders"]);
-    assert_eq!(own("SELECT k FROM sbtest{table} WHERE id = {id}").data.tables, 1);
+    assert!(orders.data.is_empty());
+    assert_eq!(foreign_written(&orders.streams, &orders.data).into_iter().collect::<Vec<_>>(), ["orders"]);
+    assert!(!own("SELECT k FROM sbtest{table} WHERE id = {id}").data.is_empty());
+}
+
+/// Two tables of the study's own, and what stands in its place.
+fn shop(tables: &str, statements: &str) -> String {
+    format!(
+        "[server.a]\nproduct = \"mariadb\"\n{tables}\n[workload.shop]\nstatements = [{statements}]\n\
+         [[stream]]\nworkload = \"shop\"\nconnections = 4\n"
+    )
+}
+
+const SHOP_TABLES: &str = r#"
+[[table]]
+name = "customer"
+rows = 100
+[table.columns]
+id = { sequence = 1 }
+name = { text = [5, 20] }
+[[table]]
+name = "orders"
+size = "1M"
+indexes = ["customer_id"]
+[table.columns]
+id = { sequence = 1 }
+customer_id = { references = "customer.id" }
+day = { date = ["2020-01-01", "2020-12-31"], null = "5%" }
+"#;
+
+#[test]
+fn a_study_can_have_tables_of_its_own() {
+    let text = shop(
+        SHOP_TABLES,
+        r#""SELECT day FROM orders o JOIN customer c ON c.id = o.customer_id WHERE c.id = {customer.id}""#,
+    );
+    let treatment = read(&text).unwrap_or_else(|mistakes| panic!("{mistakes}")).treatments.remove(0);
+    assert_eq!(treatment.data.table_names(), ["customer", "orders"]);
+    let rows = treatment.data.tables()[1].rows;
+    assert!((10_000..20_000).contains(&rows), "1 MB of narrow rows: {rows}");
+    let wide = SHOP_TABLES
+        .replace("size = \"1M\"", "size = \"1G\"\nrows = 1_000_000")
+        .replace("customer_id = {", "filler = { text = \"fill\" }\ncustomer_id = {");
+    let data = read(&shop(&wide, "\"SELECT 1 FROM orders\"")).expect("a study").treatments.remove(0).data;
+    let row = data.tables()[1].row_bytes;
+    assert!(row.abs_diff(1_074) < 10, "1 GB of a million rows: {row} bytes each");
+    let other_rows =
+        "[scale.quick]\ntable.customer.rows = 10\n[vary]\n\"table.orders.size\" = [\"1M\", \"2M\"]\n";
+    let scale = Adjustments { scale: Some("quick".to_owned()), set: Vec::new() };
+    let study = parse("test", "test.toml", &(text + other_rows), &scale);
+    let study = study.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let rows =
+        |at: usize| study.treatments[at].data.tables().iter().map(|table| table.rows).collect::<Vec<_>>();
+    assert_eq!((rows(0)[0], study.treatments.len()), (10, 2));
+    assert!(rows(1)[1].abs_diff(2 * rows(0)[1]) <= 1, "{:?} {:?}", rows(0), rows(1));
+}
+
+#[test]
+fn tables_and_columns_that_are_not_there_are_mistakes_at_the_line() {
+    let statements = r#"
+        "SELECT day FROM order WHERE id = {orders.id}",
+        "SELECT dya FROM orders WHERE customer_id = {costumer.id} AND name = {customer.nmae}",
+        "INSERT INTO orders (customer_id, dai) VALUES ({customer.name}, {orders.day})",
+        "SELECT c FROM sbtest1 WHERE id = {id}",
+    "#;
+    let mistakes = read(&shop(SHOP_TABLES, statements)).expect_err("all of it");
+    insta::assert_snapshot!(mistakes.to_string());
+}
+
+#[test]
+fn mistakes_in_tables_of_a_study_are_pointed_at() {
+    let tables = r#"
+[[table]]
+name = "customer"
+rows = 100
+[table.columns]
+id = { sequence = 0 }
+name = { text = [20, 5] }
+more = { text = "fill" }
+[[table]]
+name = "sbtest1"
+indexes = ["nmae", 5]
+[table.columns]
+customer = { references = "customer.nmae" }
+what = { random = [1, 300], type = "TINYINT" }
+state = { choice = [], null = "200%" }
+two = { random = [1, 2], text = 5 }
+odd = { real = [1, 2], distribution = "pareto" }
+[[table]]
+name = "customer"
+rows = 5
+columns = { id = { sequence = 1 }, other = { sequence = 5 } }
+[data]
+rows = 100
+"#;
+    let text = shop(tables, "\"SELECT 1 FROM customer\"")
+        .replace("workload = \"shop\"", "workload = \"oltp_read_only\"");
+    insta::assert_snapshot!(read(&text).expect_err("all of it").to_string());
 }
 
 /// As the reference of all keys begins by saying.

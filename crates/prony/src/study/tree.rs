@@ -123,12 +123,14 @@ impl Table {
     }
 
     /// Lays `over` upon this table: tables are merged, everything else is replaced. A table upon a list of
-    /// streams is laid upon the one stream, or upon the streams that its keys name.
+    /// streams (or of the study's own tables) is laid upon the one, or upon those that its keys name.
     pub(super) fn merge(&mut self, over: &Table, mistakes: &mut Collector) {
         for entry in &over.0 {
             match (self.get_mut(&entry.key).map(|node| &mut node.value), &entry.node.value) {
                 (Some(Value::Table(old)), Value::Table(new)) => old.merge(new, mistakes),
-                (Some(Value::Array(streams)), Value::Table(new)) if entry.key == "stream" => {
+                (Some(Value::Array(streams)), Value::Table(new))
+                    if ["stream", "table"].contains(&entry.key.as_str()) =>
+                {
                     merge_streams(streams, new, mistakes);
                 }
                 _ => self.put(entry.clone()),

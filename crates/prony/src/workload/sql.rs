@@ -1,20 +1,43 @@
 //! Takes a statement's text apart at its `{values}`.
 
-use load::spec::{Operand, Piece, SlotIndex};
+use crate::layout::{DataSet, Layout as _, Undrawn};
+use load::spec::{Distribution, Draw, Operand, Piece, SlotIndex};
 use std::ops::Range;
 
 /// The values that a statement of a transaction can name, with their slots: those drawn at its start, then
-/// those kept from results, in the order of the text.
-pub(super) struct Scope {
+/// those kept from results and those of columns (`customer.id`), in the order of the text.
+pub(super) struct Scope<'a> {
     names: Vec<String>,
     used: Vec<bool>,
+    data: &'a DataSet,
+    distribution: Distribution,
+    /// What draws the values of columns that are named.
+    columns: Vec<(SlotIndex, Draw)>,
 }
 
-impl Scope {
-    /// The values that are drawn, in the order of their slots.
-    pub(super) fn new<'a>(drawn: impl Iterator<Item = &'a str>) -> Self {
+/// Why a name has no value.
+#[derive(Debug, PartialEq)]
+pub(super) enum Unknown {
+    /// Nothing is called so.
+    Value,
+    /// It is a column's, of which none can be drawn.
+    Column(Undrawn),
+}
+
+impl<'a> Scope<'a> {
+    /// The values that are drawn, in the order of their slots, and the data set whose columns can be named.
+    pub(super) fn new<'b>(
+        drawn: impl Iterator<Item = &'b str>,
+        data: &'a DataSet,
+        distribution: Distribution,
+    ) -> Self {
         let names: Vec<String> = drawn.map(str::to_owned).collect();
-        Self { used: vec![false; names.len()], names }
+        Self { used: vec![false; names.len()], names, data, distribution, columns: Vec::new() }
+    }
+
+    /// What draws the values of columns that statements have named so far.
+    pub(super) fn columns(&self) -> &[(SlotIndex, Draw)] {
+        &self.columns
     }
 
     /// A slot for a kept value; the same one where it was kept before.
@@ -37,10 +60,20 @@ impl Scope {
         self.names.iter().map(String::as_str)
     }
 
-    fn slot(&mut self, name: &str) -> Option<SlotIndex> {
-        let place = self.names.iter().position(|known| known == name)?;
+    /// The slot of a value that is named.
+    pub(super) fn slot(&mut self, name: &str) -> Result<SlotIndex, Unknown> {
+        let place = match (self.names.iter().position(|known| known == name), name.split_once('.')) {
+            (Some(place), _) => place,
+            (None, None) => return Err(Unknown::Value),
+            (None, Some((table, column))) => {
+                let draw = self.data.draw(table, column, self.distribution).map_err(Unknown::Column)?;
+                let slot = self.keep(name);
+                self.columns.push((slot, draw));
+                usize::from(slot)
+            }
+        };
         self.used[place] = true;
-        SlotIndex::try_from(place).ok()
+        SlotIndex::try_from(place).map_err(|_| Unknown::Value)
     }
 }
 
@@ -53,14 +86,14 @@ pub(super) struct Pieces {
 /// What is wrong with a statement's text, and where in it.
 #[derive(Debug, PartialEq)]
 pub(super) enum Mistake {
-    /// It names a value that is not there, or not yet.
-    Unknown { within: Range<usize>, name: String },
+    /// It names a value that is not there, or not yet, or of which none can be drawn.
+    Unknown { within: Range<usize>, name: String, why: Unknown },
     /// Anything else.
     Text { within: Range<usize>, title: &'static str, label: &'static str },
 }
 
 /// Takes `text` apart.
-pub(super) fn pieces(text: &str, scope: &mut Scope) -> Pieces {
+pub(super) fn pieces(text: &str, scope: &mut Scope<'_>) -> Pieces {
     let text = text.trim_end().trim_end_matches(';');
     let mut parser =
         Parser { text, at: 0, plain: String::new(), quote: None, pieces: vec![], mistakes: vec![] };
@@ -69,7 +102,8 @@ pub(super) fn pieces(text: &str, scope: &mut Scope) -> Pieces {
 }
 
 /// Whether `{name}` can be written with this name.
-pub(super) fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !name.starts_with(|first: char| first.is_ascii_digit())
@@ -94,7 +128,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn parse(&mut self, scope: &mut Scope) {
+    fn parse(&mut self, scope: &mut Scope<'_>) {
         if self.text.trim().is_empty() {
             self.wrong(0..self.text.len(), "a statement is empty", "SQL belongs here");
         }
@@ -148,7 +182,7 @@ impl Parser<'_> {
         }
     }
 
-    fn placeholder(&mut self, scope: &mut Scope) {
+    fn placeholder(&mut self, scope: &mut Scope<'_>) {
         let start = self.at;
         let Some(length) = self.text[start..].find('}') else {
             self.wrong(start..self.text.len(), "a brace is not closed", "write {{ for a brace");
@@ -168,11 +202,14 @@ impl Parser<'_> {
                 (name.trim_end(), if inner[name.len()..].starts_with('-') { -number } else { number })
             }
         };
-        if !is_name(name) {
+        if !name.split('.').all(is_name) || name.matches('.').count() > 1 {
             return self.wrong(within, "there is no value's name in these braces", "write {{ for a brace");
         }
-        let Some(slot) = scope.slot(name) else {
-            return self.mistakes.push(Mistake::Unknown { within, name: name.to_owned() });
+        let slot = match scope.slot(name) {
+            Ok(slot) => slot,
+            Err(why) => {
+                return self.mistakes.push(Mistake::Unknown { within, name: name.to_owned(), why });
+            }
         };
         if name == "table" {
             if plus != 0 {
@@ -209,7 +246,8 @@ mod tests {
     use super::*;
 
     fn taken_apart(text: &str) -> Pieces {
-        pieces(text, &mut Scope::new(["id", "name", "table"].into_iter()))
+        let data = crate::workload::data("oltp_read_only", &Default::default()).unwrap().into();
+        pieces(text, &mut Scope::new(["id", "name", "table"].into_iter(), &data, Distribution::Uniform))
     }
 
     fn plain(text: &str) -> Piece {

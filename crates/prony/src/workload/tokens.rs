@@ -24,7 +24,7 @@ impl Token {
 /// Stands in the text where a value is put in.
 pub(super) const VALUE: char = '\u{e000}';
 /// Stands in the text where a table's number is put in: a part of the name.
-pub(super) const NUMBER: char = '\u{e001}';
+pub(super) use crate::layout::NUMBER;
 
 /// Takes `text` apart. What stands in comments that some servers execute (`/*!50000 ... */`) is a part of it
 /// if `executed` says so.

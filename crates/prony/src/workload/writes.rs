@@ -5,10 +5,9 @@
 //! It is on the safe side: of several tables that one UPDATE or DELETE joins, all count as written.
 
 use super::{
-    Effect, find,
+    Effect, Name, Writes, find,
     tokens::{NUMBER, Token, VALUE, tokens},
 };
-use crate::plan::{Name, Writes};
 use load::spec::{Piece, Step, Stream, Workload};
 
 /// Statements that write into no table, by their first word.
@@ -82,7 +81,7 @@ pub(super) fn texts(workload: &Workload) -> impl Iterator<Item = String> {
 }
 
 /// The text of a statement, with signs where tables' numbers and values are put in.
-fn text(pieces: &[Piece]) -> String {
+pub(super) fn text(pieces: &[Piece]) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Sql(text) => text.clone(),
         Piece::Table(_) => NUMBER.to_string(),

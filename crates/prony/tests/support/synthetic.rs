@@ -9,7 +9,8 @@ use load::{
     spec::{Statement, Step, Stream, Transaction, Workload},
 };
 use prony::{
-    plan::{DataPlan, Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
+    layout::sysbench,
+    plan::{Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
     provision::ServerDescription,
     run::{Doubt, Event, TrialFailure, TrialOutcome},
     telemetry::{Machine, Reading},
@@ -101,17 +102,20 @@ pub fn plan() -> Plan {
             server_plan("threads", "one-thread-per-connection"),
             server_plan("pool", "pool-of-threads"),
         ],
-        data_sets: vec![DataPlan {
-            tables: 1,
-            rows: 100_000,
-            engine: Some("InnoDB".to_owned()),
-            create_secondary: true,
-            secondary: false,
-            auto_inc: true,
-            seed: 42,
-            generator: "sysbench".to_owned(),
-            k: load::spec::Distribution::Uniform,
-        }],
+        data_sets: vec![
+            sysbench::Data {
+                tables: 1,
+                rows: 100_000,
+                engine: Some("InnoDB".to_owned()),
+                create_secondary: true,
+                secondary: false,
+                auto_inc: true,
+                seed: 42,
+                generator: sysbench::Generator::Sysbench,
+                k: load::spec::Distribution::Uniform,
+            }
+            .into(),
+        ],
         trials: trials.collect(),
         treatments,
         warm_up_auto: false,

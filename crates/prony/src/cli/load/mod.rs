@@ -14,7 +14,7 @@ use super::{
     terminal::{aside, print},
 };
 use crate::{
-    dataset, loader,
+    dataset, layout, loader,
     provision::{self, Wants, target},
     run::{self, Level},
     telemetry::{self, Beside},
@@ -174,12 +174,9 @@ fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>
     Ok((remarks, process.ok()))
 }
 
-/// Whether the table that a server misses is one that `prony prepare` makes: `Table 'test.sbtest1' ...`.
+/// Whether the table that a server misses is one that `prony prepare` makes: `Table 'test.t1' ...`.
 fn names_own_table(reason: &str) -> bool {
-    reason.to_lowercase().split(['\'', '.', '`']).any(|word| {
-        word.strip_prefix("sbtest")
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    })
+    reason.to_lowercase().split(['\'', '.', '`']).any(layout::is_reserved)
 }
 
 /// A load that ended at once, with what to do about it.
@@ -187,12 +184,12 @@ fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
     let shown = target::shown(target);
     if reason.contains(NO_SUCH_TABLE) && !names_own_table(reason) {
         return format!(
-            "{shown}: {reason}\nmake this table yourself: Prony makes only sbtest1, sbtest2 and so on"
+            "{shown}: {reason}\nmake this table yourself: `prony prepare` makes those of the built-in workloads"
         );
     }
     if reason.contains(NO_SUCH_TABLE) {
         let given: Vec<(&str, String)> = match options.data_of_study() {
-            Some(data) => vec![("tables", data.tables.to_string()), ("table_size", data.rows.to_string())],
+            Some(data) => data.options(),
             None => ["tables", "table_size"]
                 .into_iter()
                 .filter_map(|name| options.workload_options.given(name).map(|text| (name, text.to_owned())))

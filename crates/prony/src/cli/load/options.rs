@@ -36,7 +36,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
                         prony load my_mix --study my.toml -c 64                      written in SQL in a \
                         study\n  prony load oltp_read_write -c 64 --find-rate --objective 'p99 < 20ms, \
                         errors < 0.1%'\n  PRONY_PASSWORD=... prony load oltp_read_only --url \
-                        mysql://bench@db1/sbtest?ssl-mode=required\n\nRates:  1000 · 1000:10s,2000:10s \
+                        mysql://bench@db1/test?ssl-mode=required\n\nRates:  1000 · 1000:10s,2000:10s \
                         (steps) · 100..5000 over 60s (ramp) · 1000 +- 500 every 60s (sine) · 100 burst \
                         5000 for 2s every 10s\n\nWith --rate and --pace the schedule is fixed beforehand, \
                         and response time counts from when a transaction was due: a server that stalls is \
@@ -314,7 +314,7 @@ impl LoadOptions {
     pub(super) fn data_of_study(&self) -> Option<DataPlan> {
         let study = foresee::open(self.study.as_ref()?, &Adjustments::default()).ok()?;
         let treatments = study.treatments.into_iter();
-        treatments.map(|treatment| treatment.data).find(|data| data.tables > 0)
+        treatments.map(|treatment| treatment.data).find(|data| !data.is_empty())
     }
 
     /// The built-in workload whose tables are needed: those that are written in a study work on the same.

@@ -7,7 +7,7 @@ use crate::{
         listing,
         terminal::{print, print_json},
     },
-    plan::DataPlan,
+    layout::Layout as _,
     provision::{CachedData, cached_data, remove_cached},
     report::number,
 };
@@ -39,7 +39,7 @@ fn show(kept: &[CachedData]) -> Result<(), Failure> {
             each.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let cells = [
             each.name.clone(),
-            contents(&each.data),
+            each.data.about(),
             megabytes(each.bytes),
             each.made.clone(),
             used,
@@ -51,12 +51,6 @@ fn show(kept: &[CachedData]) -> Result<(), Failure> {
     let header = vec!["NAME", "DATA", "SIZE", "MADE", "USED", "SETTINGS"];
     listing::show((header, rows, serde_json::Value::Null), false)?;
     print(&format!("\n{} in all\n", megabytes(kept.iter().map(|each| each.bytes).sum())))
-}
-
-/// `2 x 1,000,000 rows, MyISAM`.
-fn contents(data: &DataPlan) -> String {
-    let rows = number::count(data.rows);
-    format!("{} x {rows} rows, {}", data.tables, data.engine.as_deref().unwrap_or("default engine"))
 }
 
 fn megabytes(bytes: u64) -> String {

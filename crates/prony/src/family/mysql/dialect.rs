@@ -33,9 +33,9 @@ impl Dialect for MySql {
         format!("SHOW INDEX FROM {table} WHERE Key_name = {}", self.literal(index))
     }
 
-    fn checksum(&self, columns: &[&str]) -> String {
+    fn checksum(&self, columns: &[&str], charset: &str) -> String {
         let joined = format!("CONCAT_WS(',', {})", columns.join(", "));
-        format!("COALESCE(SUM(CRC32(CONVERT({joined} USING latin1))), 0)")
+        format!("COALESCE(SUM(CRC32(CONVERT({joined} USING {charset}))), 0)")
     }
 }
 

@@ -63,10 +63,6 @@ impl Schema for MySql {
         let ask = |and: String| format!("{list} TABLE_SCHEMA = {database}{and}");
         let questions = match names {
             Names::Any => vec![ask(String::new())],
-            Names::Beginning(begin) => {
-                let begin = begin.replace('_', "\\_").replace('%', "\\%");
-                vec![ask(format!(" AND TABLE_NAME LIKE '{begin}%'"))]
-            }
             Names::Of(names) => {
                 let part = |part| ask(format!(" AND TABLE_NAME IN ({})", literals(part)));
                 names.chunks(NAMES_MAX).map(part).collect()
@@ -147,7 +143,7 @@ impl Schema for MySql {
         ask(connection, "SET SESSION information_schema_stats_expiry = 0")?;
         // Right after loading most have not counted yet.
         for table in tables {
-            connection.query(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {table}"))?;
+            connection.query(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {}", self.quoted(table)))?;
         }
         let mut sizes = Vec::new();
         for part in tables.chunks(NAMES_MAX) {

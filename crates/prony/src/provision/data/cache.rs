@@ -443,6 +443,7 @@ fn sums(data: &Path, work: &Work<'_>) -> Result<BTreeMap<String, Sum>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout as _;
 
     fn key(rows: u64) -> Key {
         Key {
@@ -452,7 +453,12 @@ mod tests {
             program_bytes: 1,
             program_modified_s: 2,
             settings: BTreeMap::new(),
-            data: DataPlan { rows, ..crate::workload::data("oltp_read_only", &Default::default()).unwrap() },
+            data: crate::workload::data(
+                "oltp_read_only",
+                &crate::workload::Options { table_size: rows, ..Default::default() },
+            )
+            .unwrap()
+            .into(),
         }
     }
 
@@ -479,7 +485,7 @@ mod tests {
         assert!(find(2).is_none(), "another data set");
 
         let [listed] = <[_; 1]>::try_from(cached_data(&places).unwrap()).unwrap();
-        assert!(listed.in_use && listed.bytes == 4 && listed.data.rows == 1, "{listed:?}");
+        assert!(listed.in_use && listed.bytes == 4 && listed.data.rows() == 1, "{listed:?}");
         assert!(!remove_cached(&places, &listed.name).unwrap(), "two use it");
         drop((mine, found));
         let file = places.data().join(&listed.name).join("data/prony/sbtest1.ibd");

@@ -5,8 +5,10 @@
 //! whose default is uniform: what sysbench calls `special` hits 77 rows of 10,000 with three of four
 //! statements and measures lock waits where a reader expects a data set.
 
-use super::Error;
-use crate::quantity;
+use crate::{
+    layout::{Error, nearest},
+    quantity,
+};
 use load::spec::Distribution;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -91,7 +93,7 @@ macro_rules! options {
                     _ => {
                         let names = [$( stringify!($name), $( stringify!($alias), )? )*];
                         return Err(Error::UnknownOption {
-                            nearest: super::nearest(&key, names.into_iter()),
+                            nearest: nearest(&key, names.into_iter()),
                             name: name.to_owned(),
                         });
                     }
@@ -175,7 +177,10 @@ impl Options {
     }
 
     /// Whether the values make sense together.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::WrongValue`].
+    pub fn check(&self) -> Result<(), Error> {
         let wrong = |option: &str, value: String, wanted: &str| {
             Err(Error::WrongValue { option: option.to_owned(), value, wanted: wanted.to_owned() })
         };
@@ -240,6 +245,13 @@ const MAX_ROWS: u64 = i32::MAX as u64;
 /// Most statements of one kind in a transaction: what a prepared statement can have of parameters (65,535)
 /// and a transaction of slots is above anything made from this.
 const MAX_STATEMENTS: u32 = 10_000;
+
+/// The distribution that is called so, as the defaults of its options have it.
+#[must_use]
+pub fn distribution(word: &str) -> Option<Distribution> {
+    let random = Random::parse(word).ok()?;
+    Some(Options { random, ..Options::default() }.distribution())
+}
 
 /// Names of the distributions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

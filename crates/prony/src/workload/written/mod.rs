@@ -13,19 +13,25 @@
 //! weight = 4
 //! statements = [
 //!   "BEGIN",
-//!   { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", keep = ["k"], expect = "row" },
-//!   "UPDATE sbtest{table} SET k = {k + 1} WHERE id = {id}",
+//!   { sql = "SELECT stock FROM goods WHERE id = {goods.id} FOR UPDATE", keep = ["stock"], expect = "row" },
+//!   { if = "stock > 0", statements = ["UPDATE goods SET stock = {stock - 1} WHERE id = {goods.id}"] },
+//!   { repeat = [1, 3], draw = ["price"], statements = ["INSERT INTO lines (price) VALUES ({price})"] },
 //!   "COMMIT",
 //! ]
 //! ```
 //!
-//! `{id}` is the number of a row, distributed as the stream says; `{table}` the number of a table; `{{` is a
-//! brace. What the text is written in, and how mistakes are shown, is the caller's: a place `P` only travels
-//! through.
+//! `{customer.id}` is a value of that column of the data set, distributed as the stream says; a layout may
+//! give other values names of their own; `{{` is a brace. What the text is written in, and how mistakes are
+//! shown, is the caller's: a place `P` only travels through.
 
-use super::{nearest, sql};
-use load::spec::{Distribution, Draw, Expect, Literal, SlotIndex, Statement, Step, Transaction, Workload};
-use std::ops::Range;
+mod flow;
+
+use super::{names, nearest, sql, writes};
+use crate::layout::{DataSet, Layout as _, Undrawn};
+use load::spec::{
+    Distribution, Draw, Expect, Literal, Protocol, SlotIndex, Statement, Step, Transaction, Workload,
+};
+use std::{collections::BTreeSet, ops::Range};
 
 /// Something written, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,17 +87,15 @@ pub struct Mistake<P> {
 
 /// What the study says elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Surroundings {
-    /// Tables of the data set.
-    pub tables: u32,
-    /// Rows of each.
-    pub rows: u64,
-    /// Distribution of `{id}`.
+pub struct Surroundings<'a> {
+    /// The data set.
+    pub data: &'a DataSet,
+    /// Distribution of values that are drawn from it.
     pub distribution: Distribution,
+    /// Whether there may be tables that are not in it.
+    pub others: bool,
 }
 
-/// Names that are always there.
-const BUILT_IN: [&str; 2] = ["id", "table"];
 /// More values than anybody writes, and fewer than there are slots.
 const VALUES_MAX: usize = 1_000;
 
@@ -103,33 +107,46 @@ pub fn written<P: Clone>(
     name: &str,
     place: &P,
     entries: &[Entry<P>],
-    surroundings: &Surroundings,
+    surroundings: &Surroundings<'_>,
 ) -> Result<Workload, Vec<Mistake<P>>> {
-    let mut reader = Reader { mistakes: Vec::new(), surroundings: *surroundings, values: Vec::new() };
+    let mut reader =
+        Reader { mistakes: Vec::new(), surroundings: *surroundings, values: Vec::new(), texts: Vec::new() };
     let workload = reader.workload(name, place, entries);
-    if reader.mistakes.is_empty() { Ok(workload) } else { Err(reader.mistakes) }
+    reader.check_names();
+    if !reader.mistakes.is_empty() {
+        return Err(reader.mistakes);
+    }
+    // what the engine itself would refuse
+    match load::statements_prepared(&workload, Protocol::Text) {
+        Ok(_) => Ok(workload),
+        Err(error) => {
+            reader.at(place, error.to_string(), "in this workload");
+            Err(reader.mistakes)
+        }
+    }
 }
 
-struct Reader<P> {
+struct Reader<'a, P> {
     mistakes: Vec<Mistake<P>>,
-    surroundings: Surroundings,
-    /// Values of the workload, built-in ones included.
+    surroundings: Surroundings<'a>,
+    /// Values of the workload, those of the layout included.
     values: Vec<(String, Draw)>,
+    /// Statements that are right by themselves: where each stands, as it is written and as it is sent.
+    texts: Vec<(P, String, String)>,
 }
 
-impl<P: Clone> Reader<P> {
+impl<'a, P: Clone> Reader<'a, P> {
     fn workload(&mut self, name: &str, place: &P, entries: &[Entry<P>]) -> Workload {
         self.only_keys(entries, &["tables", "values", "transaction", "statements"]);
         let tables = self.tables(entries);
         if let Some(entry) = find(entries, "values") {
             self.read_values(&entry.value);
         }
-        let max = i64::try_from(self.surroundings.rows.max(1)).unwrap_or(i64::MAX);
-        let id = Draw::Integer { min: 1, max, distribution: self.surroundings.distribution };
-        if !self.values.iter().any(|(name, _)| name == "id") {
-            self.values.push(("id".to_owned(), id));
+        for (name, draw) in self.surroundings.data.named(self.surroundings.distribution) {
+            if !self.values.iter().any(|(known, _)| known == name) {
+                self.values.push((name.to_owned(), draw));
+            }
         }
-        self.values.push(("table".to_owned(), Draw::Table));
         let mut transactions: Vec<Transaction> = Vec::new();
         match (find(entries, "transaction"), find(entries, "statements")) {
             (Some(many), None) => {
@@ -161,7 +178,7 @@ impl<P: Clone> Reader<P> {
     }
 
     fn tables(&mut self, entries: &[Entry<P>]) -> u32 {
-        let there = self.surroundings.tables.max(1);
+        let there = self.surroundings.data.numbered().max(1);
         let Some(entry) = find(entries, "tables") else { return there };
         match entry.value.value {
             Value::Integer(tables) if (1..=i64::from(there)).contains(&tables) => tables as u32,
@@ -201,7 +218,7 @@ impl<P: Clone> Reader<P> {
 
     /// `{ random = [1, 9] }` and so on; a plain value stands for itself.
     fn draw(&mut self, written: &Written<P>) -> Option<Draw> {
-        const KINDS: [&str; 7] = ["random", "real", "text", "pattern", "choice", "sequence", "unique"];
+        const KINDS: [&str; 8] = ["random", "real", "text", "pattern", "choice", "sequence", "unique", "of"];
         let Value::Table(entries) = &written.value else {
             return self.literal(written).map(Draw::Literal);
         };
@@ -218,11 +235,23 @@ impl<P: Clone> Reader<P> {
             return None;
         };
         let distribution = find(entries, "distribution");
-        if let (Some(entry), true) = (distribution, kind.key != "random") {
-            self.at(&entry.place, "only `random` has a distribution", "leave it out");
+        if let (Some(entry), true) = (distribution, !["of", "random"].contains(&kind.key.as_str())) {
+            self.at(&entry.place, "only `random` and `of` have a distribution", "leave it out");
         }
         let value = &kind.value;
         match kind.key.as_str() {
+            "of" => {
+                let Value::Text(name) = &value.value else {
+                    return self.wrong(value, "a column", "table and column, as in \"customer.id\",");
+                };
+                let Some((table, column)) = name.split_once('.') else {
+                    return self.wrong(value, "a column", "table and column, as in \"customer.id\",");
+                };
+                let distribution = distribution.and_then(|entry| self.distribution(&entry.value));
+                let distribution = distribution.unwrap_or(self.surroundings.distribution);
+                let draw = self.surroundings.data.draw(table, column, distribution);
+                draw.map_err(|why| self.undrawn(&value.place, None, name, why)).ok()
+            }
             "random" => {
                 let (min, max) = self.integers(value)?;
                 let distribution = distribution.and_then(|entry| self.distribution(&entry.value));
@@ -314,12 +343,11 @@ impl<P: Clone> Reader<P> {
     }
 
     fn distribution(&mut self, written: &Written<P>) -> Option<Distribution> {
-        let mut options = super::Options::default();
         let Value::Text(word) = &written.value else {
             return self.wrong(written, "a distribution", "a word such as \"pareto\"");
         };
-        if options.set("random", word).is_ok() {
-            return Some(options.distribution());
+        if let Some(distribution) = super::distribution(word) {
+            return Some(distribution);
         }
         let known = ["uniform", "gaussian", "special", "pareto", "zipfian"];
         self.unknown(&written.place, None, "distribution", word, &known);
@@ -354,25 +382,43 @@ impl<P: Clone> Reader<P> {
 
     /// The draws of the values that the statements use, and the statements.
     fn steps(&mut self, transaction: &str, written: &Written<P>) -> Vec<Step> {
-        let list = self.list(written, "a list of statements belongs here");
-        let mut scope = sql::Scope::new(self.values.iter().map(|(name, _)| name.as_str()));
-        let mut statements: Vec<Statement> = Vec::new();
-        for item in list {
-            let Some(mut statement) = self.statement(item, &mut scope) else { continue };
-            if statement.kind.is_empty() {
-                statement.kind = kind(transaction, &statement, &statements);
-            }
-            statements.push(statement);
-        }
-        let used = |slot: SlotIndex| -> bool { scope.is_used(slot) };
-        let draws = self.values.iter().enumerate().filter_map(|(index, (_, draw))| {
-            let slot = index as SlotIndex;
-            used(slot).then(|| Step::Draw { slot, draw: draw.clone() })
-        });
-        draws.chain(statements.into_iter().map(Step::Statement)).collect()
+        let Surroundings { data, distribution, .. } = self.surroundings;
+        let mut scope =
+            sql::Scope::new(self.values.iter().map(|(name, _)| name.as_str()), data, distribution);
+        let mut kinds = Vec::new();
+        let steps = self.block(transaction, written, &mut scope, &mut kinds);
+        let named = self.values.iter().enumerate().map(|(index, (_, draw))| (index as SlotIndex, draw));
+        let of_columns = scope.columns().iter().map(|(slot, draw)| (*slot, draw));
+        let used = named.filter(|(slot, _)| scope.is_used(*slot)).chain(of_columns);
+        let draws = used.map(|(slot, draw)| Step::Draw { slot, draw: draw.clone() });
+        draws.chain(steps).collect()
     }
 
-    fn statement(&mut self, written: &Written<P>, scope: &mut sql::Scope) -> Option<Statement> {
+    /// A list of statements, loops and branches.
+    fn block(
+        &mut self,
+        transaction: &str,
+        written: &Written<P>,
+        scope: &mut sql::Scope<'_>,
+        kinds: &mut Vec<String>,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for item in self.list(written, "a list of statements belongs here") {
+            if let Some(step) = self.flow(transaction, item, scope, kinds) {
+                steps.extend(step);
+                continue;
+            }
+            let Some(mut statement) = self.statement(item, scope) else { continue };
+            if statement.kind.is_empty() {
+                statement.kind = kind(transaction, &statement, kinds);
+            }
+            kinds.push(statement.kind.clone());
+            steps.push(Step::Statement(statement));
+        }
+        steps
+    }
+
+    fn statement(&mut self, written: &Written<P>, scope: &mut sql::Scope<'_>) -> Option<Statement> {
         let (text, entries): (&Written<P>, &[Entry<P>]) = match &written.value {
             Value::Text(_) => (written, &[]),
             Value::Table(entries) => {
@@ -391,11 +437,13 @@ impl<P: Clone> Reader<P> {
         };
         let Value::Text(statement) = &text.value else { return self.wrong(text, "a statement", "text") };
         let pieces = sql::pieces(statement, scope);
+        if pieces.mistakes.is_empty() {
+            self.texts.push((text.place.clone(), statement.clone(), writes::text(&pieces.pieces)));
+        }
         for mistake in pieces.mistakes {
             match mistake {
-                sql::Mistake::Unknown { within, name } => {
-                    let known: Vec<&str> = scope.names().collect();
-                    self.unknown(&text.place, Some(within), "value", &name, &known);
+                sql::Mistake::Unknown { within, name, why } => {
+                    self.unknown_value(&text.place, Some(within), &name, why, scope);
                 }
                 sql::Mistake::Text { within, title, label } => {
                     let (place, title, label) = (text.place.clone(), title.to_owned(), label.to_owned());
@@ -426,14 +474,11 @@ impl<P: Clone> Reader<P> {
         }
     }
 
-    fn keep(&mut self, written: &Written<P>, scope: &mut sql::Scope) -> Vec<SlotIndex> {
+    fn keep(&mut self, written: &Written<P>, scope: &mut sql::Scope<'_>) -> Vec<SlotIndex> {
         let mut slots = Vec::new();
         for item in self.list(written, "a list of names, one for each column, belongs here") {
             match &item.value {
-                Value::Text(name)
-                    if BUILT_IN.contains(&name.as_str())
-                        || self.values.iter().any(|(known, _)| known == name) =>
-                {
+                Value::Text(name) if self.values.iter().any(|(known, _)| known == name) => {
                     self.at(
                         &item.place,
                         format!("`{name}` is a value already"),
@@ -449,7 +494,7 @@ impl<P: Clone> Reader<P> {
         slots
     }
 
-    fn list<'a>(&mut self, written: &'a Written<P>, wanted: &str) -> &'a [Written<P>] {
+    fn list<'b>(&mut self, written: &'b Written<P>, wanted: &str) -> &'b [Written<P>] {
         match &written.value {
             Value::List(list) if !list.is_empty() => list,
             Value::List(_) => {
@@ -466,6 +511,61 @@ impl<P: Clone> Reader<P> {
     fn only_keys(&mut self, entries: &[Entry<P>], known: &[&str]) {
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
             self.unknown(&entry.place, None, "key", &entry.key, known);
+        }
+    }
+
+    /// Tables and columns that statements name and the data set does not have.
+    fn check_names(&mut self) {
+        let texts = std::mem::take(&mut self.texts);
+        let made: BTreeSet<String> = texts.iter().filter_map(|(_, _, sent)| names::made(sent)).collect();
+        let Surroundings { data, others, .. } = self.surroundings;
+        let known = names::Known { data, others, made: &made };
+        for (place, written, sent) in &texts {
+            for names::Missing { what, name, known } in names::missing(sent, &known) {
+                let shown = name.replace(crate::layout::NUMBER, "{table}");
+                let within = place_of(written, &shown);
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                self.unknown(place, within, what, &shown, &known);
+            }
+        }
+    }
+
+    fn unknown_value(
+        &mut self,
+        place: &P,
+        within: Option<Range<usize>>,
+        name: &str,
+        why: sql::Unknown,
+        scope: &sql::Scope<'_>,
+    ) {
+        match why {
+            sql::Unknown::Value => {
+                let known: Vec<&str> = scope.names().collect();
+                self.unknown(place, within, "value", name, &known);
+            }
+            sql::Unknown::Column(why) => self.undrawn(place, within, name, why),
+        }
+    }
+
+    /// Why no value of a column can be drawn.
+    fn undrawn(&mut self, place: &P, within: Option<Range<usize>>, name: &str, why: Undrawn) {
+        let (table, column) = name.split_once('.').unwrap_or((name, ""));
+        match why {
+            Undrawn::NoTable => {
+                let known = self.surroundings.data.table_names();
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                self.unknown(place, within, "table", table, &known);
+            }
+            Undrawn::NoColumn(known) => {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                self.unknown(place, within, "column", column, &known);
+            }
+            Undrawn::Contents => {
+                let title = format!("no value of `{name}` can be drawn");
+                let label = "its values are known from its rows only; draw one of a sequence, `random`, \
+                             `date`, `choice` or `references`";
+                self.mistakes.push(Mistake { place: place.clone(), within, title, label: label.to_owned() });
+            }
         }
     }
 
@@ -489,19 +589,37 @@ impl<P: Clone> Reader<P> {
     }
 }
 
+/// The bytes of a text where `name` stands as a word.
+fn place_of(text: &str, name: &str) -> Option<Range<usize>> {
+    let is_of_word =
+        |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let found = text.match_indices(name).find(|(at, _)| {
+        !is_of_word(text[..*at].chars().next_back()) && !is_of_word(text[at + name.len()..].chars().next())
+    });
+    found.map(|(at, _)| at..at + name.len())
+}
+
+/// The same in what is written.
+fn place_of_text<P>(written: &Written<P>, name: &str) -> Option<Range<usize>> {
+    match &written.value {
+        Value::Text(text) => place_of(text, name),
+        _ => None,
+    }
+}
+
 fn find<'a, P>(entries: &'a [Entry<P>], key: &str) -> Option<&'a Entry<P>> {
     entries.iter().find(|entry| entry.key == key)
 }
 
 /// Name of a statement that was given none: `begin`, `commit`, else the transaction's name and the
 /// statement's verb, numbered where it comes again.
-fn kind(transaction: &str, statement: &Statement, before: &[Statement]) -> String {
+fn kind(transaction: &str, statement: &Statement, before: &[String]) -> String {
     let verb = sql::verb(&statement.pieces);
     if ["begin", "commit", "rollback"].contains(&verb.as_str()) {
         return verb;
     }
     let name = format!("{transaction}.{verb}");
-    let taken = |name: &str| before.iter().any(|other| other.kind == name);
+    let taken = |name: &str| before.iter().any(|other| other == name);
     if !taken(&name) {
         return name;
     }
@@ -515,8 +633,10 @@ mod tests {
     use load::spec::{Operand, Piece};
     use toml_edit::{Document, Item};
 
-    const SURROUNDINGS: Surroundings =
-        Surroundings { tables: 4, rows: 10_000, distribution: Distribution::Pareto { h: 0.2 } };
+    fn data() -> DataSet {
+        let options = super::super::Options { tables: 4, ..Default::default() };
+        super::super::data("oltp_read_write", &options).unwrap().into()
+    }
 
     fn item(item: &Item) -> Written<Range<usize>> {
         let place = item.span().unwrap_or_default();
@@ -552,9 +672,12 @@ mod tests {
         table.iter().map(entry).collect()
     }
 
-    fn read(text: &str) -> Result<Workload, Vec<Mistake<Range<usize>>>> {
+    pub(super) fn read(text: &str) -> Result<Workload, Vec<Mistake<Range<usize>>>> {
         let document = Document::parse(text).unwrap();
-        written("shop", &(0..0), &entries(document.as_table()), &SURROUNDINGS)
+        let data = data();
+        let distribution = Distribution::Pareto { h: 0.2 };
+        let surroundings = Surroundings { data: &data, distribution, others: false };
+        written("shop", &(0..0), &entries(document.as_table()), &surroundings)
     }
 
     const SHOP: &str = r###"

@@ -5,15 +5,15 @@
 //! `select_random_*` take any number of tables and draw one of them, and `bulk_insert` numbers its rows over
 //! all connections, so that connections may share a table.
 
-use super::{Builtin, Effect, Error, Options};
-use crate::plan::DataPlan;
+use super::{Data, Generator, Options};
+use crate::layout::{Builtin, Effect, Error};
 use load::spec::{Draw, Expect, Operand, Piece, SlotIndex, Statement, Step, Transaction, Workload};
 
 /// 10 groups of 11 digits: 119 characters.
-pub(crate) const C_PATTERN: &str = "###########-###########-###########-###########-###########-###########\
+const C_PATTERN: &str = "###########-###########-###########-###########-###########-###########\
                                     -###########-###########-###########-###########";
 /// 5 groups of 11 digits: 59 characters.
-pub(crate) const PAD_PATTERN: &str = "###########-###########-###########-###########-###########";
+const PAD_PATTERN: &str = "###########-###########-###########-###########-###########";
 /// sysbench sends an INSERT of many rows when its text has reached this size.
 const BULK_BYTES: u32 = 512 * 1024;
 
@@ -21,7 +21,8 @@ const fn entry(name: &'static str, about: &'static str, effect: Effect) -> Built
     Builtin { name, about, effect }
 }
 
-pub(super) static BUILTINS: [Builtin; 11] = [
+/// What sysbench has built in.
+pub static BUILTINS: [Builtin; 11] = [
     entry(
         "oltp_read_only",
         "transactions of 10 point selects and 4 range selects (plain, SUM, ORDER BY, DISTINCT)",
@@ -56,7 +57,13 @@ pub(super) static BUILTINS: [Builtin; 11] = [
 ];
 
 /// The workload; `name` is one of [`BUILTINS`], `options` are checked.
-pub(super) fn workload(name: &str, options: &Options) -> Result<Workload, Error> {
+///
+/// # Errors
+/// [`Error::Nothing`].
+///
+/// # Panics
+/// With another name.
+pub fn workload(name: &str, options: &Options) -> Result<Workload, Error> {
     let mut script = Script::new(options);
     let transaction =
         !options.skip_trx && matches!(name, "oltp_read_only" | "oltp_read_write" | "oltp_write_only");
@@ -96,12 +103,13 @@ pub(super) fn workload(name: &str, options: &Options) -> Result<Workload, Error>
     Ok(Workload::new(name, options.tables, vec![transaction]))
 }
 
-/// The data that the workload needs; `name` is one of [`BUILTINS`], `options` are checked.
-pub(super) fn data(name: &str, options: &Options) -> DataPlan {
+/// The data that the workload needs, with seed 0; `name` is one of [`BUILTINS`], `options` are checked.
+#[must_use]
+pub fn data(name: &str, options: &Options) -> Data {
     let bulk = name == "bulk_insert";
     // The ids that oltp_insert makes up itself could meet those of rows that are there already.
     let empty = bulk || (name == "oltp_insert" && !options.auto_inc);
-    DataPlan {
+    Data {
         tables: options.tables,
         rows: if empty { 0 } else { options.table_size },
         engine: Some(options.engine.clone()),
@@ -109,7 +117,7 @@ pub(super) fn data(name: &str, options: &Options) -> DataPlan {
         secondary: options.secondary && !bulk,
         auto_inc: options.auto_inc && !bulk,
         seed: 0,
-        generator: if bulk { "bulk_insert" } else { "sysbench" }.to_owned(),
+        generator: if bulk { Generator::BulkInsert } else { Generator::Sysbench },
         k: options.distribution(),
     }
 }
@@ -496,14 +504,13 @@ mod tests {
 
     #[test]
     fn data_is_what_the_workload_works_on() {
-        let plan = crate::workload::data("oltp_read_write", &options(&[("tables", "4"), ("rows", "50000")]));
-        let plan = plan.unwrap();
-        assert_eq!((plan.tables, plan.rows, plan.generator.as_str()), (4, 50_000, "sysbench"));
+        let plan = data("oltp_read_write", &options(&[("tables", "4"), ("rows", "50000")]));
+        assert_eq!((plan.tables, plan.rows, plan.generator), (4, 50_000, Generator::Sysbench));
         assert!(plan.create_secondary && plan.auto_inc && !plan.secondary);
-        let plan = crate::workload::data("oltp_insert", &options(&[("auto_inc", "off")])).unwrap();
+        let plan = data("oltp_insert", &options(&[("auto_inc", "off")]));
         assert_eq!(plan.rows, 0, "ids made up later must not meet others");
-        let plan = crate::workload::data("bulk_insert", &options(&[])).unwrap();
-        assert_eq!((plan.generator.as_str(), plan.rows, plan.create_secondary), ("bulk_insert", 0, false));
+        let plan = data("bulk_insert", &options(&[]));
+        assert_eq!((plan.generator, plan.rows, plan.create_secondary), (Generator::BulkInsert, 0, false));
     }
 
     #[test]

@@ -6,13 +6,14 @@
 //! group, by SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators",
 //! OOPSLA 2014) from a state that the row's number gives, and digits two at a time from a table.
 
-use crate::plan::DataPlan;
+use super::{Data, Generator};
+use crate::layout::Rows;
 use load::random::{Random, Sampler, mix};
 
 /// Length of `c`: 10 groups of 11 digits and 9 dashes.
-pub(super) const C_LENGTH: usize = 119;
+const C_LENGTH: usize = 119;
 /// Length of `pad`: 5 groups of 11 digits and 4 dashes.
-pub(super) const PAD_LENGTH: usize = 59;
+const PAD_LENGTH: usize = 59;
 
 const GROUP: usize = 11;
 /// 10^11, one more than a group can show.
@@ -20,58 +21,45 @@ const GROUP_VALUES: u64 = 100_000_000_000;
 /// The odd number that SplitMix64 adds at each step.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) id: i32,
-    pub(super) k: i32,
-    pub(super) c: [u8; C_LENGTH],
-    pub(super) pad: [u8; PAD_LENGTH],
-}
-
-impl Row {
-    /// A row to be filled by [`Rows::fill`].
-    pub(super) fn new() -> Self {
-        Self { id: 0, k: 0, c: [b'-'; C_LENGTH], pad: [b'-'; PAD_LENGTH] }
-    }
-
-    /// The row as `CONCAT_WS(',', id, k, c, pad)` has it.
-    pub(super) fn write_joined(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!("{},{},", self.id, self.k).as_bytes());
-        out.extend_from_slice(&self.c);
-        out.push(b',');
-        out.extend_from_slice(&self.pad);
-    }
-}
-
 /// The rows of one table.
-#[derive(Debug, Clone)]
-pub(super) struct Rows {
+#[derive(Debug)]
+pub(super) struct Contents {
     key: u64,
     k: Sampler,
+    has_text: bool,
 }
 
-impl Rows {
+impl Contents {
     /// The rows of table `table` (from 1) of a data set.
-    pub(super) fn new(plan: &DataPlan, table: u32) -> Self {
-        let key = mix(plan.seed ^ mix(u64::from(table).wrapping_mul(GOLDEN)));
-        let rows = i64::try_from(plan.rows).unwrap_or(i64::MAX);
-        Self { key, k: Sampler::new(1, rows, plan.k) }
+    pub(super) fn new(data: &Data, table: u32) -> Self {
+        let key = mix(data.seed ^ mix(u64::from(table).wrapping_mul(GOLDEN)));
+        let rows = i64::try_from(data.rows).unwrap_or(i64::MAX);
+        let has_text = data.generator != Generator::BulkInsert;
+        Self { key, k: Sampler::new(1, rows, data.k), has_text }
     }
+}
 
-    /// Makes row `id`, 1 or more, of `row`. Only digits are written; the dashes stay.
-    pub(super) fn fill(&self, id: i32, row: &mut Row) {
-        let start = mix(self.key.wrapping_add(u64::from(id.unsigned_abs())));
+impl crate::layout::Contents for Contents {
+    fn write(&self, number: u64, rows: &mut Rows) {
+        let start = mix(self.key.wrapping_add(number));
         let mut random = Random::for_connection(start, 0, 0);
-        row.id = id;
-        row.k = i32::try_from(self.k.draw(&mut random)).unwrap_or(i32::MAX);
-        let mut state = start;
-        let groups = row.c.chunks_mut(GROUP + 1).chain(row.pad.chunks_mut(GROUP + 1));
-        for group in groups {
-            state = state.wrapping_add(GOLDEN);
-            let digits = group.first_chunk_mut().expect("a group has 11 digits");
-            write_group(mix(state), digits);
+        rows.integer(i64::try_from(number).unwrap_or(i64::MAX));
+        rows.integer(self.k.draw(&mut random));
+        if self.has_text {
+            let mut state = start;
+            rows.text(|out| write_groups(C_LENGTH, &mut state, out));
+            rows.text(|out| write_groups(PAD_LENGTH, &mut state, out));
         }
+    }
+}
+
+/// Groups of digits with dashes between them.
+fn write_groups(length: usize, state: &mut u64, out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.resize(begin + length, b'-');
+    for group in out[begin..].chunks_mut(GROUP + 1) {
+        *state = state.wrapping_add(GOLDEN);
+        write_group(mix(*state), group.first_chunk_mut().expect("a group has 11 digits"));
     }
 }
 
@@ -103,54 +91,68 @@ fn write_group(bits: u64, out: &mut [u8; GROUP]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::{Cell, Contents as _};
     use load::spec::Distribution;
 
-    fn plan(rows: u64) -> DataPlan {
-        DataPlan { rows, seed: 42, ..crate::workload::data("oltp_read_only", &Default::default()).unwrap() }
+    fn plan(rows: u64) -> Data {
+        Data { rows, seed: 42, ..super::super::data("oltp_read_only", &Default::default()) }
     }
 
-    fn row(rows: &Rows, id: i32) -> Row {
-        let mut row = Row::new();
-        rows.fill(id, &mut row);
-        row
+    fn contents(rows: u64) -> Contents {
+        Contents::new(&plan(rows), 1)
+    }
+
+    fn row(contents: &Contents, number: u64) -> Rows {
+        let mut rows = Rows::default();
+        contents.write(number, &mut rows);
+        rows
+    }
+
+    fn joined(contents: &Contents, number: u64) -> String {
+        let mut text = Vec::new();
+        row(contents, number).write_joined(&mut text);
+        String::from_utf8(text).unwrap()
     }
 
     #[test]
     fn a_row_has_the_form_of_sysbench_s() {
-        let row = row(&Rows::new(&plan(1000), 1), 17);
+        let row = row(&contents(1000), 17);
         let form =
             |text: &[u8]| text.iter().map(|b| if b.is_ascii_digit() { '#' } else { *b as char }).collect();
-        let (c, pad): (String, String) = (form(&row.c), form(&row.pad));
+        let cells: Vec<Cell<'_>> = row.cells().collect();
+        let [Cell::Integer(17), Cell::Integer(k), Cell::Text(c), Cell::Text(pad)] = cells[..] else {
+            panic!("{cells:?}")
+        };
+        let (c, pad): (String, String) = (form(c), form(pad));
         assert_eq!(c, ["###########"; 10].join("-"));
         assert_eq!(pad, ["###########"; 5].join("-"));
-        assert!(row.id == 17 && (1..=1000).contains(&row.k));
+        assert!((1..=1000).contains(&k));
     }
 
     #[test]
     fn a_row_depends_on_seed_table_and_number_and_on_nothing_else() {
-        let rows = Rows::new(&plan(1000), 1);
-        let mut used = row(&rows, 5);
-        rows.fill(6, &mut used);
-        assert_eq!(used, row(&rows, 6), "what was in the buffer does not matter");
-        assert_ne!(row(&rows, 5).c, row(&rows, 6).c);
-        assert_ne!(row(&rows, 5).c, row(&Rows::new(&plan(1000), 2), 5).c);
-        assert_ne!(row(&rows, 5).c, row(&Rows::new(&DataPlan { seed: 43, ..plan(1000) }, 1), 5).c);
+        let rows = contents(1000);
+        assert_ne!(joined(&rows, 5)[5..], joined(&rows, 6)[5..]);
+        assert_ne!(joined(&rows, 5), joined(&Contents::new(&plan(1000), 2), 5));
+        assert_ne!(joined(&rows, 5), joined(&Contents::new(&Data { seed: 43, ..plan(1000) }, 1), 5));
         // Pinned: data sets of the same seed stay the same from one version of Prony to the next.
-        let mut text = Vec::new();
-        row(&rows, 5).write_joined(&mut text);
         let pinned = "5,37,44522336051-98401093663-32232846418-24506981950-76982946369-01719183591-\
                       27697057469-27186216884-99822924295-91347615063,83027833289-68071649729-71119431373-\
                       28931872951-31337088294";
-        assert_eq!(String::from_utf8(text).unwrap(), pinned);
+        assert_eq!(joined(&rows, 5), pinned);
     }
 
     #[test]
     fn digits_are_uniform_at_every_place() {
-        let rows = Rows::new(&plan(20_000), 3);
+        let rows = Contents::new(&plan(20_000), 3);
         let mut counts = [[0u32; 10]; C_LENGTH + PAD_LENGTH];
-        for id in 1..=20_000 {
-            let row = row(&rows, id);
-            for (at, byte) in row.c.iter().chain(&row.pad).enumerate() {
+        for number in 1..=20_000 {
+            let row = row(&rows, number);
+            let texts = row.cells().filter_map(|cell| match cell {
+                Cell::Text(text) => Some(text),
+                _ => None,
+            });
+            for (at, byte) in texts.flatten().enumerate() {
                 if byte.is_ascii_digit() {
                     counts[at][usize::from(byte - b'0')] += 1;
                 }
@@ -164,9 +166,10 @@ mod tests {
 
     #[test]
     fn k_is_uniform_or_as_the_study_says() {
-        let share_below = |k: Distribution, limit: i32| {
-            let rows = Rows::new(&DataPlan { k, ..plan(10_000) }, 1);
-            (1..=10_000).filter(|id| row(&rows, *id).k <= limit).count()
+        let share_below = |k: Distribution, limit: i64| {
+            let rows = Contents::new(&Data { k, ..plan(10_000) }, 1);
+            let is_below = |number: &u64| matches!(row(&rows, *number).cells().nth(1), Some(Cell::Integer(k)) if k <= limit);
+            (1..=10_000).filter(is_below).count()
         };
         assert!(share_below(Distribution::Uniform, 2_000).abs_diff(2_000) < 220);
         assert!(share_below(Distribution::Pareto { h: 0.2 }, 2_000).abs_diff(8_000) < 220);

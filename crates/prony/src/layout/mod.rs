@@ -1,0 +1,485 @@
+//! What a data set consists of: tables, columns, keys, indexes, rows as a function of their number, and the
+//! mark by which Prony knows its own again. Values only: [`crate::dataset`] makes them on a server, a
+//! [`crate::workload`] draws from them.
+//!
+//! A layout is a folder of this one: it describes itself as [`Table`]s, and nothing else of the program knows
+//! what its tables and columns are called. To add one, write the folder and its arm in [`DataSet`].
+
+mod builtin;
+pub mod custom;
+pub mod sysbench;
+
+pub(crate) use builtin::nearest;
+pub use builtin::{Builtin, Effect, Error};
+
+use crate::family;
+use load::spec::{Distribution, Draw};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// First word of the comment of every table that Prony made.
+const MARK: &str = "prony";
+/// Version of the comment's form and of the contents behind it.
+const FORMAT: u32 = 1;
+
+/// A data set of one of the layouts. Stored in plans: one of sysbench's looks as it always has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum DataSet {
+    /// As sysbench makes them.
+    Sysbench(sysbench::Data),
+    /// As a study writes them.
+    Custom(custom::Data),
+}
+
+/// What every layout says of its data.
+pub trait Layout: fmt::Debug {
+    /// The tables, complete, in a fixed order.
+    fn tables(&self) -> Vec<Table>;
+
+    /// How a reader of the plan knows it: `2 tables of 10,000 rows as sysbench makes them, MyISAM`.
+    fn about(&self) -> String;
+
+    /// Storage engine of all tables; `None`: the server's default.
+    fn engine(&self) -> Option<&str>;
+
+    /// Whether a table is called so, upper and lower case being the same; `NUMBER` stands for any number.
+    fn has_table(&self, name: &str) -> bool;
+
+    /// Names of the tables.
+    fn table_names(&self) -> Vec<String>;
+
+    /// Columns of the table that is called so; `None`: there is none.
+    fn columns(&self, table: &str) -> Option<Vec<String>>;
+
+    /// Values that a statement can name without table and column, with what draws them: `{id}`.
+    fn named(&self, distribution: Distribution) -> Vec<(&'static str, Draw)>;
+
+    /// Tables that are told apart by a number alone, from 1 to this.
+    fn numbered(&self) -> u32;
+
+    /// What draws a value that is in the column, or why none can be drawn.
+    ///
+    /// # Errors
+    /// What is wrong with the name.
+    fn draw(&self, table: &str, column: &str, distribution: Distribution) -> Result<Draw, Undrawn>;
+
+    /// Rows of all tables.
+    fn rows(&self) -> u64;
+
+    /// About how much disk its rows and their entries in indexes take, bytes.
+    fn size_bytes(&self) -> u64;
+}
+
+/// Stands in a table's name for the number that a statement puts in.
+pub const NUMBER: char = '\u{e001}';
+
+/// Why no value of a column can be drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undrawn {
+    /// There is no such table.
+    NoTable,
+    /// The table has no such column; these it has.
+    NoColumn(Vec<String>),
+    /// Which values it holds is known only from its rows.
+    Contents,
+}
+
+impl DataSet {
+    /// Whether there is nothing to be made.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Sysbench(data) => data.tables == 0,
+            Self::Custom(data) => data.tables.is_empty(),
+        }
+    }
+
+    /// The same data set without tables: no statement uses them.
+    #[must_use]
+    pub fn without_tables(mut self) -> Self {
+        match &mut self {
+            Self::Sysbench(data) => data.tables = 0,
+            Self::Custom(data) => data.tables.clear(),
+        }
+        self
+    }
+
+    /// The workload options of which `prony prepare` makes it; none: no option does.
+    #[must_use]
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Sysbench(data) => {
+                vec![("tables", data.tables.to_string()), ("table_size", data.rows.to_string())]
+            }
+            Self::Custom(_) => Vec::new(),
+        }
+    }
+
+    /// The same data set with the contents of another seed.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        match &mut self {
+            Self::Sysbench(data) => data.seed = seed,
+            Self::Custom(data) => data.seed = seed,
+        }
+        self
+    }
+
+    fn layout(&self) -> &dyn Layout {
+        match self {
+            Self::Sysbench(data) => data,
+            Self::Custom(data) => data,
+        }
+    }
+}
+
+impl Layout for DataSet {
+    fn tables(&self) -> Vec<Table> {
+        self.layout().tables()
+    }
+
+    fn about(&self) -> String {
+        self.layout().about()
+    }
+
+    fn engine(&self) -> Option<&str> {
+        self.layout().engine()
+    }
+
+    fn has_table(&self, name: &str) -> bool {
+        self.layout().has_table(name)
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        self.layout().table_names()
+    }
+
+    fn columns(&self, table: &str) -> Option<Vec<String>> {
+        self.layout().columns(table)
+    }
+
+    fn named(&self, distribution: Distribution) -> Vec<(&'static str, Draw)> {
+        self.layout().named(distribution)
+    }
+
+    fn numbered(&self) -> u32 {
+        self.layout().numbered()
+    }
+
+    fn draw(&self, table: &str, column: &str, distribution: Distribution) -> Result<Draw, Undrawn> {
+        self.layout().draw(table, column, distribution)
+    }
+
+    fn rows(&self) -> u64 {
+        self.layout().rows()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.layout().size_bytes()
+    }
+}
+
+impl From<sysbench::Data> for DataSet {
+    fn from(data: sysbench::Data) -> Self {
+        Self::Sysbench(data)
+    }
+}
+
+impl From<custom::Data> for DataSet {
+    fn from(data: custom::Data) -> Self {
+        Self::Custom(data)
+    }
+}
+
+/// One table, as a server is told to make it and fill it.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name: letters, digits and `_`.
+    pub name: String,
+    /// Rows that it is loaded with. They are numbered from 1 to this.
+    pub rows: u64,
+    /// The columns that rows are inserted into, in the order of [`Contents::write`].
+    pub columns: Vec<Column>,
+    /// What stands in the parentheses of CREATE TABLE: columns and the keys that rows are loaded with.
+    pub definition: String,
+    /// Its storage engine; `None`: the server's default.
+    pub engine: Option<String>,
+    /// The number of a row as SQL of its columns: `id`. A key on it makes what asks for a range of rows fast.
+    pub number: String,
+    /// What is made when all rows are in.
+    pub indexes: Vec<Index>,
+    /// What is read to have the whole table in memory.
+    pub scans: Vec<Scan>,
+    /// Everything that form and contents depend on. One of a layout whose names any table could have holds
+    /// `table=NAME`, by which a copy (`CREATE TABLE ... LIKE`) is not taken for the table.
+    pub identity: String,
+    /// Character set in which the contents are compared.
+    pub charset: &'static str,
+    /// What a row and its entries in indexes take on disk, bytes, about.
+    pub row_bytes: u64,
+    /// The rows.
+    pub contents: Box<dyn Contents>,
+}
+
+/// A column that is loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// How its values are sent.
+    pub sent: Sent,
+}
+
+/// How values are sent to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// 32 bits.
+    Int,
+    /// 64 bits.
+    BigInt,
+    /// Text, also of dates and decimal numbers.
+    Text,
+}
+
+/// A secondary index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+}
+
+/// One way through a table, in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// The index that is read; `None`: the primary key, and so the rows.
+    pub index: Option<String>,
+    /// An expression whose values lie between these numbers, each part of which is read by itself; `None`:
+    /// all at once.
+    pub by: Option<(String, i64, i64)>,
+    /// A condition that needs the row itself, or nothing.
+    pub condition: String,
+}
+
+/// The rows of a table: row `number` is a pure function of it, whoever asks and in what order.
+pub trait Contents: Send + Sync + fmt::Debug {
+    /// Adds the values of a row, which is 1 or more, in the order of the columns.
+    fn write(&self, number: u64, rows: &mut Rows);
+}
+
+/// Values of rows, one row after the other.
+#[derive(Debug, Default)]
+pub struct Rows {
+    cells: Vec<Stored>,
+    text: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stored {
+    Null,
+    Integer(i64),
+    Text { start: usize, end: usize },
+}
+
+/// One value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// None.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// Text.
+    Text(&'a [u8]),
+}
+
+impl Rows {
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.text.clear();
+    }
+
+    /// Adds NULL.
+    pub fn null(&mut self) {
+        self.cells.push(Stored::Null);
+    }
+
+    /// Adds a whole number.
+    pub fn integer(&mut self, number: i64) {
+        self.cells.push(Stored::Integer(number));
+    }
+
+    /// Adds a text, which `write` puts at the end of what it is given.
+    pub fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        self.cells.push(Stored::Text { start, end: self.text.len() });
+    }
+
+    /// All values.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        self.cells.iter().map(|cell| match *cell {
+            Stored::Null => Cell::Null,
+            Stored::Integer(number) => Cell::Integer(number),
+            Stored::Text { start, end } => Cell::Text(&self.text[start..end]),
+        })
+    }
+
+    /// The values as `CONCAT_WS(',', ...)` has them: without those that are NULL.
+    pub fn write_joined(&self, out: &mut Vec<u8>) {
+        let mut is_first = true;
+        for cell in self.cells() {
+            if cell == Cell::Null {
+                continue;
+            }
+            if !std::mem::replace(&mut is_first, false) {
+                out.push(b',');
+            }
+            match cell {
+                Cell::Null => {}
+                Cell::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+                Cell::Text(text) => out.extend_from_slice(text),
+            }
+        }
+    }
+}
+
+/// How far a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Rows are being loaded, or were when it broke off.
+    Loading,
+    /// All rows and indexes are there.
+    Complete,
+}
+
+/// What a table of a schema is to the table of a data set that has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinship {
+    /// Prony did not make it.
+    Foreign,
+    /// Prony made it, for another data set.
+    Other,
+    /// It is the table of this data set.
+    Same(State),
+}
+
+impl Table {
+    /// The comment by which it is known again: `prony 1 complete sysbench rows=10000 seed=42 ...`.
+    #[must_use]
+    pub fn comment(&self, state: State) -> String {
+        let state = match state {
+            State::Loading => "loading",
+            State::Complete => "complete",
+        };
+        format!("{MARK} {FORMAT} {state} {}", self.identity)
+    }
+
+    /// What the table of its name with this comment is to it.
+    #[must_use]
+    pub fn kinship(&self, comment: &str) -> Kinship {
+        if !is_own(&self.name, comment) {
+            return Kinship::Foreign;
+        }
+        let states = [State::Complete, State::Loading];
+        let same = states.into_iter().find(|state| comment == self.comment(*state));
+        same.map_or(Kinship::Other, Kinship::Same)
+    }
+
+    /// Makes it, empty, marked as being loaded.
+    #[must_use]
+    pub fn create(&self) -> String {
+        let options = family::spoken().table_options(self.engine.as_deref(), &self.comment(State::Loading));
+        format!("CREATE TABLE {}({}){options}", quoted(&self.name), self.definition)
+    }
+
+    /// Marks it as complete.
+    #[must_use]
+    pub fn mark_complete(&self) -> String {
+        family::spoken().set_comment(&quoted(&self.name), &self.comment(State::Complete))
+    }
+
+    /// The columns as SQL, with commas between them.
+    #[must_use]
+    pub fn column_list(&self) -> String {
+        self.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A name as SQL: it may be a word that SQL has a use for.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    family::spoken().quoted(name)
+}
+
+impl Index {
+    /// Makes it.
+    #[must_use]
+    pub fn create(&self, table: &str) -> String {
+        let columns: Vec<String> = self.columns.iter().map(|column| quoted(column)).collect();
+        format!("CREATE INDEX {} ON {}({})", quoted(&self.name), quoted(table), columns.join(", "))
+    }
+}
+
+/// Whether Prony made the table that is called so and has this comment. The mark is the table's comment: it
+/// comes and goes with the table, so that one which somebody dropped and made anew is never taken for
+/// Prony's; nor is a copy of one.
+#[must_use]
+pub fn is_own(name: &str, comment: &str) -> bool {
+    let says_its_name = || {
+        let named = comment.split(' ').find_map(|word| word.strip_prefix("table="));
+        named.is_some_and(|named| named.eq_ignore_ascii_case(name))
+    };
+    has_mark(comment) && (is_reserved(name) || says_its_name())
+}
+
+/// Whether a comment begins with Prony's mark.
+#[must_use]
+pub fn has_mark(comment: &str) -> bool {
+    comment.split(' ').next() == Some(MARK)
+}
+
+/// Whether a layout has tables of this name by itself, whoever made the one in question.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    sysbench::number(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_table_with_the_mark_and_its_own_name_is_prony_s() {
+        assert!(is_own("customer", "prony 1 complete custom table=customer of=ab"));
+        assert!(
+            is_own("Customer", "prony 1 loading custom table=customer of=ab"),
+            "servers that ignore case"
+        );
+        for (name, comment) in [
+            ("copy", "prony 1 complete custom table=customer of=ab"),
+            ("customer", ""),
+            ("customer", "my customers"),
+            ("customer", "pronyx 1 complete custom table=customer of=ab"),
+            ("prony_database", "prony 1 database: made by Prony"),
+        ] {
+            assert!(!is_own(name, comment), "{name}: {comment}");
+        }
+    }
+
+    #[test]
+    fn joined_values_leave_nulls_out_as_concat_ws_does() {
+        let mut rows = Rows::default();
+        rows.null();
+        rows.integer(-7);
+        rows.null();
+        rows.text(|out| out.extend_from_slice(b"a,b"));
+        let mut text = Vec::new();
+        rows.write_joined(&mut text);
+        assert_eq!(text, b"-7,a,b");
+        rows.clear();
+        assert_eq!(rows.cells().count(), 0);
+    }
+}
