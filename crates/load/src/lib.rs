@@ -24,6 +24,7 @@ mod execute;
 mod frame;
 mod gather;
 pub mod histogram;
+pub mod hub;
 pub mod io;
 mod line;
 mod loader;

@@ -25,5 +25,6 @@ pub mod run;
 pub mod search;
 pub mod store;
 pub mod study;
+pub mod sysbench;
 pub mod telemetry;
 pub mod workload;

@@ -45,6 +45,13 @@ pub(super) enum Command {
     Load(Box<LoadOptions>),
     /// Measure how much this machine's load engine can do, and how exactly
     Calibrate(CalibrateOptions),
+    /// Run a test as sysbench does: its command line, its scripts, its output (`prony sysbench --help`)
+    #[command(disable_help_flag = true)]
+    Sysbench {
+        /// What would stand behind `sysbench`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Make a workload's tables and rows on a server that is running
     Prepare(Box<PrepareOptions>),
     /// Drop the tables that `prony prepare` made

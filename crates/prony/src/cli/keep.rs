@@ -259,6 +259,23 @@ fn taken(store: &mut Store, file: &Path) -> Result<Transfer, Failure> {
     })
 }
 
+/// Keeps what was printed in another tool's form, as the run of one test.
+pub(super) fn keep_output(
+    tool: Tool,
+    test: &str,
+    text: String,
+    store: Option<PathBuf>,
+) -> Result<(), Failure> {
+    let known = Known { server: None, workload: Some(test.to_owned()), connections: None };
+    let results = foreign::read(tool, test, &[(text, known)])
+        .map_err(|(_, error)| Failure::failed(format!("nothing is kept: {}", chain(&error))))?;
+    let mut store = make_store(&StoreOptions { store })?;
+    let id =
+        store.add(tool.name(), jiff::Timestamp::now(), &results.plan, &results.trials).map_err(failed)?;
+    super::report::aside(format_args!("kept as run {id}; `prony report {id}` shows it"));
+    Ok(())
+}
+
 /// Other tools' output, all files as one run.
 fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Result<(), Failure> {
     if files.is_empty() {

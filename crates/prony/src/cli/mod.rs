@@ -24,6 +24,7 @@ mod resume;
 mod run;
 mod server;
 mod stored;
+mod sysbench;
 mod terminal;
 
 pub use arguments::Arguments;
@@ -37,6 +38,9 @@ use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 /// The whole program: from arguments to exit code.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(code) = sysbench::called(&std::env::args().collect::<Vec<_>>()) {
+        return code;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => {
             renamed(std::env::args());
@@ -86,6 +90,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Import(options) => keep::import(&options),
         Command::History(options) => history::history(&options),
         Command::Compare(options) => compare::compare(&options),
+        Command::Sysbench { .. } => unreachable!("its words are not read by this parser"),
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),

@@ -1,0 +1,40 @@
+//! Other programs' command lines: `prony sysbench ...`, or Prony under the name `sysbench`.
+
+use super::{interrupt, keep};
+use crate::{foreign::Tool, plan::seed, sysbench};
+use std::{io, path::Path, process::ExitCode};
+
+/// The exit code, where the program was called as another one: by its name, or by its first word.
+pub(super) fn called(words: &[String]) -> Option<ExitCode> {
+    let name = words.first().map(|path| Path::new(path).file_name().unwrap_or_default().to_string_lossy());
+    let second = words.get(1).map(String::as_str);
+    let rest = match (name.as_deref(), second) {
+        (Some("sysbench"), _) => &words[1..],
+        (_, Some("sysbench")) => &words[2..],
+        _ => return None,
+    };
+    Some(ExitCode::from(run(rest)))
+}
+
+/// Carries a command line of sysbench out.
+pub(super) fn run(words: &[String]) -> u8 {
+    let stop = interrupt::stop_on_signals();
+    let outside = sysbench::Outside {
+        out: Box::new(io::stdout()),
+        err: &mut io::stderr(),
+        stop: &stop,
+        seed: seed::drawn(),
+    };
+    let ended = sysbench::main(words, outside);
+    let kept = ended.kept.map_or(Ok(()), |kept| {
+        let store = (kept.store != "on").then(|| kept.store.clone().into());
+        keep::keep_output(Tool::Sysbench, &kept.test, kept.text, store)
+    });
+    match kept {
+        Ok(()) => ended.code,
+        Err(failure) => {
+            failure.print();
+            failure.code()
+        }
+    }
+}
