@@ -175,8 +175,8 @@ pub(crate) fn run(
             }
         };
         let mut conductor = Conductor::new(world, alone, &counted, watch);
-        conductor.begin(&wakers);
         tell(Event::Started);
+        conductor.begin(&wakers);
         conductor.warm_up(stop);
         let how = conductor.follow(&inbox, handles.len(), stop, tell);
         wakers.iter().for_each(Waker::wake);

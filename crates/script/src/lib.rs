@@ -267,8 +267,7 @@ fn declared(name: String, entry: &Table) -> Result<Declared, Error> {
         (Some(4), _) | (None, Value::Number(_)) => Kind::Double,
         (Some(6), _) | (None, Value::List(_)) => Kind::List,
         (Some(7), _) => Kind::File,
-        (Some(5), _) | (None, Value::Text(_)) => Kind::Text,
-        _ => return Err(Error::Script(format!("the option `{name}` has neither a default nor a type"))),
+        _ => Kind::Text,
     };
     Ok(Declared { name, about, default, kind })
 }

@@ -386,6 +386,7 @@ thread_id, db_driver = core.tid, core.driver
 sb_rand, sb_rand_uniform, sb_rand_gaussian = core.rand_default, core.rand_uniform, core.rand_gaussian
 sb_rand_special, sb_rand_pareto, sb_rand_str = core.rand_special, core.rand_pareto, core.rand_string
 sb_rand_uniq = core.rand_unique
+mysql_table_engine, myisam_max_rows = 'innodb', 1000000
 function sb_rnd() return core.rand_uniform(0, 1073741823) end
 DB_ERROR_NONE, DB_ERROR_DEADLOCK, DB_ERROR_FAILED = 0, RESTART, 2
 DB_ERROR_RESTART_TRANSACTION = RESTART

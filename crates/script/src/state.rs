@@ -60,13 +60,8 @@ impl State {
             table.set(name.as_str(), value_of(&self.lua, setting)?)?;
         }
         for (name, text) in globals {
-            let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-            match number {
-                // a text that a number stands in behaves as that number wherever Lua reckons with it
-                _ if text == "on" || text == "off" => self.lua.globals().set(name.as_str(), text.as_str())?,
-                Some(number) => self.lua.globals().set(name.as_str(), number)?,
-                None => self.lua.globals().set(name.as_str(), text.as_str())?,
-            }
+            // numbers, too, are texts there: Lua reckons with them all the same
+            self.lua.globals().set(name.as_str(), text.as_str())?;
         }
         Ok(())
     }
