@@ -272,7 +272,7 @@ pub(super) fn keep_output(
     let mut store = make_store(&StoreOptions { store })?;
     let id =
         store.add(tool.name(), jiff::Timestamp::now(), &results.plan, &results.trials).map_err(failed)?;
-    super::report::aside(format_args!("kept as run {id}; `prony report {id}` shows it"));
+    super::terminal::aside(format_args!("kept as run {id}; `prony report {id}` shows it"));
     Ok(())
 }
 

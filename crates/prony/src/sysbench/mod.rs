@@ -270,11 +270,14 @@ impl Run<'_> {
     ) -> Result<Options, Ending> {
         let mut named = line.all();
         let Some(declared) = declared else {
-            let globals = line
-                .unknown
-                .iter()
-                .map(|(_, name, value)| (name.clone(), value.clone().unwrap_or_else(|| "on".to_owned())));
-            return Ok(Options { globals: globals.collect(), named });
+            let mut globals: Vec<(String, String)> =
+                named.iter().filter_map(|(name, value)| Some((name.clone(), global(value)?))).collect();
+            globals.extend(
+                line.unknown
+                    .iter()
+                    .map(|(_, name, value)| (name.clone(), value.clone().unwrap_or_else(|| "on".to_owned()))),
+            );
+            return Ok(Options { globals, named });
         };
         let mut given: Vec<(&str, Value)> = Vec::new();
         for (word, name, value) in &line.unknown {
@@ -553,6 +556,16 @@ fn value_of(option: &Declared, text: Option<&str>) -> Option<Value> {
         (Kind::List, Some(text)) => Value::List(listed(text)),
         (Kind::Text | Kind::File, Some(text)) => Value::Text(text.to_owned()),
     })
+}
+
+/// An option of the program as a global variable of an old script.
+fn global(value: &Value) -> Option<String> {
+    match value {
+        Value::Nil => None,
+        Value::Bool(_) | Value::Number(_) => Some(written(value)),
+        Value::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Value::List(_) => Some(written(value)).filter(|text| !text.is_empty()),
+    }
 }
 
 fn default_of(option: &Declared) -> Value {
