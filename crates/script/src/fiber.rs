@@ -123,6 +123,9 @@ impl<'a> Crew<'a> {
                 self.go_on(owner as usize, what);
             }
             self.look_around();
+            if self.is_done() {
+                break;
+            }
             let patience = self.patience();
             self.local.hub.borrow_mut().wait(patience)?;
         }

@@ -71,6 +71,8 @@ pub struct Script {
     pub name: String,
     text: Arc<Vec<u8>>,
     modules: &'static [(&'static str, &'static str)],
+    /// Whether it is part of the program, and so are those that it requires.
+    is_own: bool,
     compiled_max: usize,
 }
 
@@ -82,11 +84,17 @@ impl Script {
         if text.starts_with(b"#") {
             text.splice(..0, *b"--");
         }
-        Self { name, text: Arc::new(text), modules, compiled_max: COMPILED_MAX }
+        Self { name, text: Arc::new(text), modules, is_own: false, compiled_max: COMPILED_MAX }
+    }
+
+    /// A script that is part of the program: what it requires is, too, whatever files are there.
+    #[must_use]
+    pub fn own(name: String, text: &str, modules: &'static [(&'static str, &'static str)]) -> Self {
+        Self { is_own: true, ..Self::new(name, text.as_bytes().to_vec(), modules) }
     }
 
     fn prepare(&self, state: &State) -> Result<(), Error> {
-        state.preload(self.modules)?;
+        state.preload(self.modules, self.is_own)?;
         let globals = state.lua.globals();
         globals.set("test", self.name.as_str())?;
         let cmdline: Table = globals.get::<Table>("sysbench")?.get("cmdline")?;

@@ -76,8 +76,12 @@ impl State {
         Ok(())
     }
 
-    /// Gives `require` the scripts that are part of the program, where no file has the name.
-    pub(crate) fn preload(&self, modules: &'static [(&'static str, &'static str)]) -> Result<(), Error> {
+    /// Gives `require` the scripts that are part of the program: before files, or where no file has the name.
+    pub(crate) fn preload(
+        &self,
+        modules: &'static [(&'static str, &'static str)],
+        before_files: bool,
+    ) -> Result<(), Error> {
         let package: Table = self.lua.globals().get("package")?;
         let loaders: Table = package.get("loaders")?;
         let find = self.lua.create_function(move |lua, name: String| {
@@ -86,7 +90,11 @@ impl State {
             };
             lua.load(*text).set_name(format!("@{name}.lua")).into_function().map(Value::Function)
         })?;
-        loaders.push(find)?;
+        if before_files {
+            loaders.raw_insert(1, find)?;
+        } else {
+            loaders.push(find)?;
+        }
         Ok(())
     }
 }

@@ -270,8 +270,9 @@ pub(super) fn keep_output(
     let results = foreign::read(tool, test, &[(text, known)])
         .map_err(|(_, error)| Failure::failed(format!("nothing is kept: {}", chain(&error))))?;
     let mut store = make_store(&StoreOptions { store })?;
-    let id =
-        store.add(tool.name(), jiff::Timestamp::now(), &results.plan, &results.trials).map_err(failed)?;
+    let id = store
+        .add(tool.name(), jiff::Timestamp::now(), &results.plan, &results.trials)
+        .map_err(|error| Failure::failed(chain(&error)))?;
     super::terminal::aside(format_args!("kept as run {id}; `prony report {id}` shows it"));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Other programs' command lines: `prony sysbench ...`, or Prony under the name `sysbench`.
 
-use super::{interrupt, keep};
+use super::{interrupt, keep, terminal::aside};
 use crate::{foreign::Tool, plan::seed, sysbench};
 use std::{io, path::Path, process::ExitCode};
 
@@ -33,7 +33,7 @@ pub(super) fn run(words: &[String]) -> u8 {
     match kept {
         Ok(()) => ended.code,
         Err(failure) => {
-            failure.print();
+            aside(&failure);
             failure.code()
         }
     }

@@ -119,7 +119,7 @@ pub(super) fn find(word: &str) -> Result<Found, Missing> {
     }
     match own {
         Some((name, text)) => {
-            let script = Script::new(format!("{name}.lua"), text.as_bytes().to_vec(), SCRIPTS);
+            let script = Script::own(format!("{name}.lua"), text, SCRIPTS);
             Ok(found(script, name))
         }
         None => Err(Missing::Unknown(word.to_owned())),
@@ -134,18 +134,22 @@ pub(super) fn find_old(word: &str) -> Result<Found, Missing> {
         return find(&path);
     }
     if word == "oltp" {
-        let text = include_str!("scripts/legacy04.lua").as_bytes().to_vec();
-        let script = Script::new("oltp".to_owned(), text, SCRIPTS);
+        let script = Script::own("oltp".to_owned(), include_str!("scripts/legacy04.lua"), SCRIPTS);
         return Ok(Found { script, age: Age::Of04, name: "oltp".to_owned(), note: None });
     }
     let name = base(word).trim_end_matches(".bak").trim_end_matches(".lua").to_owned();
     if !OF_05.contains(&name.as_str()) {
         return find(word);
     }
-    let text = include_str!("scripts/legacy05.lua").as_bytes().to_vec();
+    let script = Script::own(word.to_owned(), include_str!("scripts/legacy05.lua"), SCRIPTS);
     let note =
         format!("note: {word} is not there: this is the test {} of sysbench 0.5: {}", name, does(&name));
-    Ok(Found { script: Script::new(word.to_owned(), text, SCRIPTS), age: Age::Of05, name, note: Some(note) })
+    Ok(Found { script, age: Age::Of05, name, note: Some(note) })
+}
+
+/// Whether `--test` means a test of sysbench 0.4 or 0.5.
+pub(super) fn is_old(word: &str) -> bool {
+    find_old(word).is_ok_and(|found| found.age != Age::Of10)
 }
 
 /// What a test of 0.5 does.

@@ -196,8 +196,10 @@ impl Run<'_> {
             self.console.out(&options::usage(catalogue::ABOUT));
             return Ok(WELL);
         }
-        for warning in &line.warnings {
-            self.console.out(&format!("{warning}\n"));
+        let is_old = line.old_test.as_deref().is_some_and(catalogue::is_old);
+        // options of tests of that time have their own names
+        if !is_old {
+            line.warnings.iter().for_each(|warning| self.console.out(&format!("{warning}\n")));
         }
         let found = self.test(&line)?;
         let Some(found) = found else { return Ok(WELL) };
@@ -255,7 +257,7 @@ impl Run<'_> {
             None => WELL,
             Some("help") if !session.has("help")? => self.help(found, declared.as_deref())?,
             Some("run") => self.run(line, found, &mut session, kept)?,
-            Some(command) => self.command(command, found, &mut session)?,
+            Some(command) => self.command(command, line, found, &mut session)?,
         };
         self.console.out(&session.last_words());
         Ok(code)
@@ -327,7 +329,13 @@ impl Run<'_> {
         Ok(WELL)
     }
 
-    fn command(&mut self, command: &str, found: &Found, session: &mut Session) -> Result<u8, Ending> {
+    fn command(
+        &mut self,
+        command: &str,
+        line: &Line,
+        found: &Found,
+        session: &mut Session,
+    ) -> Result<u8, Ending> {
         if !session.has(command)? {
             let text = match command {
                 "prepare" | "cleanup" => {
@@ -337,13 +345,13 @@ impl Run<'_> {
             };
             return Err(Ending::Aside(text));
         }
-        if session.is_parallel(command)? {
+        if session.is_parallel(command)? && line.number("threads") > 1 {
             self.notice("Initializing worker threads...\n");
             session.call_on_all(command, self.stop)?;
             return Ok(WELL);
         }
         match session.call(command) {
-            Err(Error::Script(message)) if ["prepare", "cleanup"].contains(&command) => {
+            Err(Error::Script(message)) => {
                 let function = "sysbench.cmdline.call_command";
                 Err(Ending::Fatal(format!("`{function}' function failed: {message}")))
             }

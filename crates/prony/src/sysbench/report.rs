@@ -130,11 +130,11 @@ impl Style {
         if self.form == Form::Of05 {
             let percentile = match self.percentile {
                 0 => String::new(),
-                percent => format!("         approx. {percent:3} percentile:         {at:14.2}ms\n"),
+                percent => format!("         approx. {percent:3} percentile:         {at:10.2}ms\n"),
             };
             return format!(
-                "    total time taken by event execution: {:.4}s\n    response time:\n         min: {least:>33.2}ms\n         \
-                 avg: {mean:>33.2}ms\n         max: {most:>33.2}ms\n{percentile}\n",
+                "    total time taken by event execution: {:.4}s\n    response time:\n         min: {least:>38.2}ms\n         \
+                 avg: {mean:>38.2}ms\n         max: {most:>38.2}ms\n{percentile}\n",
                 tally.sum.as_secs_f64()
             );
         }
