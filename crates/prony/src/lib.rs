@@ -15,6 +15,7 @@ pub mod family;
 pub mod foreign;
 pub mod layout;
 pub mod loader;
+pub mod mysqlslap;
 pub mod network;
 pub mod plan;
 pub mod provision;

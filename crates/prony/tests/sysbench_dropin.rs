@@ -271,7 +271,8 @@ fn ids_are_drawn_as_sysbench_draws_them() {
     }
 }
 
-/// The command lines of the published evaluations: sizes and times are smaller, all else is as it stands there.
+/// The command lines of the published evaluations: sizes and times are smaller, all else is as it stands
+/// there.
 #[test]
 fn command_lines_of_the_documents_end_well() {
     let bench = Bench::new();

@@ -29,6 +29,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("dataset", &["family", "layout", "plan"]),
     ("telemetry", &["family"]),
     ("doctor", &["telemetry"]),
+    ("mysqlslap", &[]),
     ("sysbench", &[]),
     ("fairness", &["family", "plan", "provision", "dataset", "quantity"]),
     (
@@ -90,6 +91,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "export",
             "analyse",
             "report",
+            "mysqlslap",
             "sysbench",
         ],
     ),

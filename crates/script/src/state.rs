@@ -111,7 +111,10 @@ fn value_of(lua: &Lua, setting: &Setting) -> mlua::Result<Value> {
 
 /// A function of the API: a closure with its core.
 macro_rules! define {
-    ($lua:expr, $table:expr, $core:expr, $name:literal, |$me:ident, $arguments:pat_param| $body:expr, $kind:ty) => {
+    (
+        $lua:expr, $table:expr, $core:expr, $name:literal,
+        |$me:ident, $arguments:pat_param| $body:expr, $kind:ty
+    ) => {
         let $me = Rc::clone($core);
         $table.set($name, $lua.create_function(move |_, $arguments: $kind| Ok($body))?)?;
     };

@@ -52,6 +52,13 @@ pub(super) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Run a load as mysqlslap does, without its dangers (`prony mysqlslap --help`)
+    #[command(disable_help_flag = true)]
+    Mysqlslap {
+        /// What would stand behind `mysqlslap`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Make a workload's tables and rows on a server that is running
     Prepare(Box<PrepareOptions>),
     /// Drop the tables that `prony prepare` made

@@ -90,7 +90,9 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Import(options) => keep::import(&options),
         Command::History(options) => history::history(&options),
         Command::Compare(options) => compare::compare(&options),
-        Command::Sysbench { .. } => unreachable!("its words are not read by this parser"),
+        Command::Sysbench { .. } | Command::Mysqlslap { .. } => {
+            unreachable!("its words are not read by this parser")
+        }
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),

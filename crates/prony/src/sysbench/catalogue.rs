@@ -73,7 +73,8 @@ pub(super) enum Missing {
     #[error("Cannot find benchmark '{0}': no such built-in test, file or module")]
     Unknown(String),
     #[error(
-        "the test '{name}' needs no database, and Prony measures database servers; use this program: {program}"
+        "the test '{name}' needs no database, and Prony measures database servers; use this program: \
+         {program}"
     )]
     NotOurs { name: String, program: &'static str },
     #[error("cannot read {0}: {1}")]
@@ -126,7 +127,8 @@ pub(super) fn find(word: &str) -> Result<Found, Missing> {
     }
 }
 
-/// The test that `--test` means: a script that is there, or else the test of sysbench 0.4 or 0.5 of that name.
+/// The test that `--test` means: a script that is there, or else the test of sysbench 0.4 or 0.5 of that
+/// name.
 pub(super) fn find_old(word: &str) -> Result<Found, Missing> {
     let home = std::env::var("HOME").unwrap_or_default();
     let path = word.strip_prefix('~').map_or_else(|| word.to_owned(), |rest| format!("{home}{rest}"));

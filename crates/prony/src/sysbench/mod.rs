@@ -1,4 +1,5 @@
-//! `prony sysbench`: takes sysbench 1.0.20's command line, runs its tests and its users' Lua scripts, and prints what it prints.
+//! `prony sysbench`: takes sysbench 1.0.20's command line, runs its tests and its users' Lua scripts, and
+//! prints what it prints.
 //!
 //! Knows the command line, the tests and the form of reports; the crate `script` runs them. It keeps nothing
 //! and ends no process: it says which exit code sysbench would have. Written from sysbench's documented and

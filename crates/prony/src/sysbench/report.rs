@@ -98,15 +98,11 @@ impl Style {
             format!("    {:<37}{count:<6} ({:.2} per sec.)\n", format!("{name}:"), count as f64 / seconds)
         };
         let title = if self.form == Form::Of05 { "OLTP test statistics" } else { "SQL statistics" };
-        let mut text = format!(
-            "{title}:\n    queries performed:\n        read:                            {}\n        write:     \
-             \x20                     {}\n        other:                           {}\n        total:      \
-             \x20                    {}\n",
-            tally.reads(),
-            tally.writes(),
-            tally.other(),
-            tally.queries()
-        );
+        let mut text = format!("{title}:\n    queries performed:\n");
+        let kinds = [("read", tally.reads()), ("write", tally.writes()), ("other", tally.other())];
+        for (name, count) in kinds.into_iter().chain([("total", tally.queries())]) {
+            text.push_str(&format!("        {:<33}{count}\n", format!("{name}:")));
+        }
         text.push_str(&counted("transactions", tally.events()));
         match self.form {
             Form::Of10 => text.push_str(&counted("queries", tally.queries())),
@@ -132,14 +128,16 @@ impl Style {
                 0 => String::new(),
                 percent => format!("         approx. {percent:3} percentile:         {at:10.2}ms\n"),
             };
+            let sum = tally.sum.as_secs_f64();
             return format!(
-                "    total time taken by event execution: {:.4}s\n    response time:\n         min: {least:>38.2}ms\n         \
-                 avg: {mean:>38.2}ms\n         max: {most:>38.2}ms\n{percentile}\n",
-                tally.sum.as_secs_f64()
+                "    total time taken by event execution: {sum:.4}s\n    response time:\n\
+                 \x20        min: {least:>38.2}ms\n         avg: {mean:>38.2}ms\n\
+                 \x20        max: {most:>38.2}ms\n{percentile}\n"
             );
         }
         let mut text = format!(
-            "\nLatency (ms):\n         min: {least:>39.2}\n         avg: {mean:>39.2}\n         max: {most:>39.2}\n"
+            "\nLatency (ms):\n         min: {least:>39.2}\n         avg: {mean:>39.2}\n\
+             \x20        max: {most:>39.2}\n"
         );
         match self.percentile {
             0 => text.push_str("         percentile stats:               disabled\n"),
