@@ -2,6 +2,7 @@
 //! it ends. And the command lines of the published evaluations, as they stand there, with smaller sizes.
 
 mod support {
+    #[expect(dead_code, reason = "what other tests ask for")]
     pub(crate) mod require;
     #[expect(dead_code, reason = "what other tests ask for")]
     pub(crate) mod server;
@@ -55,6 +56,14 @@ impl Bench {
     fn ours(&self, database: &str, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
         command.arg("sysbench").args(self.there(database)).args(words).output().expect("prony runs")
+    }
+
+    /// Runs ours, which has to end well and to print `what`.
+    fn well(&self, words: &[&str], what: &str) -> String {
+        let output = self.ours("ours", words);
+        let all = text(&output);
+        assert!(output.status.success() && all.contains(what), "{words:?}\n{all}");
+        all
     }
 
     fn theirs(&self, database: &str, words: &[&str]) -> Output {
@@ -274,14 +283,9 @@ fn ids_are_drawn_as_sysbench_draws_them() {
 /// The command lines of the published evaluations: sizes and times are smaller, all else is as it stands
 /// there.
 #[test]
-fn command_lines_of_the_documents_end_well() {
+fn command_lines_of_instance_sizes_end_well() {
     let bench = Bench::new();
-    let run = |words: &[&str], what: &str| {
-        let output = bench.ours("ours", words);
-        let all = text(&output);
-        assert!(output.status.success() && all.contains(what), "{words:?}\n{all}");
-        all
-    };
+    let run = |words: &[&str], what: &str| bench.well(words, what);
     let made = "--mysql-table-engine=innodb";
     let tests = "--test=tests/db/oltp.lua";
     run(
@@ -306,6 +310,12 @@ fn command_lines_of_the_documents_end_well() {
     );
     assert!(all.contains("note:") && all.contains("approx.  99 percentile:"), "{all}");
     run(&[tests, "--oltp_tables_count=2", "cleanup"], "Dropping table 'sbtest2'...");
+}
+
+#[test]
+fn command_lines_of_strong_sync_end_well() {
+    let bench = Bench::new();
+    let run = |words: &[&str], what: &str| bench.well(words, what);
     // options of a run with prepare
     run(
         &[
@@ -367,6 +377,42 @@ fn command_lines_of_the_documents_end_well() {
         line.split_whitespace().nth(1).expect("a figure").parse().expect("a number")
     };
     assert_eq!((figure("read:"), figure("other:"), figure("transactions:")), (30, 60, 30), "{all}");
+}
+
+/// mysqlslap's loads, and its two dangers.
+#[test]
+fn loads_of_mysqlslap_run_and_its_dangers_are_mended() {
+    let bench = Bench::new();
+    let target = bench.server.target();
+    let Address::Tcp { host, port } = &target.address else { panic!("it listens on TCP") };
+    let slap = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["mysqlslap", "--defaults-file=/dev/null", "--protocol=tcp"]);
+        command.arg(format!("--host={host}")).arg(format!("--port={port}")).arg(format!("-u{}", target.user));
+        command.env("MYSQL_PWD", target.password.reveal()).args(words).output().expect("prony runs")
+    };
+    for kind in ["mixed", "update", "write", "key", "read"] {
+        let load = format!("--auto-generate-sql-load-type={kind}");
+        let words = ["-a", "--auto-generate-sql-add-autoincrement", &load, "-c", "4,8", "-i2", "--csv"];
+        let output =
+            slap(&[&words[..], &["--number-of-queries=80", "-einnodb", "--detach=3", "--commit=4"]].concat());
+        let all = text(&output);
+        assert!(output.status.success(), "{all}");
+        let lines: Vec<&str> = all.lines().collect();
+        assert_eq!(lines.len(), 2, "{all}");
+        assert!(lines[0].starts_with(&format!("innodb,{kind},")) && lines[0].ends_with(",4,20"), "{all}");
+        let results = foreign::read(Tool::Mysqlslap, "slap", &[(all.clone(), Known::default())]);
+        assert_eq!(results.expect("results").trials.len(), 2);
+    }
+    let failed = slap(&["--query=SELECT nope", "--create=CREATE TABLE t(a int)"]);
+    assert_eq!(failed.status.code(), Some(1), "{}", text(&failed));
+    assert!(text(&failed).contains("Unknown column 'nope'"), "{}", text(&failed));
+    bench.query("CREATE TABLE ours.mine(a int)");
+    let refused = slap(&["-a", "--create-schema=ours"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    assert_eq!(bench.query("SHOW TABLES FROM ours").len(), 1, "it is still there");
+    let left = bench.query("SHOW DATABASES LIKE 'mysqlslap'");
+    assert!(left.is_empty(), "what was made is gone");
 }
 
 #[test]

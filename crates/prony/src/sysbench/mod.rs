@@ -77,7 +77,6 @@ pub fn main(words: &[String], outside: Outside<'_>) -> Ended {
     let mut kept = None;
     let code = run.line(words, &mut kept).unwrap_or_else(|ending| {
         match ending {
-            Ending::Code(code) => return code,
             Ending::Aside(text) => run.aside(&text),
             Ending::Fatal(text) => console.log(0, &text),
             Ending::Script(Error::Interrupted) => return INTERRUPTED,
@@ -93,7 +92,6 @@ pub fn main(words: &[String], outside: Outside<'_>) -> Ended {
 /// Why a command line was not carried out to its end.
 #[derive(Debug)]
 enum Ending {
-    Code(u8),
     /// Said on the standard error.
     Aside(String),
     /// Said as sysbench says what ends it.
