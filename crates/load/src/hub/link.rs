@@ -2,7 +2,7 @@
 
 use super::{Rows, What};
 use crate::{
-    bench::Login,
+    login::Login,
     transport::{Opening, Peer, Received, Transport},
 };
 use rustix::fd::OwnedFd;

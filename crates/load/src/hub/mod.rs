@@ -8,10 +8,11 @@ mod rows;
 pub use rows::Rows;
 
 use crate::{
-    bench::Login,
     client,
     io::Events,
     line::{Lines, Ticket, Waiting},
+    login::Login,
+    secrets::Credentials,
     spec::{Address, Target},
     tls::Connector,
     transport::Peer,
@@ -66,8 +67,9 @@ impl Way {
             Address::Unix(path) => Peer::Unix(path.clone()),
             Address::Tcp { host, port } => Peer::Tcp(address_of(host, *port).map_err(&failed)?),
         };
-        let tls = Connector::new(target).map_err(|error| failed(error.to_string()))?;
-        let options = client::options(target).map_err(|error| failed(error.to_string()))?;
+        let credentials = Credentials::of(target).map_err(|error| failed(error.to_string()))?;
+        let tls = Connector::new(target, &credentials).map_err(|error| failed(error.to_string()))?;
+        let options = client::options(target, &credentials);
         let options = Arc::new(wire::client::Options { multi_statements: true, ..options });
         let login = Arc::new(Login { peer, options, tls, sources: Vec::new() });
         Ok(Self { login, shown: target.address.to_string() })
