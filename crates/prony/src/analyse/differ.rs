@@ -1,7 +1,7 @@
 //! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their
 //! settings. By the stored values themselves, name by name, so that nothing that is stored goes unseen.
 
-use crate::{plan::ServerSource, store::RunRecord};
+use crate::{plan::Act, store::RunRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
 /// The directory that a server of Prony's had for this run alone; `None`: it is somebody else's server, or
 /// does not say.
 fn own_directory(record: &RunRecord, server: usize, variables: &BTreeMap<String, String>) -> Option<String> {
-    if matches!(record.plan.servers[server].source, ServerSource::Url(_)) {
+    if !record.plan.servers[server].may(Act::Start) {
         return None;
     }
     let data = variables.get("datadir")?.trim_end_matches('/');

@@ -2,7 +2,7 @@
 //! from where.
 
 use super::{
-    Plan, ServerSource, Trial,
+    Act, Plan, Trial,
     state::{self, PutBack},
 };
 use crate::{family, layout::Layout as _, quantity};
@@ -69,7 +69,7 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
         .iter()
         .map(|trial| plan.trial_time(trial.treatment) + CONNECT * connections(trial.treatment))
         .sum();
-    let own = |server: &usize| !matches!(plan.servers[*server].source, ServerSource::Url(_));
+    let own = |server: &usize| plan.servers[*server].may(Act::Start);
     let mut pairs: Vec<(usize, usize)> =
         plan.treatments.iter().map(|treatment| (treatment.server, treatment.data)).collect();
     pairs.sort_unstable();

@@ -12,7 +12,7 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
+    Act, Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
     Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport,
     Unit, Warm,
 };
@@ -213,10 +213,7 @@ impl Plan {
         let changes = |treatment: &&Treatment| {
             self.state.fresh == Fresh::Always || treatment.writes() || has_others(treatment)
         };
-        let own = |treatment: &&Treatment| {
-            let server = &self.servers[treatment.server];
-            !matches!(server.source, ServerSource::Url(_)) && server.topology == Topology::Single
-        };
+        let own = |treatment: &&Treatment| self.servers[treatment.server].may(Act::PutBack);
         let is_faster = |treatment: &&Treatment| {
             let data = &self.data_sets[treatment.data];
             self.state.fresh != Fresh::Auto || data.rows() >= SNAPSHOT_FROM_ROWS

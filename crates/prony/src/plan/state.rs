@@ -1,6 +1,6 @@
 //! In which state trials begin, in words and figures: how often data are put back, what that takes.
 
-use super::{Fresh, Plan, Reuse, ServerSource, Treatment, Trial, Warm};
+use super::{Act, Fresh, Plan, Reuse, Treatment, Trial, Warm};
 use crate::{layout::Layout as _, quantity::show_size_about};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -72,7 +72,7 @@ pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, bytes_p
 pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     let mut lines = Vec::new();
     let writes = plan.treatments.iter().any(Treatment::writes);
-    let elsewhere = plan.servers.iter().any(|server| matches!(server.source, ServerSource::Url(_)));
+    let elsewhere = plan.servers.iter().any(|server| !server.may(Act::Restart));
     let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     if put_back.restored > 0 {
         lines.push(format!(

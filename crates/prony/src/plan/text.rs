@@ -1,7 +1,7 @@
 //! A plan in words, as `prony plan` shows it: what will be done, in which order, how long it takes.
 
 use super::{
-    DataPlan, Plan, Repetition, Replication, ServerNames, ServerPlan, ServerSource, Topology, Trial,
+    Act, DataPlan, Plan, Repetition, Replication, ServerNames, ServerPlan, ServerSource, Topology, Trial,
     WaitPoint, claims,
     estimate::{self, estimate, estimate_at_most},
     load, state,
@@ -53,7 +53,7 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     for (name, value) in common {
         writeln!(text, "      {name} = {value}")?;
     }
-    if plan.servers.iter().any(|server| !matches!(server.source, ServerSource::Url(_))) {
+    if plan.servers.iter().any(|server| server.may(Act::Start)) {
         writeln!(
             text,
             "  Those that Prony starts get a data directory, port and socket of their own, which are \

@@ -1,7 +1,7 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use crate::{
-    plan::{DataPlan, ServerPlan, ServerSource},
+    plan::{Act, DataPlan, ServerPlan, ServerSource},
     provision::{
         Error, Home, Namespace, Places, Work,
         attach::{
@@ -122,7 +122,7 @@ impl Provisioner {
     ) -> Result<Server, Error> {
         if let ServerSource::Url(url) = &plan.source {
             let target = target::resolve(Some(url), None)?;
-            if !plan.settings.is_empty() && !plan.apply_settings {
+            if !plan.settings.is_empty() && !plan.may(Act::ChangeSettings) {
                 return Err(Error::SettingsElsewhere { server: target::shown(&target) });
             }
             let mut running = Running::attach(target)?;
@@ -149,7 +149,7 @@ impl Provisioner {
         data: &DataPlan,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Server, Option<Snapshot>), Error> {
-        if matches!(plan.source, ServerSource::Url(_)) {
+        if !plan.may(Act::PutBack) {
             return Ok((self.bring_up(plan, data_bytes, progress)?, None));
         }
         let mut work = self.work(progress);

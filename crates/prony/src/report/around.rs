@@ -4,7 +4,7 @@
 use super::{number, words::Words};
 use crate::{
     network::{LinkRecord, Means},
-    plan::{Replication, ServerSource, Topology, Transport, WaitPoint},
+    plan::{Act, Replication, Topology, Transport, WaitPoint},
     provision::LimitsInForce,
     run::TrialOutcome,
     store::{RunRecord, ServerRecord},
@@ -88,8 +88,8 @@ pub(super) fn reached(record: &RunRecord, server: usize, words: Words) -> Vec<St
                 .streams
                 .iter()
                 .any(|planned| planned.name == stream.name && planned.to == Destination::Local);
-            let way = match (&record.plan.servers[server].source, treatment.client.transport) {
-                (ServerSource::Url(_), _) => "reached_elsewhere",
+            let way = match (record.plan.servers[server].may(Act::Start), treatment.client.transport) {
+                (false, _) => "reached_elsewhere",
                 (_, Some(Transport::Socket)) => "reached_socket",
                 _ if is_local => "reached_socket",
                 _ => "reached_tcp",

@@ -5,7 +5,7 @@
 use super::{Error, Event, Note, Run, TrialFailure, TrialOutcome};
 use crate::{
     dataset,
-    plan::{Fresh, ServerSource, Trial},
+    plan::{Act, Fresh, Trial},
     provision,
 };
 use load::client::{self, Connection};
@@ -164,7 +164,7 @@ impl Run<'_, '_> {
 
     /// One that runs elsewhere may be restarted by whoever runs it: it is waited for, for a while.
     pub(super) fn await_elsewhere(&mut self, server: usize) -> Result<(), Error> {
-        if !matches!(self.plan.servers[server].source, ServerSource::Url(_)) {
+        if self.plan.servers[server].may(Act::Restart) {
             return Ok(());
         }
         let target = self.up(server).group.primary().target().clone();

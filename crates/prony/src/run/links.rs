@@ -10,7 +10,7 @@ use crate::{
     network::{
         self, Figures, Link, LinkRecord, Means, Node, Surroundings, WhyRelay, round_trip, round_trip_from,
     },
-    plan::{Client, Network, Plan, ServerPlan, ServerSource, Topology, Transport, Treatment},
+    plan::{Act, Client, Network, Plan, ServerPlan, Topology, Transport, Treatment},
     provision::Namespace,
 };
 use load::spec::{Address, Target, is_used};
@@ -81,11 +81,10 @@ pub fn namespaces(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> 
     if !plan.servers.iter().any(of_server) && !clients().any(of_client) {
         return None;
     }
-    let is_elsewhere = |server: &ServerPlan| matches!(server.source, ServerSource::Url(_));
     let is_cluster = |server: &ServerPlan| matches!(server.topology, Topology::Galera { .. });
     Some(if plan.network == Network::Relay {
         Err(WhyRelay::Asked)
-    } else if plan.servers.iter().any(is_elsewhere) {
+    } else if !plan.servers.iter().all(|server| server.may(Act::Namespace)) {
         Err(WhyRelay::Elsewhere)
     } else if plan.servers.iter().any(is_cluster) {
         Err(WhyRelay::Cluster)

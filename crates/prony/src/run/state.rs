@@ -14,8 +14,8 @@ use crate::{
     dataset,
     family::{self, Keeps, Pages},
     layout::Layout as _,
-    plan::{Fresh, Reuse, ServerPlan, ServerSource, Topology, Treatment, Trial, Warm, seed},
-    provision::{self, Provisioner, Server, Snapshot},
+    plan::{Act, Fresh, Reuse, ServerPlan, ServerSource, Treatment, Trial, Warm, seed},
+    provision::{self, Provisioner, Snapshot},
 };
 use load::{
     client::{self, Connection},
@@ -181,8 +181,8 @@ impl Run<'_, '_> {
     /// the plan more than once, with other settings for instance.
     fn home(&self, server: usize) -> usize {
         let place = |index: usize| {
-            let is_running = matches!(self.plan.servers[index].source, ServerSource::Url(_));
-            self.servers[index].as_ref().filter(|_| is_running).map(Up::place)
+            let is_own = self.plan.servers[index].may(Act::Start);
+            self.servers[index].as_ref().filter(|_| !is_own).map(Up::place)
         };
         let Some(own) = place(server) else { return server };
         (0..server).find(|&other| place(other).as_ref() == Some(&own)).unwrap_or(server)
@@ -318,14 +318,10 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         let stop = self.stop;
-        let all: Vec<(Target, bool)> = self
-            .up(server)
-            .group
-            .servers()
-            .map(|each| (each.target().clone(), matches!(each, Server::Own(_))))
-            .collect();
+        let own = self.plan.servers[server].may(Act::Start);
+        let all: Vec<Target> = self.up(server).group.servers().map(|each| each.target().clone()).collect();
         let mut settled: Option<Settled> = None;
-        for (target, own) in all {
+        for target in all {
             let one = self.with_connection(server, &target, |connection, tell| {
                 settle::settle(connection, own, limit, stop, tell)
             })?;
@@ -431,8 +427,7 @@ impl Run<'_, '_> {
     /// Whether a data set may come from an earlier run, and go to later ones.
     pub(super) fn may_reuse(&self, server: usize, data: usize) -> bool {
         let server = &self.plan.servers[server];
-        !matches!(server.source, ServerSource::Url(_))
-            && server.topology == Topology::Single
+        server.may(Act::PutBack)
             && self.plan.state.reuse != Reuse::Never
             && !self.plan.data_sets[data].is_empty()
             && !self.lives_in_memory(data)
@@ -457,11 +452,7 @@ impl Run<'_, '_> {
                     && kept.data == plan.data_sets[data]
             })
         };
-        let sizes = plan
-            .servers
-            .iter()
-            .enumerate()
-            .filter(|(_, server)| !matches!(server.source, ServerSource::Url(_)));
+        let sizes = plan.servers.iter().enumerate().filter(|(_, server)| server.may(Act::Start));
         let sizes: Vec<(u64, u64)> = sizes
             .map(|(index, server)| {
                 let of_server = plan.treatments.iter().filter(|treatment| treatment.server == index);

@@ -6,7 +6,10 @@ use super::{
     Doubt, Error, Event, Level, Run, What,
     site::{CONTROL_WAIT, Up},
 };
-use crate::provision::{Globals, Moved, Server, globals, moved};
+use crate::{
+    plan::Act,
+    provision::{Globals, Moved, globals, moved},
+};
 use load::{client::Connection, spec::Target};
 
 /// Variables that are named; where more have changed, somebody has done something to the whole server.
@@ -31,15 +34,10 @@ impl Run<'_, '_> {
     /// Notes what the servers of a group run with, where Prony has started them since. One that runs
     /// elsewhere is to stay as it was when the run began.
     pub(super) fn note_settings(&mut self, server: usize, restarted: bool) {
+        let is_own = self.plan.servers[server].may(Act::Start);
         let up = self.up(server);
-        match up.group.primary() {
-            Server::Running(_) if up.state.settings.first.is_empty() => {
-                up.state.settings.first = vec![up.description.variables.clone()];
-            }
-            Server::Own(_) if restarted || up.state.settings.first.is_empty() => {
-                up.state.settings.first = read(up);
-            }
-            _ => {}
+        if up.state.settings.first.is_empty() || (is_own && restarted) {
+            up.state.settings.first = if is_own { read(up) } else { vec![up.description.variables.clone()] };
         }
     }
 

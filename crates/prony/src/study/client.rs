@@ -1,7 +1,7 @@
 //! How connections are made, for all streams, and which processes make them: `[client]` and `[load]`.
 
 use super::{
-    Server, ServerSource, forms,
+    Act, Server, forms,
     keys::{self, Key, Put, key, section},
     kinds::{Addresses, Count, DAY_US, Flag, LATENCY_MAX_US, Number, Time, Words},
     mistake::{Collector, Place},
@@ -226,9 +226,8 @@ pub(super) fn client(root: &Table, server: Option<&Server>, mistakes: &mut Colle
     let (client, seen): (Client, _) = keys::read(table, CLIENT, mistakes);
     let table = section(root.get("load"), "load", mistakes).unwrap_or(&empty);
     let (load, _): (Client, _) = keys::read(table, LOAD, mistakes);
-    if let (Some(place), Some(Server { name, source: ServerSource::Url(_), .. })) =
-        (seen.place("transport"), server)
-    {
+    let running = server.filter(|server| !server.may(Act::Start));
+    if let (Some(place), Some(Server { name, .. })) = (seen.place("transport"), running) {
         let title = format!("server `{name}` is running already and reached as its `url` says");
         mistakes.at(
             place,

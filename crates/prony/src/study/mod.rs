@@ -5,6 +5,7 @@
 //! ([`Mistakes`]). Whatever has a good default need not be written. Knows nothing of servers, plans or
 //! results.
 
+mod act;
 mod assemble;
 mod bound;
 mod builtin;
@@ -40,6 +41,7 @@ pub use crate::{
     layout::DataSet,
     workload::{Name, Writes, written_by as written},
 };
+pub use act::Act;
 pub use bound::{Bound, Relation, Unit};
 pub use builtin::{Builtin, Error, builtin, open};
 pub use claim::{Claim, Levels, Statement};

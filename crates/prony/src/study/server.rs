@@ -1,7 +1,7 @@
 //! Servers: `[server.NAME]`, `[settings]`, `[limits]`. What they are, and how they are read.
 
 use super::{
-    Topology, forms,
+    Act, Topology, forms,
     keys::{self, Elsewhere, Key, Put, Section, Seen, key, lay_upon, read_into, section},
     kinds::{Count, Flag, LATENCY_MAX_US, Number, Text, Time, Words},
     mistake::{Collector, Place},
@@ -364,7 +364,7 @@ pub(super) fn server(
     let mut server = Server { name: name.to_owned(), ..Server::default() };
     let seen = read_into(table, SERVER, &[], &mut server, mistakes);
     check_source(&server, seen, node, completeness, mistakes)?;
-    if matches!(server.source, ServerSource::Url(_)) {
+    if !server.may(Act::Limit) {
         refuse_limits(name, seen, mistakes);
     } else {
         refuse_of_running(&server, seen, mistakes);
@@ -404,7 +404,7 @@ fn refuse_limits(name: &str, seen: Seen<'_>, mistakes: &mut Collector) {
 }
 
 fn read_settings(server: &mut Server, seen: Seen<'_>, root: &Table, mistakes: &mut Collector) {
-    if matches!(server.source, ServerSource::Url(_)) && !server.apply_settings {
+    if !server.may(Act::ChangeSettings) {
         if let Some(place) = seen.place("settings") {
             mistakes.at_with_help(
                 place,

@@ -2,7 +2,7 @@
 //! how it is read.
 
 use super::{
-    DataSet, Server, ServerSource,
+    Act, DataSet, Server, ServerSource,
     keys::{self, Key, Put, key, lay_upon, section},
     kinds::{Count, DAY_US, LATENCY_MAX_US, Time, Words},
     mistake::{Collector, Place},
@@ -157,7 +157,7 @@ impl Topology {
 
 /// Reads what `[topology]` and the server's own `topology` say together; the server's wins key by key.
 pub(super) fn read(server: &mut Server, common: Option<&Node>, own: Option<&Node>, mistakes: &mut Collector) {
-    if let ServerSource::Url(_) = server.source {
+    if !server.may(Act::Start) {
         if let Some(node) = own {
             let title =
                 format!("server `{}` is running already and has the topology that it has", server.name);
@@ -232,7 +232,7 @@ pub(super) fn check_streams(
         let node = node_of(stream).expect("every stream that was read stands in the study");
         node.table().and_then(|table| table.get("to")).map_or(&node.place, |node| &node.place)
     };
-    if matches!(server.source, ServerSource::Url(_)) {
+    if !server.may(Act::Start) {
         for (stream, _) in streams.iter().filter(|(stream, _)| stream.to == Destination::Local) {
             let title =
                 format!("stream `{}` goes to the socket of a server that is running already", stream.name);
