@@ -23,7 +23,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("study", &["layout", "workload", "arrival", "search", "quantity"]),
     ("plan", &["family", "layout", "study", "arrival", "quantity"]),
     ("published", &["plan"]),
-    ("provision", &["plan", "quantity"]),
+    ("provision", &["family", "plan", "quantity"]),
     ("network", &["provision"]),
     ("loader", &["arrival", "provision"]),
     ("dataset", &["family", "layout", "plan"]),
@@ -132,6 +132,8 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("rusqlite", &["prony/src/store/"]),
     ("parquet::errors", &["prony/src/export/"]),
     ("unsafe {", &["load/src/io.rs", "script/src/state.rs"]),
+    // what may be done with a server is asked of the plan (`ServerPlan::may`), not seen from where it is from
+    ("ServerSource::Url(_)", &["prony/src/provision/software/search.rs"]),
     ("process::exit", &["prony/src/cli/interrupt.rs"]),
     ("ServerCertVerifier", &["load/src/tls.rs"]),
     (".unwrap()", &[]),

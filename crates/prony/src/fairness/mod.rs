@@ -7,9 +7,9 @@
 
 use crate::{
     dataset::Size,
-    family::{self, Aspect},
+    family,
     plan::{ServerPlan, ServerSource},
-    provision::{Build, ServerDescription, translate},
+    provision::{self, Build, ServerDescription, translate},
     quantity::{show_size_rounded, size_or_bytes},
 };
 use schemars::JsonSchema;
@@ -92,17 +92,17 @@ impl Condition {
 pub fn conditions(servers: &[ServerPlan], known: &[Known<'_>]) -> Vec<Condition> {
     let variables: Vec<_> =
         servers.iter().zip(known).map(|(server, known)| variables(server, known)).collect();
-    let mut conditions: Vec<_> = family::spoken()
-        .aspects()
+    let mut conditions: Vec<_> = provision::conditions()
         .iter()
-        .map(|aspect| {
-            let values: Vec<_> = variables.iter().map(|all| aspect.value(all.as_ref()?)).collect();
-            let asked: Vec<_> = servers.iter().map(|server| asked(server, aspect)).collect();
+        .map(|one| {
+            let value = |all: &Option<_>| family::spoken().condition(one.reader, &one.names, all.as_ref()?);
+            let values: Vec<_> = variables.iter().map(value).collect();
+            let asked: Vec<_> = servers.iter().map(|server| asked(server, one)).collect();
             let verdict = verdict(&values, &asked, |one, other| one == other);
-            let remedy = aspect.word.map(str::to_owned);
+            let remedy = one.is_word.then(|| one.key.to_owned());
             Condition {
-                key: aspect.key.to_owned(),
-                title: aspect.title.to_owned(),
+                key: one.key.to_owned(),
+                title: one.title.to_owned(),
                 data_set: None,
                 values,
                 verdict,
@@ -130,18 +130,18 @@ fn variables(server: &ServerPlan, known: &Known<'_>) -> Option<BTreeMap<String, 
         return (!variables.is_empty()).then_some(variables);
     }
     let build = known.build?;
-    let mut variables = defaults(build);
+    let mut variables = provision::defaults(build);
     for expected in translate(build, &server.settings).ok()?.expected {
         variables.insert(expected.variable, expected.value);
     }
     Some(variables)
 }
 
-/// What the study asks of a server as to one aspect.
-fn asked(server: &ServerPlan, aspect: &Aspect) -> BTreeMap<String, String> {
+/// What the study asks of a server as to one condition.
+fn asked(server: &ServerPlan, condition: &provision::Condition) -> BTreeMap<String, String> {
     let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
-    let of_aspect = server.settings.iter().filter(|(name, _)| aspect.is_set_by(&plain(name)));
-    of_aspect.map(|(name, value)| (plain(name), value.clone())).collect()
+    let of_condition = server.settings.iter().filter(|(name, _)| condition.is_set_by(&plain(name)));
+    of_condition.map(|(name, value)| (plain(name), value.clone())).collect()
 }
 
 /// Servers of which the same is asked must be alike.
@@ -263,19 +263,10 @@ fn builder(known: &[Known<'_>]) -> Condition {
     }
 }
 
-/// Variables that bear on fairness, as `build` has them when nobody asks for anything.
-fn defaults(build: Build<'_>) -> BTreeMap<String, String> {
-    let fits = |one: &&family::Default| {
-        build.is_between(one.product.as_deref(), one.from.as_deref(), one.below.as_deref())
-    };
-    let fitting = family::spoken().defaults().defaults.iter().filter(fits);
-    fitting.flat_map(|one| one.variables.clone()).collect()
-}
-
 /// The year in which the series of a version was first fit for production: that of the newest known one that
 /// is not newer.
 fn year_of(product: &str, version: &str) -> Option<u32> {
-    let years = &family::spoken().defaults().series.iter().find(|series| series.product == product)?.years;
+    let years = &family::spoken().series().iter().find(|series| series.product == product)?.years;
     let build = Build { product, version };
     let fitting = years.iter().filter(|(series, _)| build.is_between(None, Some(series), None));
     fitting.map(|(_, year)| *year).max()

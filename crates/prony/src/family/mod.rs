@@ -10,7 +10,7 @@ mod dialect;
 mod mysql;
 mod schema;
 
-pub use conditions::{Aspect, Default, Defaults, Series, Variables};
+pub use conditions::{Reader, Series, Variables};
 pub use counters::{COUNTERS, Counter, Kind, OwnNames, counter, rename};
 pub use dialect::Dialect;
 pub use schema::{Found, Names, Schema, TableKind, TableSize};
@@ -67,11 +67,12 @@ pub trait Family: Dialect + Schema + Sync {
     /// What an error of a server is about, by its number; `None`: nothing that Prony does something about.
     fn class(&self, code: u16) -> Option<Class>;
 
-    /// The conditions that servers of a comparison should share, the most important first.
-    fn aspects(&self) -> &'static [Aspect];
+    /// What a condition of a comparison is at a server with these variables, of which those with one of `names`
+    /// tell of it; `None`: not known, or without a meaning there.
+    fn condition(&self, reader: Reader, names: &[String], variables: &Variables) -> Option<String>;
 
-    /// What servers run with where nobody asks for anything, as far as it bears on fairness.
-    fn defaults(&self) -> &'static Defaults;
+    /// When the series of versions were first fit for production.
+    fn series(&self) -> &'static [Series];
 
     /// A server's variables, with what `status` says of those that change while it runs.
     fn now(&self, variables: &Variables, status: &BTreeMap<String, String>) -> Variables;

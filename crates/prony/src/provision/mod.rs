@@ -57,7 +57,8 @@ pub use server::Server;
 pub use settings::{
     globals::{Globals, Left, Moved, globals, moved, put_back},
     read_back::{NotTaken, alike, not_taken},
-    translate::{Expected, Form, Refusal, Translated, Word, translate, words},
+    translate::{Expected, Refusal, Translated, translate},
+    words::{Condition, Form, Word, conditions, defaults, words},
 };
 pub use software::{Software, catalogue, fetch, installed::installed, libraries::Libraries, version::Build};
 use work::{Home, Work};

@@ -17,7 +17,7 @@ use crate::{
         launch::certificate,
         login::target,
         server::Server,
-        settings::{self, translate},
+        settings::{self, words},
         software::{
             Software,
             catalogue::{self, Entry},
@@ -244,12 +244,12 @@ impl Provisioner {
         let Some(Seen::Here(software)) = search::foresee(&plan.source, self.places())? else {
             return Ok(Vec::new());
         };
-        if software.image.is_some() || plan.settings.keys().any(|name| translate::is_plugin(name)) {
+        if software.image.is_some() || plan.settings.keys().any(|name| words::is_plugin(name)) {
             return Ok(Vec::new());
         }
         let known = software.settings();
         let slip = |name: &String| settings::mistyped(&known, name).map(|meant| (name.clone(), meant));
-        Ok(plan.settings.keys().filter(|name| !translate::is_word(name)).filter_map(slip).collect())
+        Ok(plan.settings.keys().filter(|name| !words::is_word(name)).filter_map(slip).collect())
     }
 
     /// A program of `product` whose version begins with `version`: of the user's own entries, else installed

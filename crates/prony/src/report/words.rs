@@ -9,6 +9,7 @@ pub(super) use facts::{failed, left_out};
 use super::number;
 use crate::{
     analyse::{Axis, AxisKind, Finding, Findings, STREAM},
+    provision::{Condition, conditions},
     run::{Doubt, Level, verdict},
 };
 use std::{collections::BTreeMap, sync::LazyLock};
@@ -42,12 +43,21 @@ const NAMED_MAX: usize = 4;
 /// Sections, and in each the templates by key.
 pub(super) type Table = BTreeMap<String, BTreeMap<String, String>>;
 
-static ENGLISH: LazyLock<Table> = LazyLock::new(|| read(include_str!("words/en.toml")));
+static ENGLISH: LazyLock<Table> = LazyLock::new(|| {
+    // a name with an underscore is a variable's
+    let title = |title: &str| if title.contains('_') { title.to_owned() } else { titled(title) };
+    read(include_str!("words/en.toml"), |one| title(one.title))
+});
 
-static CHINESE: LazyLock<Table> = LazyLock::new(|| read(include_str!("words/zh.toml")));
+static CHINESE: LazyLock<Table> =
+    LazyLock::new(|| read(include_str!("words/zh.toml"), |one| one.title_zh.to_owned()));
 
-fn read(text: &str) -> Table {
-    toml::from_str(text).expect("the tables of words are tested")
+/// A table with the conditions of a comparison, which words of settings bring along.
+fn read(text: &str, title: impl Fn(&Condition) -> String) -> Table {
+    let mut table: Table = toml::from_str(text).expect("the tables of words are tested");
+    let of_settings = conditions().iter().map(|one| (one.key.to_owned(), title(one)));
+    table.entry("condition".to_owned()).or_default().extend(of_settings);
+    table
 }
 
 /// The texts of one language.

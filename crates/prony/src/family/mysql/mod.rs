@@ -8,7 +8,7 @@ mod settle;
 mod status;
 
 use super::{
-    Aspect, Class, Defaults, Family, Keeps, OwnNames, Pages, Status, Unfinished, Variables, Whereabouts,
+    Class, Family, Keeps, OwnNames, Pages, Reader, Series, Status, Unfinished, Variables, Whereabouts,
 };
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, time::Duration};
@@ -57,12 +57,12 @@ impl Family for MySql {
         CLASSES.iter().find(|(_, codes)| codes.contains(&code)).map(|(class, _)| *class)
     }
 
-    fn aspects(&self) -> &'static [Aspect] {
-        conditions::ASPECTS
+    fn condition(&self, reader: Reader, names: &[String], variables: &Variables) -> Option<String> {
+        conditions::value(reader, names, variables)
     }
 
-    fn defaults(&self) -> &'static Defaults {
-        conditions::defaults()
+    fn series(&self) -> &'static [Series] {
+        conditions::series()
     }
 
     fn now(&self, variables: &Variables, status: &BTreeMap<String, String>) -> Variables {

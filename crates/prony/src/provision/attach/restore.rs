@@ -17,7 +17,8 @@ use crate::provision::{
         globals::{self, Globals, Left, Moved, literal},
         plain_name,
         read_back::{self, not_taken},
-        translate::{self, Refusal, same, translate},
+        translate::{Refusal, translate},
+        words::{self, same},
     },
     software::version::Build,
 };
@@ -114,7 +115,7 @@ impl Applied {
         };
         let globals = description.variables;
         let mut applied = Self { target: target.clone(), place, lock, saved, globals, is_restored: false };
-        for (option, value) in told.options.iter().filter(|(option, _)| !translate::is_plugin(option)) {
+        for (option, value) in told.options.iter().filter(|(option, _)| !words::is_plugin(option)) {
             applied.set(&mut connection, option, value)?;
         }
         let differences = not_taken(&told.expected, &applied.globals);

@@ -17,7 +17,7 @@ use crate::{
             lock::Lock,
             space,
         },
-        settings::plain_name,
+        settings::{plain_name, words},
         software::Software,
     },
     quantity,
@@ -42,29 +42,23 @@ const LIMIT_VARIABLE: &str = "PRONY_DATA_LIMIT";
 /// Room that keeping must leave on the disk for everybody else, bytes.
 const FREE_BYTES_MIN: u64 = 2 << 30;
 
-/// Settings that leave no trace in files; a name that ends in `_` stands for all that begin so. Any other
-/// setting is taken to matter: a data set that is loaded once too often costs time, one that is not what was
-/// asked for costs the result.
-const TRACELESS: [&str; 34] = [
-    "back_log",
+/// Settings without a word that leave no trace in files (words say it in their own entries); a name that ends
+/// in `_` stands for all that begin so. Any other setting is taken to matter: a data set that is loaded once
+/// too often costs time, one that is not what was asked for costs the result.
+const TRACELESS: [&str; 26] = [
     "extra_max_connections",
     "extra_port",
     "general_log",
     "innodb_adaptive_",
     "innodb_buffer_pool_",
-    "innodb_flush_log_at_trx_commit",
-    "innodb_flush_method",
-    "innodb_io_capacity",
     "innodb_io_capacity_max",
     "innodb_lock_wait_timeout",
     "innodb_lru_scan_depth",
     "innodb_max_dirty_pages_",
     "innodb_page_cleaners",
-    "innodb_read_io_threads",
     "innodb_spin_wait_",
     "innodb_sync_spin_loops",
     "innodb_thread_",
-    "innodb_write_io_threads",
     "interactive_timeout",
     "join_buffer_size",
     "key_buffer_size",
@@ -76,10 +70,8 @@ const TRACELESS: [&str; 34] = [
     "query_cache_",
     "skip_ssl",
     "slow_query_log",
-    "sync_binlog",
     "table_open_cache_",
     "thread_",
-    "transaction_isolation",
 ];
 
 /// What the files of an entry depend on.
@@ -175,10 +167,11 @@ impl Key {
 }
 
 fn is_traceless(name: &str) -> bool {
-    TRACELESS.iter().any(|known| {
-        let begins = known.strip_suffix('_').is_some_and(|stem| name == stem || name.starts_with(known));
-        begins || name == *known
-    })
+    words::is_traceless(name)
+        || TRACELESS.iter().any(|known| {
+            let begins = known.strip_suffix('_').is_some_and(|stem| name == stem || name.starts_with(known));
+            begins || name == *known
+        })
 }
 
 /// The entry of `key`, whole and held against removal; one that has suffered is removed. `None`: there is

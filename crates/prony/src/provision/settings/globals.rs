@@ -2,7 +2,7 @@
 //! others (MariaDB raises `innodb_io_capacity_max` with `innodb_io_capacity`, MySQL lowers what is asked
 //! for), so that nothing less tells what a change has done.
 
-use super::translate::flag;
+use super::words::flag;
 use crate::{
     provision::login::describe::{is_setting, pairs},
     quantity::size_or_bytes,

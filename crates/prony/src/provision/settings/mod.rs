@@ -5,6 +5,7 @@ pub(in crate::provision) mod globals;
 mod names;
 pub(in crate::provision) mod read_back;
 pub(in crate::provision) mod translate;
+pub(in crate::provision) mod words;
 
 use crate::provision::{Error, software::Software};
 pub(in crate::provision) use names::{mistyped, nearest, plain_name};
@@ -18,7 +19,7 @@ pub(in crate::provision) fn translated(
 ) -> Result<Translated, Error> {
     let refused = |refusals| Error::Refused { server: software.to_string(), refusals };
     let told = translate(software.build(), settings).map_err(refused)?;
-    let named = told.options.iter().filter(|(option, _)| translate::is_plugin(option));
+    let named = told.options.iter().filter(|(option, _)| words::is_plugin(option));
     let missing: Vec<_> = named
         .flat_map(|(option, files)| files.split(';').map(move |file| (option, file)))
         .filter(|(_, file)| software.has_plugin(file) == Some(false))

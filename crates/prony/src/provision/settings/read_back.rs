@@ -4,7 +4,10 @@
 //! A setting that a server silently changed is found here before a load is offered: it would be measured as
 //! something else.
 
-use super::translate::{Expected, flag, same};
+use super::{
+    translate::Expected,
+    words::{flag, same},
+};
 use crate::quantity;
 use std::{collections::BTreeMap, fmt, path::Path};
 
