@@ -1,5 +1,5 @@
-//! The words in which a study says settings: what each is, what each server makes of it, what servers run with
-//! otherwise, and how it is compared and shown. All of a word is one entry of `words.toml`.
+//! The words in which a study says settings: what each is, what each server makes of it, what servers run
+//! with otherwise, and how it is compared and shown. All of a word is one entry of `words.toml`.
 
 use super::plain_name;
 use crate::{family::Reader, provision::software::version::Build, quantity::size_or_bytes};
