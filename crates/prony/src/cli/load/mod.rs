@@ -184,7 +184,8 @@ fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
     let shown = target::shown(target);
     if reason.contains(NO_SUCH_TABLE) && !names_own_table(reason) {
         return format!(
-            "{shown}: {reason}\nmake this table yourself: `prony prepare` makes those of the built-in workloads"
+            "{shown}: {reason}\nmake this table yourself: `prony prepare` makes those of the built-in \
+             workloads"
         );
     }
     if reason.contains(NO_SUCH_TABLE) {
