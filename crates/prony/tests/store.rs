@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is the right answer")]
 
+#[path = "support/stored.rs"]
+mod stored;
 #[path = "support/synthetic.rs"]
 #[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic;
@@ -16,7 +18,6 @@ use prony::{
 use rusqlite::Connection;
 use std::{
     env, fs,
-    io::Read,
     path::{Path, PathBuf},
     process::{Child, Command},
     thread,
@@ -139,22 +140,10 @@ fn streams_with_schedules_and_limits_come_back_as_they_were() {
     assert!(outcomes.eq(record.trials.iter().map(|trial| json(&trial.outcome))), "outcomes differ");
 }
 
-/// A file as the first version of Prony wrote it: trials 0 to 3 of [`synthetic`] without anything that came
-/// later, and 0 and 1 of [`synthetic_load`].
-fn first_format(directory: &Path) -> PathBuf {
-    let packed =
-        fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stores/format-1.sqlite.gz"));
-    let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(packed.unwrap()).read_to_end(&mut bytes).unwrap();
-    let path = directory.join("format-1.sqlite");
-    fs::write(&path, bytes).unwrap();
-    path
-}
-
 #[test]
 fn runs_of_the_first_format_can_still_be_read() {
     let directory = tempfile::tempdir().unwrap();
-    let path = first_format(directory.path());
+    let path = stored::first_format(directory.path());
     let mut store = Store::open(&path).unwrap();
     let record = store.run(1).unwrap();
     assert_eq!((record.plan.trials.len(), record.trials.len()), (60, 4));
@@ -266,7 +255,7 @@ fn runs_go_from_store_to_store_and_none_twice() {
     let merged = one.take(&other_path).unwrap();
     assert_eq!((merged.taken, merged.known), (vec![(1, 2)], vec![(2, 1)]));
     // of an older format
-    let old = first_format(directory.path());
+    let old = stored::first_format(directory.path());
     let before = fs::read(&old).unwrap();
     assert_eq!(one.take(&old).unwrap().taken, [(1, 3), (2, 4)]);
     assert_eq!(fs::read(&old).unwrap(), before, "the source stays as it is");

@@ -51,13 +51,5 @@ impl Table {
 
 /// 123,456
 pub(crate) fn whole(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    prony::quantity::show_count(value.round() as u64)
 }

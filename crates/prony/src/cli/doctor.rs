@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     doctor::{self, Effort, Files, Finding, Level, Observed},
+    escape::wrap::wrapped,
     provision::Places,
-    report::wrap::wrapped,
     run::Note,
 };
 use std::path::Path;

@@ -3,7 +3,7 @@
 
 use super::terminal::aside;
 use crate::{
-    escape::plain,
+    escape::{plain, wrap::padded},
     network::{LinkRecord, Means, Surroundings},
     plan::{Plan, ServerNames, Trial},
     report::{Words, number},
@@ -274,10 +274,10 @@ impl RunProgress {
         };
         let width = self.trials_total.to_string().len();
         self.line(&format!(
-            "{:>width$}/{}  {:<52} {figures}",
+            "{:>width$}/{}  {} {figures}",
             self.trials_done,
             self.trials_total,
-            self.label(trial)
+            padded(&self.label(trial), 52, false)
         ));
     }
 

@@ -7,6 +7,11 @@
 //! (C0, DEL, C1), and those that turn, hide or break text (Unicode Technical Report 36, section 2.4). So JSON
 //! stays JSON.
 
+mod secret;
+pub(crate) mod wrap;
+
+pub use secret::{HIDDEN, without_passwords};
+
 use std::fmt::Write as _;
 
 /// Whether `character` acts without being seen. A line break does not count: what it may do depends on the

@@ -6,7 +6,12 @@ use super::{
     estimate::{self, estimate, estimate_at_most},
     load, state,
 };
-use crate::{layout::Layout as _, quantity::show_size_about, study::server_words};
+use crate::{
+    escape::wrap::{columns, padded},
+    layout::Layout as _,
+    quantity::show_size_about,
+    study::server_words,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -32,9 +37,9 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text)?;
     if !plan.factors.is_empty() {
         writeln!(text, "Varied")?;
-        let width = plan.factors.iter().map(|factor| factor.name.len()).max().unwrap_or(0);
+        let width = plan.factors.iter().map(|factor| columns(&factor.name)).max().unwrap_or(0);
         for factor in &plan.factors {
-            writeln!(text, "  {:width$}  {}", factor.name, factor.levels.join(", "))?;
+            writeln!(text, "  {}  {}", padded(&factor.name, width, false), factor.levels.join(", "))?;
         }
         writeln!(text)?;
     }
@@ -297,20 +302,13 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
         rows.push(row);
     }
     let widths: Vec<usize> = (0..rows[0].len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .map(|column| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0))
         .collect();
     let right: Vec<bool> =
         [true, true].into_iter().chain(plan.factors.iter().map(|factor| factor.numeric)).collect();
     for row in &rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(widths.iter().zip(&right))
-            .map(
-                |(cell, (&width, &right))| {
-                    if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-                },
-            )
-            .collect();
+        let cells = row.iter().zip(widths.iter().zip(&right));
+        let cells: Vec<String> = cells.map(|(cell, (width, right))| padded(cell, *width, *right)).collect();
         writeln!(text, "  {}", cells.join("  ").trim_end())?;
     }
     let blocks = plan.repeats as usize - 1;

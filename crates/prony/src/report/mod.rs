@@ -33,7 +33,6 @@ mod svg;
 mod terminal;
 mod trials;
 mod words;
-pub(crate) mod wrap;
 
 pub use build::build;
 pub use document::{Connects, Document, Doubt, Fairness, Outage, Schedule, schema};

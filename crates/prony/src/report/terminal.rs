@@ -5,9 +5,11 @@ use super::{
     block::{Block, Item, List, Marks, Reach, Report, Section, Table, Tone},
     chart::{Chart, Drawing, Line},
     number,
+};
+use crate::escape::{
+    self,
     wrap::{columns, wrapped},
 };
-use crate::escape;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
     presets,

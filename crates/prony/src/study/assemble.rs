@@ -171,25 +171,3 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
     streams::streams(root.get("stream"), workloads, &data, Completeness::Partial, mistakes);
     client::client(root, None, mistakes);
 }
-
-/// The text with every password of an address in it replaced by as many stars: a study is shown and stored.
-pub(super) fn mask_passwords(text: &str) -> String {
-    let mut masked = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        masked.push_str(before);
-        let end = after.find(|c: char| c.is_whitespace() || "\"'/".contains(c)).unwrap_or(after.len());
-        let login = after[..end].rfind('@').unwrap_or(0);
-        match after[..login].find(':') {
-            Some(colon) => {
-                masked.push_str(&after[..=colon]);
-                masked.push_str(&"*".repeat(login - colon - 1));
-                rest = &after[login..];
-            }
-            None => rest = after,
-        }
-    }
-    masked.push_str(rest);
-    masked
-}

@@ -55,6 +55,7 @@ pub use schema::{reference, schema};
 pub use server::{Limits, Server, ServerSource, server_words};
 pub use topology::{Replication, Topology, WaitPoint};
 
+use crate::escape::without_passwords;
 use load::spec::Stream;
 use mistake::{Collector, Source};
 use serde::{Deserialize, Serialize};
@@ -175,12 +176,9 @@ pub struct Adjustments {
 /// # Errors
 /// Everything that is wrong with it, at once.
 pub fn parse(name: &str, path: &str, text: &str, adjustments: &Adjustments) -> Result<Study, Mistakes> {
-    let mut sources = vec![Source { name: path.to_owned(), text: assemble::mask_passwords(text) }];
+    let mut sources = vec![Source { name: path.to_owned(), text: without_passwords(text) }];
     sources.extend(
-        adjustments
-            .set
-            .iter()
-            .map(|text| Source { name: "--set".to_owned(), text: assemble::mask_passwords(text) }),
+        adjustments.set.iter().map(|text| Source { name: "--set".to_owned(), text: without_passwords(text) }),
     );
     let mut mistakes = Collector::default();
     let study = tree::parse(&sources[0].text, 0, &mut mistakes)

@@ -3,10 +3,10 @@
 
 use super::{
     Adjustments,
-    assemble::mask_passwords,
     mistake::{Collector, Mistakes, Place, Source},
     tree::{self, Node, Table, Value},
 };
+use crate::escape::without_passwords;
 
 /// A setting that servers cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Refused {
 pub fn settings_refused(path: &str, text: &str, adjustments: &Adjustments, refused: &[Refused]) -> Mistakes {
     let mut sources = vec![Source { name: path.to_owned(), text: text.to_owned() }];
     let set =
-        adjustments.set.iter().map(|set| Source { name: "--set".to_owned(), text: mask_passwords(set) });
+        adjustments.set.iter().map(|set| Source { name: "--set".to_owned(), text: without_passwords(set) });
     sources.extend(set);
     located(sources, Collector::default(), refused)
 }

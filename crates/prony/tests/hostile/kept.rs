@@ -2,23 +2,17 @@
 
 use crate::{
     program::{self, Home},
-    support::disk::Disk,
+    support::{disk::Disk, stored::first_format},
 };
-use flate2::read::GzDecoder;
-use std::{fs, io::Read};
-
-/// A store as the first version of Prony wrote it.
-const STORE: &[u8] = include_bytes!("../support/stores/format-1.sqlite.gz");
+use std::fs;
 
 #[test]
 fn a_note_that_is_code_is_text_in_every_report() {
     let home = Home::new();
-    let mut bytes = Vec::new();
-    GzDecoder::new(STORE).read_to_end(&mut bytes).expect("a store");
-    fs::write(home.path().join("prony.sqlite"), bytes).expect("a file");
+    let store = first_format(home.path());
     let said = |arguments: &[&str]| {
         let mut command = home.command(arguments);
-        command.env("PRONY_STORE", home.path().join("prony.sqlite"));
+        command.env("PRONY_STORE", &store);
         let ended = program::wait(program::start(&mut command));
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.said());
         String::from_utf8(ended.out).expect("text")

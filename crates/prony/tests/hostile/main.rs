@@ -21,4 +21,5 @@ mod support {
     pub(crate) mod disk;
     #[expect(dead_code, reason = "what other tests ask for")]
     pub(crate) mod require;
+    pub(crate) mod stored;
 }

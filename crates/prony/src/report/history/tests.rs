@@ -1,7 +1,8 @@
 use super::*;
 use crate::{
     analyse::{Between, Place, RunDifference, Series, Value},
-    report::{Language, wrap::columns},
+    escape::wrap::columns,
+    report::Language,
 };
 use std::collections::BTreeMap;
 

@@ -5,10 +5,8 @@
 mod study;
 mod text;
 
+use crate::escape::HIDDEN;
 use serde_json::{Map, Value};
-
-/// What stands in place of a password.
-const HIDDEN: &str = "(hidden)";
 
 /// Fields with the values of what an object names.
 const HOLDS_LEVELS: [&str; 3] = ["levels", "value", "values"];

@@ -1,7 +1,8 @@
 //! Passwords in the text of a study, found by its values as they were parsed: however TOML lets one be
 //! written, its place in the text is known.
 
-use super::{HIDDEN, HOLDS_LEVELS, names_a_password, text};
+use super::{HOLDS_LEVELS, names_a_password, text};
+use crate::escape::HIDDEN;
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value};
 

@@ -1,6 +1,7 @@
 //! Passwords within any text: an address, an option, a statement, a remark.
 
-use super::{HIDDEN, names_a_password};
+use super::names_a_password;
+use crate::escape::{HIDDEN, without_passwords};
 use url::Url;
 
 /// Marks after which a value is drawn or bound, and no password itself: `password = ?`, `{name}`, `@x`.
@@ -8,7 +9,7 @@ const PLACEHOLDERS: [char; 3] = ['?', '{', '@'];
 
 /// The text without passwords; `None` if there are none in it.
 pub(super) fn clean(text: &str) -> Option<String> {
-    let mut clean = clean_url(text).unwrap_or_else(|| clean_urls(text));
+    let mut clean = clean_url(text).unwrap_or_else(|| without_passwords(text));
     clean = clean_assignments(&clean);
     clean = clean_identified(&clean);
     (clean != text).then_some(clean)
@@ -22,29 +23,7 @@ fn clean_url(text: &str) -> Option<String> {
     let at = begin + text[begin..end].rfind('@')?;
     let colon = begin + text[begin..at].find(':')?;
     // what is behind the host may be another one's address
-    Some(format!("{}:{HIDDEN}{}", &text[..colon], clean_urls(&text[at..]))).filter(|_| url.has_host())
-}
-
-/// `scheme://user:password@host` becomes `scheme://user:(hidden)@host`.
-fn clean_urls(text: &str) -> String {
-    let mut clean = String::new();
-    let mut rest = text;
-    while let Some(position) = rest.find("://") {
-        let (before, authority) = rest.split_at(position + 3);
-        clean.push_str(before);
-        // A password may hold almost anything, so it ends at the last `@` before a sure end of the address.
-        let end = authority
-            .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`'))
-            .unwrap_or(authority.len());
-        rest = authority;
-        let Some(at) = authority[..end].rfind('@') else { continue };
-        let Some(colon) = authority[..at].find(':') else { continue };
-        clean.push_str(&authority[..=colon]);
-        clean.push_str(HIDDEN);
-        rest = &authority[at..];
-    }
-    clean.push_str(rest);
-    clean
+    Some(format!("{}:{HIDDEN}{}", &text[..colon], without_passwords(&text[at..]))).filter(|_| url.has_host())
 }
 
 /// `password = value`, `"password": "value"` and the like keep their names only, wherever they stand.

@@ -10,6 +10,12 @@ pub(crate) fn columns(text: &str) -> usize {
     textwrap::core::display_width(text)
 }
 
+/// A text with as many spaces behind it, or before it, as it lacks of `width` columns.
+pub(crate) fn padded(text: &str, width: usize, to_the_right: bool) -> String {
+    let spaces = " ".repeat(width.saturating_sub(columns(text)));
+    if to_the_right { format!("{spaces}{text}") } else { format!("{text}{spaces}") }
+}
+
 /// Lines of at most `width` columns; those after the first begin with `indent`. They break between words,
 /// and beside wide characters, but never before a per cent sign.
 pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> Vec<String> {
@@ -58,5 +64,6 @@ mod tests {
         assert_eq!(wrapped("a-very-long-word", "", 4), ["a-very-long-word"], "words are not torn");
         assert_eq!(wrapped("\u{1b}[1mfour\u{1b}[0m four", "", 9).len(), 1, "colours take no room");
         assert_eq!((columns("±–█"), columns("线程（")), (3, 6));
+        assert_eq!((padded("线程", 6, false), padded("线程", 6, true)), ("线程  ".into(), "  线程".into()));
     }
 }
