@@ -230,10 +230,11 @@ pub fn connection_mode(text: &str) -> Result<ConnectionMode, Error> {
         "never" | "0" => Ok(ConnectionMode::Long),
         "transaction" => Ok(ConnectionMode::Transactions(1)),
         "statement" => Ok(ConnectionMode::Statement),
-        number => number
-            .parse()
+        number => quantity::count(number)
+            .ok()
+            .and_then(|number| u32::try_from(number).ok())
             .map(ConnectionMode::Transactions)
-            .map_err(|_| Error::ConnectionMode(text.to_owned())),
+            .ok_or_else(|| Error::ConnectionMode(text.to_owned())),
     }
 }
 

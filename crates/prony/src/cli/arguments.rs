@@ -137,3 +137,64 @@ pub(super) enum Command {
         directory: Option<PathBuf>,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// What is said of a flag's value; `None`: it is read.
+    fn refusal(command: &clap::Command, flag: &str, value: &str) -> Option<String> {
+        let mut words = vec![command.get_name().to_owned()];
+        // what stands beside it is not looked at before the values are
+        words.extend([format!("--{flag}={value}")]);
+        let told = command.clone().ignore_errors(false).try_get_matches_from(words).err()?.to_string();
+        told.contains(&format!("--{flag}")).then_some(told).filter(|told| told.contains("invalid value"))
+    }
+
+    /// Every flag that takes a quantity, by the name of its value.
+    fn flags(value_name: &str) -> Vec<(clap::Command, String)> {
+        let command = Arguments::command();
+        let all = command.get_subcommands().flat_map(|sub| {
+            let of = sub.get_arguments().filter(|arg| {
+                arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == value_name))
+            });
+            of.filter_map(|arg| Some((sub.clone(), arg.get_long()?.to_owned()))).collect::<Vec<_>>()
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn every_flag_reads_quantities_by_the_one_grammar() {
+        let times = flags("TIME").into_iter().filter(|(command, _)| command.get_name() == "load");
+        let times: Vec<_> = times.chain(flags("[exp:]TIME")).collect();
+        assert!(times.len() >= 9, "{}", times.len());
+        for (command, flag) in &times {
+            assert_eq!(refusal(command, flag, "1m 30s"), None, "--{flag}");
+            let told = refusal(command, flag, "10").unwrap_or_default();
+            assert!(told.contains("`10` has no unit: write 10s, 500ms or 1m 30s"), "--{flag}: {told}");
+        }
+        let counts = flags("N").into_iter().filter(|(command, flag)| {
+            let name = command.get_name();
+            (name == "load" || name == "prepare") && !["seed", "open-rate"].contains(&flag.as_str())
+        });
+        let counts: Vec<_> = counts.collect();
+        assert!(counts.len() >= 12, "{}", counts.len());
+        for (command, flag) in &counts {
+            if flag != "threads" || command.get_name() != "prepare" {
+                assert_eq!(refusal(command, flag, "1K"), None, "--{flag}");
+            }
+            assert!(refusal(command, flag, "1.5x").is_some() || is_option(flag), "--{flag}");
+        }
+        let objective = flags("OBJECTIVE");
+        let told = refusal(&objective[0].0, "objective", "p99 < 20").unwrap_or_default();
+        assert!(told.contains("`20` has no unit: write 10s, 500ms or 1m 30s"), "{told}");
+    }
+
+    /// Options of workloads are read when all are known.
+    fn is_option(flag: &str) -> bool {
+        crate::workload::Options::table().iter().any(|info| {
+            [Some(info.name), info.alias].into_iter().flatten().any(|name| name.replace('_', "-") == flag)
+        })
+    }
+}

@@ -14,6 +14,18 @@ use std::{
     time::Duration,
 };
 
+/// Reads a whole number between these as people write it: `1000`, `10_000`, `64K`.
+pub(super) fn count<N: TryFrom<u64>>(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = quantity::count(text).map_err(|error| error.to_string())?;
+        let fitting = (least..=most).contains(&number).then(|| N::try_from(number).ok()).flatten();
+        fitting.ok_or_else(|| format!("`{text}` is not a number from {least} to {most}"))
+    }
+}
+
 /// A duration as people write it: `10s`, `500ms`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DurationFlag(pub(super) Duration);

@@ -2,7 +2,7 @@
 
 use super::{
     failure::{Failure, chain},
-    flags::{ServerFlags, WorkloadFlags},
+    flags::{ServerFlags, WorkloadFlags, count},
     interrupt,
     progress::DataProgress,
     terminal::print,
@@ -27,7 +27,7 @@ pub(super) struct PrepareOptions {
         long,
         value_name = "N",
         default_value_t = 2,
-        value_parser = clap::value_parser!(u32).range(1..=256),
+        value_parser = count::<u32>(1, 256),
     )]
     threads: u32,
     /// Seed of the contents: the same seed gives the same rows on any server
@@ -54,7 +54,7 @@ pub(super) struct CleanupOptions {
     #[command(flatten)]
     server: ServerFlags,
     /// Drop only the first N of them [default: all that Prony made in this database]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::<u32>(1, u64::from(u32::MAX)))]
     tables: Option<u32>,
 }
 

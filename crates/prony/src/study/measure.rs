@@ -1,5 +1,5 @@
-//! How long and how often is measured, in which state a trial finds its server, and what is sampled meanwhile:
-//! `[measure]` and `[telemetry]`.
+//! How long and how often is measured, in which state a trial finds its server, and what is sampled
+//! meanwhile: `[measure]` and `[telemetry]`.
 
 use super::{
     Study, forms,

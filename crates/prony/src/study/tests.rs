@@ -114,6 +114,75 @@ fn a_scale_and_the_command_line_lie_over_the_file() {
     assert_eq!(version.as_deref(), Some("10.6"));
 }
 
+/// Keys of all sections by how a schema describes them, as `--set` has them.
+fn keys_like(pattern: &str) -> Vec<String> {
+    let sections = ["topology", "limits", "data", "client", "measure", "telemetry", "stream", "server"];
+    let of = |section: &'static str| {
+        let place = if section == "server" { "server.a" } else { section };
+        root::keys_of(section).into_iter().filter_map(move |key| {
+            let is_like = key.shape.schema()["pattern"].as_str() == Some(pattern);
+            is_like.then(|| format!("{place}.{}", key.name))
+        })
+    };
+    sections.into_iter().flat_map(of).collect()
+}
+
+#[test]
+fn every_key_reads_quantities_by_the_one_grammar() {
+    let quantities = [
+        ("latency", "1m 30s", "10", "10s, 500ms or 1m 30s", 13),
+        ("memory", "1.5G", "10", "512M or 1.5G", 1),
+        ("io_read", "1.5MB/s", "10", "100MB/s", 2),
+        ("precision", "2%", "10", "2% or 0.1%", 2),
+        ("price", "0.42 EUR/h", "10", "0.42 EUR/h", 1),
+    ];
+    for (like, right, bare, written, least) in quantities {
+        let sections = ["client", "limits", "measure", "server"];
+        let like = sections.iter().flat_map(|section| root::keys_of(section)).find(|key| key.name == like);
+        let schema = like.expect("a key").shape.schema();
+        let keys = keys_like(schema["pattern"].as_str().expect("a pattern"));
+        assert!(keys.len() >= least, "{keys:?}");
+        let refused = |key: &str, value: &str| match with(&[&format!("{key}={value}")], None) {
+            Ok(_) => String::new(),
+            Err(mistakes) => mistakes.to_string(),
+        };
+        for key in keys {
+            for bare in [bare.to_owned(), format!("\"{bare}\"")] {
+                let told = refused(&key, &bare);
+                assert!(told.contains(&format!("`10` has no unit: write {written}")), "{key}: {told}");
+            }
+            let told = refused(&key, right);
+            assert!(!told.contains("no unit") && !told.contains("is not a"), "{key}: {told}");
+        }
+    }
+    let counted = with(&["data.rows=10K", "stream.connections=[\"1K\"]"], None).expect("counts");
+    assert_eq!(
+        (counted.treatments[0].data.rows, counted.treatments[0].streams[0].connections),
+        (10_240, 1024)
+    );
+    for (key, told) in [
+        ("stream.think=10", "`10` has no unit: write 10s"),
+        ("stream.begin=after 10", "`10` has no unit: write 10s"),
+        ("measure.warm_up=10", "`10` has no unit: write 10s"),
+        ("stream.arrival=pace 10", "`10` has no unit: write 10s"),
+        ("stream.rate=100..200 over 10", "`10` has no unit: write 10s"),
+        ("stream.objective=p99 < 10", "`10` has no unit: write 10s"),
+        ("stream.objective=errors < 10", "`10` has no unit: write 2%"),
+    ] {
+        let shown = with(&[key], None).expect_err(key).to_string();
+        assert!(shown.contains(told), "{key}: {shown}");
+    }
+}
+
+#[test]
+fn a_price_is_kept_in_the_plan_and_shown() {
+    let study = with(&["server.b.price=0.42 EUR/h"], None).expect("right");
+    let plan = crate::plan::Plan::from_study(&study);
+    let kept: crate::plan::Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+    assert_eq!(kept.servers[1].price.as_ref().map(ToString::to_string).as_deref(), Some("0.42 EUR/h"));
+    assert!(crate::plan::render(&kept).contains("costs 0.42 EUR/h"), "{}", crate::plan::render(&kept));
+}
+
 #[test]
 fn a_list_where_one_value_belongs_points_to_vary() {
     let shown = mistakes(&GOOD.replace("range_size = 10", "connections = [4, 8]\nrate = [100, 200]"));

@@ -2,7 +2,7 @@
 
 use super::super::{
     failure::{Failure, chain},
-    flags::{DurationFlag, ServerFlags, WorkloadFlags},
+    flags::{DurationFlag, ServerFlags, WorkloadFlags, count},
     foresee,
 };
 use crate::{
@@ -67,11 +67,11 @@ pub(in crate::cli) struct LoadOptions {
     /// Threads of the load engine, in each of its processes [default: one, and more only where one is too
     /// busy, which a second of load before the warm-up shows; one for each processor where there is no
     /// warm-up]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = count::<u32>(1, 1024))]
     workers: Option<u32>,
     /// Processes on this machine that carry the load out together, each its share of the connections, with
     /// their own threads; their results are merged exactly
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<u32>(1, 64))]
     pub(super) processes: u32,
     /// How the kernel schedules these threads: batch does not preempt a server on the same machine, normal
     /// keeps schedules better; auto is normal with --rate, --pace and --think, and up to four connections
@@ -123,14 +123,14 @@ struct ArrivalFlags {
         long,
         visible_alias = "events",
         value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = count::<u64>(1, u64::MAX),
     )]
     transactions: Option<u64>,
     /// End after so many rows, received and affected together
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = count::<u64>(1, u64::MAX),
         conflicts_with = "transactions",
     )]
     limit_rows: Option<u64>,
@@ -147,7 +147,7 @@ struct ConnectionFlags {
         visible_alias = "threads",
         value_name = "N",
         default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        value_parser = count::<u32>(1, 1_000_000),
     )]
     connections: u32,
     /// Connections that are opened as well and do nothing
@@ -155,7 +155,7 @@ struct ConnectionFlags {
         long,
         value_name = "N",
         default_value_t = 0,
-        value_parser = clap::value_parser!(u32).range(0..=1_000_000),
+        value_parser = count::<u32>(0, 1_000_000),
     )]
     idle: u32,
     /// When a new connection takes the place of the old one: never, after each transaction or statement, or
@@ -221,7 +221,7 @@ enum SchedulingFlag {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    let number = crate::quantity::rate(text).filter(|number| *number > 0.0);
     number.ok_or_else(|| format!("`{text}` is not a number above 0"))
 }
 
