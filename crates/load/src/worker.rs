@@ -144,7 +144,7 @@ impl<'a> Worker<'a> {
             control,
             messages,
             terms,
-            open_at: Moment::ZERO,
+            open_at: Moment::now(),
             opening: 0,
             lines: Lines::default(),
             swept: Moment::ZERO,

@@ -75,7 +75,8 @@ fn a_queue_that_nobody_takes_connections_from_ends_in_an_error() {
     server.accept(false);
     let begun = Instant::now();
     let result = load::run(&load_of(&server, 4, ms(500)), &Stop::default(), &mut |_| ());
-    let Err(load::Error::Opening { opened: 0, code: LOST | REFUSED, .. }) = result else {
+    // the server may have taken some before it heard that it is not to
+    let Err(load::Error::Opening { opened: 0..4, code: LOST | REFUSED, .. }) = result else {
         panic!("{result:?}")
     };
     assert!(begun.elapsed() < Duration::from_secs(45));

@@ -11,7 +11,7 @@ use std::{
     fs::File,
     io,
     os::fd::AsFd as _,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ExitCode, Stdio},
     sync::{Mutex, PoisonError},
     thread,
@@ -48,7 +48,7 @@ pub fn in_processes(processes: u32, processors: &[u32], launcher: &Path) -> Box<
 }
 
 /// Starts a process that carries out a part; it cannot outlive this one.
-fn start(launcher: &PathBuf, part: Part, processors: &[u32]) -> Result<Link, Error> {
+fn start(launcher: &Path, part: Part, processors: &[u32]) -> Result<Link, Error> {
     // whether it may run there is known before it is asked to
     drop(Pinned::to(processors)?);
     let mut command = trampoline::command(launcher, Bond::Owner, launcher, None);

@@ -328,6 +328,30 @@ compress = true
 "#;
 
 #[test]
+fn a_load_comes_from_one_process_or_several_and_their_number_varies_as_any_key() {
+    let study = |more: &str| {
+        let text = "[server.a]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_point_select\"\n\
+                    connections = 8\n";
+        read(&format!("{text}{more}"))
+    };
+    let processes = |more: &str| -> Vec<u32> {
+        let study = study(more).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        study.treatments.iter().map(|treatment| treatment.client.processes).collect()
+    };
+    assert_eq!(processes(""), [1]);
+    assert_eq!(processes("[load]\nprocesses = 4\n"), [4]);
+    assert_eq!(processes("[vary]\n\"load.processes\" = [1, 2, 4]\n"), [1, 2, 4]);
+    let words = |more: &str| {
+        let client = study(more).expect("a study").treatments[0].client.clone();
+        super::client_words().map(|say| say(&client).text()).collect::<Vec<_>>().join("")
+    };
+    assert!(words("[load]\nprocesses = 4\n").contains("shared by 4 load processes"));
+    assert!(!words("").contains("process"));
+    let wrong = study("[load]\nprocesses = 65\nagents = 2\n").expect_err("two mistakes").to_string();
+    assert!(wrong.contains("processes") && wrong.contains("agents"), "{wrong}");
+}
+
+#[test]
 fn several_streams_say_each_its_load_and_vary_by_name() {
     use load::spec::{Arrival, Begin, ConnectionMode, Limit, Protocol, Think, TlsMode};
     let study = read(STREAMS).unwrap_or_else(|mistakes| panic!("{mistakes}"));

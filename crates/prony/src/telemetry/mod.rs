@@ -6,7 +6,8 @@
 //! * `machine/...`: this machine: `cpu_user`, `cpu_system`, `cpu_iowait`, `cpu_steal`, `cpu_idle` in CPUs;
 //!   `run_queue`, `blocked` (processes); `context_switches`, `interrupts`; `disk/NAME/...`,
 //!   `network/NAME/...`, `pressure/...`
-//! * `client/...`: this process: as a server's `process`; `telemetry_cpu`: what sampling itself takes, CPUs
+//! * `client/...`: this process and those that carry the load out with it, as one: as a server's `process`;
+//!   `telemetry_cpu`: what sampling itself takes, CPUs
 //! * `relay/NUMBER/...`: a process that makes one of Prony's own networks: as a server's `process`
 //! * `node/NAME/process/...`: a server's process on this machine: `cpu_user`, `cpu_system`, `memory_bytes`,
 //!   `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes`
