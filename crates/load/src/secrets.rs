@@ -2,7 +2,7 @@
 //! They travel apart from the load itself, as values: a [`Spec`] that is written down holds none of them, and
 //! who carries a load out elsewhere has not the files.
 
-use crate::spec::{Spec, Target};
+use crate::spec::{Spec, Target, TlsMode};
 use serde::{Deserialize, Serialize};
 use std::{fmt, fs, io, path::PathBuf};
 
@@ -41,17 +41,23 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those of a target; reads the files that it names.
+    /// Those of a target; reads the files that it names, as far as its way of encryption uses them.
     ///
     /// # Errors
     /// Where one cannot be read.
     pub fn of(target: &Target) -> Result<Self, Error> {
         let tls = &target.tls;
+        let (encrypts, verifies) = match tls.mode {
+            TlsMode::Disabled => (false, false),
+            TlsMode::Preferred | TlsMode::Required => (true, false),
+            TlsMode::VerifyCa | TlsMode::VerifyIdentity => (true, true),
+        };
+        let certificates = "certificates in PEM format from it";
         Ok(Self {
             password: target.password.reveal().to_owned(),
-            authorities: held(tls.ca.as_ref(), "certificates in PEM format from it")?,
-            certificate: held(tls.certificate.as_ref(), "certificates in PEM format from it")?,
-            key: held(tls.key.as_ref(), "a private key in PEM format from it")?,
+            authorities: held(tls.ca.as_ref().filter(|_| verifies), certificates)?,
+            certificate: held(tls.certificate.as_ref().filter(|_| encrypts), certificates)?,
+            key: held(tls.key.as_ref().filter(|_| encrypts), "a private key in PEM format from it")?,
             server_key: held(target.trust.server_public_key.as_ref(), "the server's public key")?,
         })
     }
@@ -62,6 +68,12 @@ fn held(path: Option<&PathBuf>, what: &'static str) -> Result<Option<Held>, Erro
     match fs::read(path) {
         Ok(bytes) => Ok(Some(Held { path: path.clone(), bytes })),
         Err(source) => Err(Error { path: path.clone(), what, source }),
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({}, hidden)", self.path.display())
     }
 }
 
@@ -107,7 +119,12 @@ mod tests {
             user: "somebody".to_owned(),
             password: Secret::new("a-password"),
             database: None,
-            tls: Tls { ca: file("ca"), certificate: file("certificate"), key: file("key"), ..Tls::default() },
+            tls: Tls {
+                mode: TlsMode::VerifyCa,
+                ca: file("ca"),
+                certificate: file("certificate"),
+                key: file("key"),
+            },
             trust: Trust { server_public_key: file("server-key"), ..Trust::default() },
             compress: false,
         }
@@ -141,5 +158,7 @@ mod tests {
         target.tls.key = Some("/nowhere/key.pem".into());
         let error = Credentials::of(&target).expect_err("no such file").to_string();
         assert_eq!(error, "/nowhere/key.pem: cannot read a private key in PEM format from it");
+        target.tls.mode = TlsMode::Disabled;
+        assert_eq!(Credentials::of(&target).expect("it is not used").key, None);
     }
 }
