@@ -643,6 +643,47 @@ fn users_meet_two_words_for_what_is_executed() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Names in code, in parts: `remove_group` and `InUse` are `remove`, `group`, `in`, `use`. What stands in quotation
+/// marks is not one: files of earlier versions have the names that they have.
+fn parts_of_names(code: &str) -> BTreeSet<String> {
+    let mut parts = BTreeSet::new();
+    let mut part = String::new();
+    let mut is_text = false;
+    for letter in code.chars() {
+        is_text ^= letter == '"';
+        let begins = letter.is_uppercase() && part.ends_with(char::is_lowercase);
+        if is_text || !letter.is_alphanumeric() || begins {
+            parts.insert(std::mem::take(&mut part).to_lowercase());
+        }
+        if !is_text && letter.is_alphanumeric() {
+            part.push(letter);
+        }
+    }
+    parts.insert(part.to_lowercase());
+    parts
+}
+
+#[test]
+fn servers_and_networks_are_named_in_the_words_of_the_field() {
+    let forbidden = forbidden_words(&["settings restore", "orphan", "cgroup", "network namespace"]);
+    assert_eq!(forbidden, ["debt", "remains", "confines", "apart"]);
+    let roots = ["provision", "network"].map(|module| crates().join("prony/src").join(module));
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        if !roots.iter().any(|root| path.starts_with(root)) {
+            continue;
+        }
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let parts = parts_of_names(&code.join("\n"));
+        let said =
+            forbidden.iter().filter(|word| parts.contains(*word) || parts.contains(&format!("{word}s")));
+        wrong.extend(said.map(|word| format!("{} says {word}: see docs/glossary.md", path.display())));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let parts = parts_of_names("fn pay_debts(a: ServerApart) { \"kept apart\" }");
+    assert!(parts.contains("debts") && parts.contains("apart") && !parts.contains("kept"), "{parts:?}");
+}
+
 #[test]
 fn forbidden_words_are_found_as_words() {
     assert!(says("At any rung.", "rung") && says("Points, two", "point"));

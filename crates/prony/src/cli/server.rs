@@ -59,7 +59,7 @@ pub(super) enum ServerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List loaded data that are kept for later runs, or remove some
+    /// List the data cache (loaded data for later runs), or remove entries
     #[command(after_help = "Runs keep data that take long to load (`reuse` in [measure]), up to 20 GiB, \
                             those used last; PRONY_DATA_LIMIT=50G sets another limit, 0 keeps none.")]
     Data {
@@ -171,10 +171,10 @@ fn fetch_all(names: &[String]) -> Result<(), Failure> {
 
 /// Puts back what killed runs changed on servers elsewhere, and says so; whether there was anything.
 pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
-    let debts = provisioner.restore_settings().map_err(|error| failure(&error))?;
-    for paid in &debts {
-        let server = &paid.server;
-        match &paid.result {
+    let restored = provisioner.restore_settings().map_err(|error| failure(&error))?;
+    for one in &restored {
+        let server = &one.server;
+        match &one.result {
             Ok(Restoration::Restarted) => {
                 aside(format_args!(
                     "{server}: a run that was killed had changed settings; the server has been restarted \
@@ -200,7 +200,7 @@ pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
             )),
         }
     }
-    Ok(!debts.is_empty())
+    Ok(!restored.is_empty())
 }
 
 fn start(options: &StartOptions) -> Result<(), Failure> {

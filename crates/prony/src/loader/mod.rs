@@ -52,7 +52,7 @@ fn start(launcher: &Path, part: Part, processors: &[u32]) -> Result<Link, Error>
     // whether it may run there is known before it is asked to
     drop(Pinned::to(processors)?);
     let mut command = trampoline::command(launcher, Bond::Owner, launcher, None);
-    trampoline::confine(&mut command, &[], processors);
+    trampoline::limit(&mut command, &[], processors);
     command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = trampoline::spawn(command, Bond::Owner)?;
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {

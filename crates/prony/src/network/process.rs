@@ -41,7 +41,7 @@ impl Link {
         let to = (host, port).to_socket_addrs()?.next();
         let to = to.ok_or_else(|| io::Error::other(format!("the host name {host} cannot be resolved")))?;
         let mut command = trampoline::command(launcher, Bond::Owner, launcher, None);
-        trampoline::confine(&mut command, &[], processors);
+        trampoline::limit(&mut command, &[], processors);
         command.arg("relay").arg("--to").arg(to.to_string());
         command.arg("--one-way-ns").arg((round_trip.as_nanos() / 2).to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

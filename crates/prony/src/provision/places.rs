@@ -53,7 +53,7 @@ impl Places {
         self.cache.join("templates")
     }
 
-    /// Loaded data directories that are kept for later runs.
+    /// The data cache: loaded data directories for later runs.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.cache.join("data")

@@ -64,6 +64,7 @@ pub(super) fn is_of_one_server(error: &Error) -> bool {
         Error::Space(_)
         | Error::Limit { .. }
         | Error::NoNetem { .. }
+        | Error::SharedSettings { .. }
         | Error::Pin { .. }
         | Error::Unfair(_)
         | Error::Reader(_)

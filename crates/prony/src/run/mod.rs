@@ -53,7 +53,7 @@ use life::Lives;
 use links::{Links, Reached};
 use load::{Loader, Pinned, client};
 use schedule::Schedule;
-use site::Up;
+use site::{Up, refuse_shared_settings};
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
@@ -109,6 +109,18 @@ pub enum Error {
         name: String,
         /// Why.
         source: std::io::Error,
+    },
+    /// One running server is to have the settings of two.
+    #[error(
+        "servers `{one}` and `{other}` of the study are one running server, which cannot have the settings of \
+         both: let Prony start a server for each (`product`, `path` or `image` in place of `url`), or write a \
+         study for each and compare the runs with `prony compare`"
+    )]
+    SharedSettings {
+        /// Name in the study.
+        one: String,
+        /// Name in the study.
+        other: String,
     },
     /// The study wants netem, which cannot be had.
     #[error(
@@ -263,6 +275,7 @@ impl Run<'_, '_> {
         }
         let treatments: BTreeSet<usize> = todo.iter().map(|trial| trial.treatment).collect();
         self.check_space()?;
+        refuse_shared_settings(&plan.servers)?;
         self.refuse_foreign_tables(&treatments)?;
         for index in 0..plan.servers.len() {
             let of_server: Vec<_> =

@@ -4,7 +4,7 @@ use super::{Error, Event, Run, event::DataProgress, state::State, target_of};
 use crate::{
     dataset,
     network::Surroundings,
-    plan::ServerSource,
+    plan::{Act, ServerPlan, ServerSource},
     provision::{self, Group, ServerDescription, Wants},
 };
 use load::{client, spec::Address};
@@ -44,6 +44,23 @@ impl Up {
         let variables = PLACE.iter().map(|name| self.description.variables.get(*name)).collect();
         (variables, self.group.primary().target().database.as_ref())
     }
+}
+
+/// All servers of a plan are up at the same time, so that a running one has one set of settings.
+///
+/// # Errors
+/// [`Error::SharedSettings`].
+pub(super) fn refuse_shared_settings(servers: &[ServerPlan]) -> Result<(), Error> {
+    let sets = |server: &ServerPlan| !server.settings.is_empty() && server.may(Act::ChangeSettings);
+    for (place, one) in servers.iter().enumerate() {
+        let is_shared = |other: &&ServerPlan| {
+            !one.may(Act::Start) && one.source == other.source && (sets(one) || sets(other))
+        };
+        if let Some(other) = servers[place + 1..].iter().find(is_shared) {
+            return Err(Error::SharedSettings { one: one.name.clone(), other: other.name.clone() });
+        }
+    }
+    Ok(())
 }
 
 impl Run<'_, '_> {
@@ -217,5 +234,30 @@ impl Run<'_, '_> {
                 result.and(stopped.map_err(|source| Error::Provision { name, source })).and(around).and(told);
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_server_cannot_have_the_settings_of_two() {
+        let at = |url: &str, settings: &[(&str, &str)]| ServerPlan {
+            settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            apply_settings: !settings.is_empty(),
+            ..ServerPlan::new(format!("db{}", settings.len()), ServerSource::Url(url.to_owned()))
+        };
+        let (plain, set) = (at("mysql://db/", &[]), at("mysql://db/", &[("sync_binlog", "0")]));
+        for servers in
+            [[plain.clone(), set.clone()], [set.clone(), plain.clone()], [set.clone(), set.clone()]]
+        {
+            let error = refuse_shared_settings(&servers).unwrap_err().to_string();
+            assert!(error.contains("let Prony start") && error.contains("`prony compare`"), "{error}");
+        }
+        assert!(refuse_shared_settings(&[plain.clone(), plain]).is_ok(), "as it is");
+        assert!(refuse_shared_settings(&[set, at("mysql://other/", &[("sync_binlog", "0")])]).is_ok());
+        let own = ServerPlan::new("own", ServerSource::Path("/opt/db".into()));
+        assert!(refuse_shared_settings(&[own.clone(), own]).is_ok());
     }
 }

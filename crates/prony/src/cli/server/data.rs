@@ -1,4 +1,4 @@
-//! `prony server data`: loaded data that are kept for later runs.
+//! `prony server data`: the data cache, loaded data for later runs.
 
 use super::{failure, provisioner};
 use crate::{
@@ -16,12 +16,12 @@ use comfy_table::Cell;
 pub(super) fn data(remove: &[String], remove_all: bool, json: bool) -> Result<(), Failure> {
     let provisioner = provisioner()?;
     let places = provisioner.places();
-    let kept = cached_data(places).map_err(|error| failure(&error))?;
+    let cached = cached_data(places).map_err(|error| failure(&error))?;
     if remove.is_empty() && !remove_all {
-        return if json { print_json(&kept) } else { show(&kept) };
+        return if json { print_json(&cached) } else { show(&cached) };
     }
     let names: Vec<String> =
-        if remove_all { kept.into_iter().map(|each| each.name).collect() } else { remove.to_vec() };
+        if remove_all { cached.into_iter().map(|each| each.name).collect() } else { remove.to_vec() };
     for name in names {
         let removed = remove_cached(places, &name).map_err(|error| failure(&error))?;
         print(&format!("{name}: {}\n", if removed { "removed" } else { "in use by a run, and left" }))?;
@@ -29,11 +29,11 @@ pub(super) fn data(remove: &[String], remove_all: bool, json: bool) -> Result<()
     Ok(())
 }
 
-fn show(kept: &[CachedData]) -> Result<(), Failure> {
-    if kept.is_empty() {
-        return print("no data are kept\n");
+fn show(cached: &[CachedData]) -> Result<(), Failure> {
+    if cached.is_empty() {
+        return print("the data cache is empty\n");
     }
-    let rows = kept.iter().map(|each| {
+    let rows = cached.iter().map(|each| {
         let used = if each.in_use { "now".to_owned() } else { each.used.clone() };
         let settings: Vec<String> =
             each.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -50,7 +50,7 @@ fn show(kept: &[CachedData]) -> Result<(), Failure> {
     let rows = rows.collect();
     let header = vec!["NAME", "DATA", "SIZE", "MADE", "USED", "SETTINGS"];
     listing::show((header, rows, serde_json::Value::Null), false)?;
-    print(&format!("\n{} in all\n", megabytes(kept.iter().map(|each| each.bytes).sum())))
+    print(&format!("\n{} in all\n", megabytes(cached.iter().map(|each| each.bytes).sum())))
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -149,7 +149,7 @@ impl Launch<'_> {
             start.command.env("PATH", std::env::join_paths(all).unwrap_or(usual));
         }
         if !is_contained {
-            trampoline::confine(&mut start.command, &self.cgroup.directories(), self.cgroup.pin());
+            trampoline::limit(&mut start.command, &self.cgroup.directories(), self.cgroup.pin());
         }
         if let Some(namespace) = self.namespace {
             trampoline::enter(&mut start.command, &namespace.file);

@@ -105,7 +105,7 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
             .and_then(|file| move_into(&file))
             .map_err(|error| named(error, &file.display().to_string()))?;
     }
-    enter_confines()?;
+    enter_cgroups()?;
     let mut command = Command::new(&program);
     command.args(arguments);
     if let Some(path) = std::env::var_os(LIBRARY_PATH) {
@@ -127,7 +127,7 @@ pub fn keep_secrets(command: &mut Command) {
 }
 
 /// Enters the groups and goes to the processors that the environment names.
-fn enter_confines() -> io::Result<()> {
+fn enter_cgroups() -> io::Result<()> {
     for group in std::env::var_os(GROUPS).iter().flat_map(std::env::split_paths) {
         let file = group.join("cgroup.procs");
         // 0 is whoever writes
@@ -178,7 +178,7 @@ pub fn pin(processors: impl Iterator<Item = usize>) -> io::Result<()> {
 }
 
 /// Lets the program of `command` enter control groups and run on some processors only, before it begins.
-pub fn confine(command: &mut Command, groups: &[PathBuf], processors: &[u32]) {
+pub fn limit(command: &mut Command, groups: &[PathBuf], processors: &[u32]) {
     if !groups.is_empty() {
         let paths = std::env::join_paths(groups).expect("Prony's names of groups have no colon");
         command.env(GROUPS, paths);
