@@ -330,7 +330,8 @@ impl<'a> Crew<'a> {
 
     fn fail(&mut self, owner: usize, function: &str, message: &str) {
         self.fibers[owner].stage = Stage::Over;
-        self.world.fail(function, message);
+        let thread = self.fibers[owner].state.core.thread;
+        self.world.fail(function, &format!("{message} (thread #{thread})"));
     }
 }
 

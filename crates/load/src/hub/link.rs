@@ -1,6 +1,6 @@
 //! One connection of a [`super::Hub`]: logs in, sends one command at a time, takes its reply.
 
-use super::{Rows, What};
+use super::{rows::Rows, told::What};
 use crate::{
     login::Login,
     transport::{Opening, Peer, Received, Transport},

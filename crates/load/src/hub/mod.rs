@@ -4,8 +4,10 @@
 
 mod link;
 mod rows;
+mod told;
 
 pub use rows::Rows;
+pub use told::{Done, What};
 
 use crate::{
     client,
@@ -21,6 +23,7 @@ use link::{Link, Loss};
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
     fd::{AsFd as _, OwnedFd},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 use std::{
     cmp::Reverse,
@@ -31,7 +34,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use wire::{Value, client::Reply};
+use wire::Value;
 
 /// Events taken from the kernel at once.
 const EVENTS_AT_ONCE: usize = 128;
@@ -76,6 +79,15 @@ impl Way {
     }
 }
 
+/// Lets this process open as many files as it may: shells often allow 1024, a connection is one.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        // what it may not raise stays, and opening says so
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
 /// The first address of a host that answers; where none does, the first, so that connecting there says why.
 fn address_of(host: &str, port: u16) -> Result<SocketAddr, String> {
     let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|error| error.to_string())?.collect();
@@ -106,28 +118,6 @@ impl Waker {
     }
 }
 
-/// What has come of something that was asked for.
-#[derive(Debug)]
-pub struct Done {
-    /// Whose connection, or whose sleep.
-    pub owner: u32,
-    /// What.
-    pub what: What,
-}
-
-/// See [`Done`].
-#[derive(Debug)]
-pub enum What {
-    /// The connection is logged in.
-    Opened,
-    /// A whole reply; rows are in [`Hub::rows`].
-    Reply(Reply),
-    /// The connection is gone, or could not be opened: code, SQL state, message.
-    Lost(u16, [u8; 5], String),
-    /// The sleep is over.
-    Woken,
-}
-
 /// The connections of one thread.
 #[derive(Debug)]
 pub struct Hub {
@@ -155,6 +145,7 @@ impl Hub {
     /// # Errors
     /// If the system has no descriptors left.
     pub fn new() -> io::Result<Self> {
+        allow_many_files();
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         epoll::add(&poll, &*wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;

@@ -20,6 +20,8 @@ pub(crate) enum Tool {
     Prony,
     Raw,
     Sysbench,
+    /// `prony sysbench`, with the same script.
+    Script,
     MysqlSlap,
     GoYcsb,
 }
@@ -95,7 +97,7 @@ impl Tool {
     /// The remedy.
     pub(crate) fn check(self) -> Result<String, String> {
         let (name, flag, remedy) = match self {
-            Self::Prony | Self::Raw => return Ok(env!("CARGO_PKG_VERSION").to_owned()),
+            Self::Prony | Self::Raw | Self::Script => return Ok(env!("CARGO_PKG_VERSION").to_owned()),
             Self::Sysbench => ("sysbench", "--version", "Debian: apt install sysbench"),
             Self::MysqlSlap => ("mysqlslap", "--version", "Debian: apt install mariadb-client"),
             Self::GoYcsb => ("go-ycsb", "--help", "build it from its source, github.com/pingcap/go-ycsb"),
@@ -116,6 +118,7 @@ impl Entrant {
             Tool::Prony => "Prony",
             Tool::Raw => "raw",
             Tool::Sysbench => "sysbench",
+            Tool::Script => "prony sysbench",
             Tool::MysqlSlap => "mysqlslap",
             Tool::GoYcsb => "go-ycsb",
         };
@@ -140,7 +143,12 @@ impl Entrant {
         let mut command = match self.tool {
             Tool::Prony => self.prony(job),
             Tool::Raw => self.raw(job)?,
-            Tool::Sysbench => self.sysbench(job),
+            Tool::Sysbench => self.sysbench(Command::new("sysbench"), job),
+            Tool::Script => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+                command.arg("sysbench");
+                self.sysbench(command, job)
+            }
             Tool::MysqlSlap => self.slap(job),
             Tool::GoYcsb => go_ycsb("run", job, self.connections),
         };
@@ -149,7 +157,7 @@ impl Entrant {
         let read = match self.tool {
             Tool::Prony => prony_figures(&measured.text, self.warm_up_s > 0),
             Tool::Raw => raw_figures(&measured.text),
-            Tool::Sysbench => sysbench_figures(&measured.text),
+            Tool::Sysbench | Tool::Script => sysbench_figures(&measured.text),
             Tool::MysqlSlap => slap_figures(&measured.text),
             Tool::GoYcsb => go_ycsb_figures(&measured.text),
         };
@@ -197,9 +205,8 @@ impl Entrant {
         Ok(command)
     }
 
-    fn sysbench(&self, job: &Job) -> Command {
+    fn sysbench(&self, mut command: Command, job: &Job) -> Command {
         let Job { site, workload, seconds, rows, .. } = job;
-        let mut command = Command::new("sysbench");
         command.args([
             *workload,
             &format!("--mysql-host={}", site.address.ip()),

@@ -23,6 +23,17 @@ pub(crate) fn null_server(connections: u32) -> Goals {
     Goals { throughput_min: Some(throughput), cpu_max: Some(cpu), memory_mb_max: memory }
 }
 
+/// Lua scripts against sysbench with the same script, on the null server.
+pub(crate) fn scripts(connections: u32) -> Goals {
+    let (throughput, memory) = match connections {
+        1..=64 => (1.0, None),
+        512 => (1.5, None),
+        2048 | 4096 => (1.5, Some(f64::from(connections) * 0.25 + 16.0)),
+        _ => return Goals::default(),
+    };
+    Goals { throughput_min: Some(throughput), memory_mb_max: memory, ..Goals::default() }
+}
+
 /// Against the raw client, which is the measure of the engine itself.
 pub(crate) fn raw(_: u32) -> Goals {
     Goals { throughput_min: Some(0.95), ..Goals::default() }

@@ -71,6 +71,7 @@ fn measure(flags: &Flags) -> Result<(), String> {
     if [Part::Null, Part::Many, Part::Workers, Part::Parts].into_iter().any(|part| flags.wants(part)) {
         let null = Null::start().map_err(io)?;
         bench.null_server(&null.site)?;
+        bench.scripts(&null.site)?;
         bench.many_connections(&null.site)?;
         bench.workers(&null.site)?;
         bench.parts(&null.site)?;
@@ -185,6 +186,30 @@ impl<'a> Bench<'a> {
             ],
             heats: Vec::new(),
             comparisons,
+        };
+        let job = self.job(site, POINT_SELECT);
+        self.section(section, &heats, &job)
+    }
+
+    /// Lua scripts on the event loop, against sysbench with the same ones.
+    fn scripts(&mut self, site: &Site) -> Result<(), String> {
+        if !self.flags.wants(Part::Null) || !self.has_sysbench {
+            return Ok(());
+        }
+        let both: Vec<u32> =
+            self.flags.null_connections.iter().copied().filter(|&n| n <= SYSBENCH_CONNECTIONS_MAX).collect();
+        let heats = self.heats(&both, |connections| {
+            vec![Entrant::new(Tool::Script, connections), Entrant::new(Tool::Sysbench, connections)]
+        });
+        let section = Section {
+            title: "Null server, Lua script, point select, prepared".to_owned(),
+            remarks: vec![
+                "`prony sysbench` and sysbench run the same test as a Lua script, with a Lua state for each \
+                 connection. sysbench has a thread for each, Prony a few for all."
+                    .to_owned(),
+            ],
+            heats: Vec::new(),
+            comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::scripts }],
         };
         let job = self.job(site, POINT_SELECT);
         self.section(section, &heats, &job)

@@ -26,7 +26,7 @@ pub(super) const ABOUT: &[(&str, &str)] = &[
     ("oltp_delete", "DELETE by primary key"),
     ("oltp_insert", "INSERT of single rows"),
     ("oltp_point_select", "SELECT by primary key"),
-    ("oltp_read_only", "transactions of point and range SELECT queries"),
+    ("oltp_read_only", "transactions of SELECT queries, by primary key and by range"),
     ("oltp_read_write", "the same with UPDATE, DELETE and INSERT"),
     ("oltp_update_index", "UPDATE of an indexed column"),
     ("oltp_update_non_index", "UPDATE of a column without index"),
