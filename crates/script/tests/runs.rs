@@ -96,8 +96,8 @@ fn every_event_of_many_connections_is_counted_once() {
 fn connections_have_globals_of_their_own_and_wait_beside_each_other() {
     let server = NullServer::start(0).expect("a server");
     // each event sleeps: 20 connections on 2 threads would take 4 s one after another
-    let text = "local ffi = require('ffi')\nffi.cdef('int usleep(unsigned int);')\nn = 0\nfunction event(tid)\n  \
-                n = n + 1\n  assert(n == 1, 'globals are shared')\n  ffi.C.usleep(400000)\nend";
+    let text = "local ffi = require('ffi')\nffi.cdef('int usleep(unsigned int);')\nn = 0\nfunction \
+                event(tid)\n  n = n + 1\n  assert(n == 1, 'globals are shared')\n  ffi.C.usleep(400000)\nend";
     let began = std::time::Instant::now();
     let (ended, said) = run(text, Settings { events: 20, ..settings(&server, 20) });
     assert!(ended.is_ok(), "{said}");
