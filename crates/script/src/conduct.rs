@@ -112,7 +112,6 @@ pub(crate) fn all(script: &Script, world: &Arc<World>, task: Task, stop: &Stop) 
 type Handles<'s> = Vec<thread::ScopedJoinHandle<'s, Result<(), Error>>>;
 
 /// Starts the threads, each with its share of the connections in turn.
-#[expect(clippy::type_complexity, reason = "three things that belong together for a moment")]
 fn hire<'s>(
     scope: &'s thread::Scope<'s, '_>,
     script: &'s Script,
