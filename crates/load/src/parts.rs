@@ -24,7 +24,7 @@ use crate::{
 use std::{
     io::{self, Read, Write},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
@@ -109,8 +109,7 @@ impl Loader for Parts {
 struct Fellow {
     name: String,
     process: Option<u32>,
-    /// `None`: it has not got its task yet.
-    to: Arc<Mutex<Option<Box<dyn Write + Send>>>>,
+    voice: Arc<Voice>,
     /// When it spoke last, ns of the monotonic clock.
     heard_ns: Arc<AtomicU64>,
     finished: Receiver<PartReport>,
@@ -126,16 +125,16 @@ impl Fellow {
         let mut fellow = Self {
             name: name.clone(),
             process,
-            to: Arc::default(),
+            voice: Arc::default(),
             heard_ns: Arc::new(AtomicU64::new(Moment::now().as_ns())),
             finished,
             end: Arc::clone(&end),
             listener: None,
         };
-        let (ready, heard_ns) = (Arc::clone(&fellow.to), Arc::clone(&fellow.heard_ns));
+        let (voice, heard_ns) = (Arc::clone(&fellow.voice), Arc::clone(&fellow.heard_ns));
         let listener = move || {
             let mut ear = Ear { from, heard_ns, messages };
-            if let Err(reason) = ear.listen((to, &ready), task, &finished_sender, &*end) {
+            if let Err(reason) = ear.listen((to, &voice), task, &finished_sender, &*end) {
                 let _ = ear.messages.send(Message::Lost { part: name, reason });
             }
         };
@@ -147,15 +146,36 @@ impl Fellow {
 
 impl Drop for Fellow {
     fn drop(&mut self) {
-        if let Ok(mut to) = self.to.try_lock() {
-            // it ends by itself when nobody can tell it anything any more
-            *to = None;
-        }
+        // it ends by itself when nobody can tell it anything any more
+        self.voice.end();
         (self.end)();
         if let Some(listener) = self.listener.take() {
             // what it says ends with it; a panic of the listener has been told already
             let _ = listener.join();
         }
+    }
+}
+
+/// What a part is told. One that is still being given its task gets no orders; dropping it ends it.
+#[derive(Default)]
+struct Voice(Mutex<Option<Box<dyn Write + Send>>>);
+
+impl Voice {
+    /// The part has its task.
+    fn begin(&self, to: Box<dyn Write + Send>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(to);
+    }
+
+    fn say(&self, order: Order) {
+        if let Some(to) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            // where it is gone, its listener says so
+            let _ = frame::write(to, &order);
+        }
+    }
+
+    /// It is told nothing more.
+    fn end(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -171,7 +191,7 @@ impl Ear {
     /// do its part.
     fn listen(
         &mut self,
-        (mut to, ready): (Box<dyn Write + Send>, &Mutex<Option<Box<dyn Write + Send>>>),
+        (mut to, voice): (Box<dyn Write + Send>, &Voice),
         task: Task,
         finished: &Sender<PartReport>,
         end: &(dyn Fn() -> String + Send + Sync),
@@ -184,9 +204,7 @@ impl Ear {
         }
         let gone = |error: io::Error| format!("it is gone ({}; {error})", end());
         frame::write(&mut to, &task).map_err(gone)?;
-        if let Ok(mut ready) = ready.lock() {
-            *ready = Some(to);
-        }
+        voice.begin(to);
         loop {
             let said = frame::read::<Said>(&mut self.from).map_err(gone)?;
             self.heard_ns.store(Moment::now().as_ns(), Ordering::Relaxed);
@@ -221,13 +239,7 @@ impl Team for Fellows {
 
     fn order(&mut self, order: Order) {
         for fellow in &self.0 {
-            // one that is still being given its task gets no orders; dropping it ends it
-            if let Ok(mut to) = fellow.to.try_lock()
-                && let Some(to) = &mut *to
-            {
-                // where it is gone, its listener says so
-                let _ = frame::write(to, &order);
-            }
+            fellow.voice.say(order);
         }
     }
 

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(inherited.count(), 1);
         drop(pinned);
         assert_eq!(sched_getaffinity(None).expect("a set"), all);
-        let error = Pinned::to(&[first, 1023]).err().expect("no machine here has so many").to_string();
+        let error = Pinned::to(&[first, 1023]).expect_err("no machine here has so many").to_string();
         assert!(error.contains("1023"), "{error}");
         assert_eq!(sched_getaffinity(None).expect("a set"), all);
     }

@@ -157,7 +157,7 @@ fn every_key_reads_quantities_by_the_one_grammar() {
     }
     let counted = with(&["data.rows=10K", "stream.connections=[\"1K\"]"], None).expect("counts");
     assert_eq!(
-        (counted.treatments[0].data.rows, counted.treatments[0].streams[0].connections),
+        (counted.treatments[0].data.rows(), counted.treatments[0].streams[0].connections),
         (10_240, 1024)
     );
     for (key, told) in [
