@@ -12,7 +12,8 @@ mod synthetic;
 mod synthetic_load;
 
 use prony::{
-    run::{Event, TrialFailure, TrialOutcome},
+    report::{Format, Language, Options, render},
+    run::{Event, NoProfile, Note, TrialFailure, TrialOutcome},
     store::{Error, Store},
 };
 use rusqlite::Connection;
@@ -138,6 +139,40 @@ fn streams_with_schedules_and_limits_come_back_as_they_were() {
         _ => None,
     });
     assert!(outcomes.eq(record.trials.iter().map(|trial| json(&trial.outcome))), "outcomes differ");
+}
+
+/// Why a trial failed, and why there is no profile, were sentences once; format 2 has both forms.
+#[test]
+fn reasons_of_older_versions_are_told_in_their_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = stored::second_format(directory.path());
+    let record = Store::open(&path).unwrap().run(1).unwrap();
+    assert_eq!(record.trials.len(), 2);
+    let words = "the server closed the connection while 1024 connections were being opened: Too many connections \
+                 (1040)";
+    let TrialOutcome::Failed(failure) = &record.trials[1].outcome else { panic!("it failed") };
+    assert_eq!(*failure, TrialFailure::told(words));
+    let reason = NoProfile::Told { cause: "perf is not installed".to_owned() };
+    assert_eq!(record.notes, [Note::NotProfiled { server: 1, reason }]);
+    let findings = prony::analyse::analyse(&record);
+    for language in [Language::English, Language::Chinese] {
+        let options = Options { language, width: 500, ..Options::default() };
+        let text = render(&record, &findings, Format::Terminal, &options).unwrap();
+        assert!(text.contains(words) && text.contains("38"), "{text}");
+    }
+    // what is written today is no sentence, and the same when it is read
+    let mut store = Store::open(&directory.path().join("today.sqlite")).unwrap();
+    let failed = TrialOutcome::Failed(TrialFailure::GivenUp { attempts: 2, cause: "no room".to_owned() });
+    let mut events = synthetic::events()[..1].to_vec();
+    events.extend([
+        Event::TrialStarted { trial: 0 },
+        Event::TrialFinished { trial: 0, outcome: Box::new(failed.clone()) },
+        Event::Noted(Note::NotProfiled { server: 0, reason: NoProfile::NoSamples }),
+    ]);
+    let id = write_run(&mut store, &events);
+    let record = store.run(id).unwrap();
+    assert_eq!(json(&record.trials[0].outcome), json(&failed));
+    assert_eq!(record.notes, [Note::NotProfiled { server: 0, reason: NoProfile::NoSamples }]);
 }
 
 #[test]

@@ -100,8 +100,11 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
         let before = processor_time(pid);
         let (outcome, readings) = offer(&server, "oltp_point_select", 2, 2);
         let cost = Cost::of(&readings.iter().cloned().collect(), ALL, rate(&outcome));
-        let told = cost.server_cpu_us().expect("known") * outcome.streams[0].transactions.count as f64 / 1e6;
-        assert!(cost.client_cpu_us.expect("known") > 0.0 && cost.switches.expect("known") > 0.0, "{cost:?}");
+        let told = cost.server_cpu_us.expect("known") * outcome.streams[0].transactions.count as f64 / 1e6;
+        assert!(
+            cost.client_cpu_us.expect("known") > 0.0 && cost.context_switches.expect("known") > 0.0,
+            "{cost:?}"
+        );
         told / (processor_time(pid) - before)
     };
     agrees("processor time told, of that in the kernel's books", processors, 0.12);

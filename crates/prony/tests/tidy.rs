@@ -514,6 +514,97 @@ fn only_sysbench_s_own_folder_knows_its_tables() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Modules in which facts are values; only `report::words` (and `cli`, which prints) makes sentences of them.
+const OF_FACTS: &[&str] = &[
+    "analyse",
+    "calibrate",
+    "export",
+    "plan",
+    "report",
+    "run",
+    "search",
+    "store/query.rs",
+    "store/record.rs",
+];
+
+/// Ways to look into a text.
+const LOOKS: &[&str] = &[
+    ".starts_with(",
+    ".ends_with(",
+    ".contains(",
+    ".strip_prefix(",
+    ".strip_suffix(",
+    ".split_once(",
+    ".split(",
+    ".find(",
+    ".matches(",
+    "== ",
+    "!= ",
+];
+
+/// Whether a line decides by the words of a sentence: it looks for a text that has a space between words, or
+/// that was made for it, or takes words apart; or it compares what an enum says as text.
+fn decides_by_words(line: &str) -> bool {
+    let is_sentence = |literal: &str| {
+        let words = literal.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count();
+        words > 1 || ["trial", "invalid", "suspicious", "overloaded", "different"].contains(&literal.trim())
+    };
+    let literal = |after: &str| after.strip_prefix('"')?.split('"').next().map(str::to_owned);
+    LOOKS.iter().any(|look| {
+        line.split(look).skip(1).any(|after| {
+            after.starts_with("&format!")
+                || after.starts_with("is_ascii_digit")
+                || after.starts_with("|c: char| c.is_ascii_digit")
+                || literal(after).is_some_and(|literal| is_sentence(&literal))
+        })
+    })
+}
+
+#[test]
+fn facts_are_values_until_the_words_and_no_module_takes_its_own_sentences_apart() {
+    let root = crates().join("prony/src");
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for (path, text) in sources() {
+        let Ok(inner) = path.strip_prefix(&root) else { continue };
+        let shown = inner.display().to_string();
+        let is_of_facts = OF_FACTS.iter().any(|module| inner.starts_with(module));
+        if !is_of_facts || shown.starts_with("report/words") {
+            continue;
+        }
+        seen += 1;
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let is_string_error = line.contains(", String>") && line.contains("Result<");
+            if decides_by_words(line) || is_string_error || line.trim() == "Failed(String)," {
+                wrong.push(format!("{shown}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(seen > 60, "the modules are looked at: {seen}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_decision_by_words_is_found() {
+    for line in [
+        r#"left_out.any(|reason| reason.starts_with("trial 3:") && true)"#,
+        r#"reason.contains("repeated as")"#,
+        r#"reason.starts_with(&format!("trial {first}:"))"#,
+        r#"one.split(|c: char| c.is_ascii_digit()).eq(other)"#,
+        r#"if doubt.level == "invalid" {"#,
+        r#"conditions.iter().filter(|one| one.verdict == "different")"#,
+    ] {
+        assert!(decides_by_words(line), "{line}");
+    }
+    for line in [
+        r#"path.strip_suffix("/machine/cpu_idle")"#,
+        r#"text.split(' ').count()"#,
+        r#"factor == "server""#,
+        r#"text.contains(", ")"#,
+    ] {
+        assert!(!decides_by_words(line), "{line}");
+    }
+}
+
 /// Times of the clock of dates are kept and shown, and never reckoned with.
 #[test]
 fn no_length_of_time_is_the_difference_of_two_dates() {

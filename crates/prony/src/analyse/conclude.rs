@@ -336,7 +336,7 @@ fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
 fn doubtful(measured: &[Measured]) -> Vec<Finding> {
     let mut kinds: Vec<(Vec<usize>, Vec<Doubt>)> = Vec::new();
     for (index, one) in measured.iter().enumerate() {
-        for doubt in one.point.doubts.iter().filter(|doubt| doubt.id() != "overloaded") {
+        for doubt in one.point.doubts.iter().filter(|doubt| !doubt.is_overload()) {
             match kinds.iter_mut().find(|(_, known)| is_alike(&known[0], doubt)) {
                 Some((points, doubts)) => {
                     doubts.push(doubt.clone());
@@ -357,6 +357,6 @@ fn doubtful(measured: &[Measured]) -> Vec<Finding> {
 fn is_alike(one: &Doubt, other: &Doubt) -> bool {
     match (&one.what, &other.what) {
         (What::Told(one), What::Told(other)) => one == other,
-        _ => one.id() == other.id(),
+        _ => std::mem::discriminant(&one.what) == std::mem::discriminant(&other.what),
     }
 }

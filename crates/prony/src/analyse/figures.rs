@@ -196,9 +196,9 @@ fn cost(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> 
     let Counted { span, transactions_per_second } = Counted::of(record, trial)?;
     let cost = Cost::of(&trial.readings, span, transactions_per_second);
     match figure {
-        Figure::ServerCpu => cost.server_cpu_us().map(|us| us / 1e3),
+        Figure::ServerCpu => cost.server_cpu_us.map(|us| us / 1e3),
         Figure::ClientCpu => cost.client_cpu_us.map(|us| us / 1e3),
-        Figure::Switches => cost.switches,
+        Figure::Switches => cost.context_switches,
         Figure::Reads => cost.reads,
         Figure::Written => cost.written_kb,
         Figure::LogSyncs => cost.log_syncs,

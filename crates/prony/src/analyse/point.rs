@@ -157,7 +157,7 @@ impl<'a> Used<'a> {
     }
 
     fn is_overloaded(&self) -> bool {
-        self.doubts.iter().any(|doubt| doubt.id() == "overloaded")
+        self.doubts.iter().any(|doubt| doubt.is_overload())
     }
 }
 

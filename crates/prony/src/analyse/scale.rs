@@ -8,7 +8,10 @@ use super::{
     conclude::along,
     point::{Measured, is_closed},
 };
-use crate::{plan::Plan, run::Level};
+use crate::{
+    plan::Plan,
+    run::{Doubt, Level, What},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Estimate, Scalability};
@@ -24,19 +27,6 @@ const RESIDUAL_MAX: f64 = 0.25;
 /// Ends of the peak's interval, high over low, from which on the points leave open where it is: more than one
 /// and a half rungs of a ladder that doubles.
 const PEAK_RATIO_MAX: f64 = 3.0;
-/// Doubts that say that throughput was not the server's alone, or not of the work that was asked for.
-const EXCLUDING: [&str; 9] = [
-    "nothing_finished",
-    "errors",
-    "outage",
-    "rows_missing",
-    "nothing_changed",
-    "littles_law",
-    "worker_busy",
-    "queueing",
-    "overloaded",
-];
-
 /// The law of one server along a ladder of connections.
 #[derive(Debug, Clone, Serialize)]
 pub struct Scaling {
@@ -231,9 +221,24 @@ fn enough(law: &Scalability, last: u32) -> u32 {
 
 /// Why a point does not count, by the doubt's id.
 fn excluded(one: &Measured) -> Option<String> {
-    let excludes =
-        |doubt: &&crate::run::Doubt| doubt.level == Level::Invalid || EXCLUDING.contains(&doubt.id());
+    let excludes = |doubt: &&Doubt| doubt.level == Level::Invalid || is_excluding(&doubt.what);
     one.point.doubts.iter().find(excludes).map(|doubt| doubt.id().to_owned())
+}
+
+/// Whether a doubt says that throughput was not the server's alone, or not of the work that was asked for.
+fn is_excluding(what: &What) -> bool {
+    matches!(
+        what,
+        What::NothingFinished
+            | What::Errors { .. }
+            | What::Outage { .. }
+            | What::RowsMissing { .. }
+            | What::NothingChanged { .. }
+            | What::LittlesLaw { .. }
+            | What::WorkerBusy { .. }
+            | What::Queueing { .. }
+            | What::Overloaded { .. }
+    )
 }
 
 /// Share of what a server can do that is offered to it at each rung of a rate, from 0; only where some rung

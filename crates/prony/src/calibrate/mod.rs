@@ -51,8 +51,11 @@ pub enum Error {
     #[error("the load on the null server did not begin: {0}")]
     Load(#[from] load::Error),
     /// The load ended early.
-    #[error("the load on the null server failed: {0}")]
-    Failed(String),
+    #[error("the load on the null server failed: {cause}")]
+    Broken {
+        /// Why.
+        cause: String,
+    },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -220,7 +223,7 @@ fn offer(
         Ok(outcome) => match &outcome.end {
             End::Completed => Ok(outcome),
             End::Interrupted => Err(Error::Interrupted),
-            End::Failed(reason) => Err(Error::Failed(reason.clone())),
+            End::Failed(cause) => Err(Error::Broken { cause: cause.clone() }),
         },
     }
 }

@@ -170,6 +170,7 @@ impl RunProgress {
                 self.line(&format!("{}: starting it again", self.server(*server)));
             }
             Event::Noted(Note::NotProfiled { server, reason }) => {
+                let reason = Words::default().no_profile(reason);
                 self.line(&format!("{}: no profile: {reason}", self.server(*server)));
             }
             Event::Noted(Note::Profiled { profile, .. }) => {

@@ -64,7 +64,7 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         points,
         resources,
         waits_that_grew,
-        profiles: resources::profiles(record),
+        profiles: resources::profiles(record, words),
     }
 }
 

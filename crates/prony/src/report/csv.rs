@@ -13,9 +13,9 @@
 use super::{
     document::{Document, Estimate, Point, Schedule},
     number::round,
-    resources::{Cost, Resources},
+    resources::Resources,
 };
-use crate::{analyse::Sampled, escape};
+use crate::{analyse::Sampled, escape, telemetry::Cost};
 
 const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 

@@ -10,6 +10,7 @@ use crate::{
     plan::Treatment,
     run::Note,
     store::RunRecord,
+    telemetry::Cost,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,32 +41,6 @@ pub struct Resources {
     pub limited_by: Vec<LimitedBy>,
     /// Means of everything that was sampled, by path; rates per second.
     pub means: BTreeMap<String, f64>,
-}
-
-/// What one transaction costs; null: unknown.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Cost {
-    /// Processor time of the servers, us.
-    pub server_cpu_us: Option<f64>,
-    /// Of that, in the kernel.
-    pub server_cpu_system_us: Option<f64>,
-    /// Processor time of Prony, us.
-    pub client_cpu_us: Option<f64>,
-    /// Processor time of the relays that make Prony's networks, us; null also where there are none.
-    pub relay_cpu_us: Option<f64>,
-    /// Context switches of the servers' threads.
-    pub context_switches: Option<f64>,
-    /// Whether these are the machine's without Prony's own, and so at most as many: there were too many
-    /// threads to count them one by one.
-    pub context_switches_at_most: bool,
-    /// Of these, those where a thread had to give way.
-    pub context_switches_involuntary: Option<f64>,
-    /// Reads from disks, as the servers count them.
-    pub reads: Option<f64>,
-    /// Written to disks, kB.
-    pub written_kb: Option<f64>,
-    /// Syncs of the log.
-    pub log_syncs: Option<f64>,
 }
 
 /// Something that held a treatment back.
@@ -109,7 +84,7 @@ pub struct Profiled {
 }
 
 /// The profiles that were noted.
-pub(super) fn profiles(record: &RunRecord) -> Vec<Profiled> {
+pub(super) fn profiles(record: &RunRecord, words: Words) -> Vec<Profiled> {
     let name = |server: usize| record.plan.servers[server].name.clone();
     let profiled = |note: &Note| match note {
         Note::Profiled { treatment, profile } => {
@@ -120,7 +95,7 @@ pub(super) fn profiles(record: &RunRecord) -> Vec<Profiled> {
         Note::NotProfiled { server, reason } => Some(Profiled {
             server: name(*server),
             levels: BTreeMap::new(),
-            failure: Some(reason.clone()),
+            failure: Some(words.no_profile(reason)),
             stacks: BTreeMap::new(),
         }),
         _ => None,
@@ -149,24 +124,12 @@ pub(super) fn build(record: &RunRecord, axis: &Axis, words: Words) -> (Vec<Resou
 
 fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Resources {
     let treatment = &record.plan.treatments[one.treatment];
-    let cost = &one.cost;
     Resources {
         levels: treatment.levels.clone(),
         server: record.plan.servers[treatment.server].name.clone(),
         trials: one.trials,
         transactions_per_second: one.transactions_per_second,
-        cost: Cost {
-            server_cpu_us: cost.server_cpu_us(),
-            server_cpu_system_us: cost.server_cpu_system_us,
-            client_cpu_us: cost.client_cpu_us,
-            relay_cpu_us: cost.relay_cpu_us,
-            context_switches: cost.switches,
-            context_switches_at_most: cost.switches_at_most,
-            context_switches_involuntary: cost.switches_involuntary,
-            reads: cost.reads,
-            written_kb: cost.written_kb,
-            log_syncs: cost.log_syncs,
-        },
+        cost: one.cost,
         processors: one.processors.clone(),
         sampled: one.sampled,
         limited_by: one.limits.iter().map(|limit| limited_by(limit, words)).collect(),

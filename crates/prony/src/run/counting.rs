@@ -2,7 +2,7 @@
 //! doubts spoil a trial, which trials of a treatment count, which of them are one unit, and how wide the
 //! interval of such units is. Pure functions; they know neither schedules nor records.
 
-use super::{Doubt, Level, TrialOutcome, What};
+use super::{Doubt, Level, TrialOutcome};
 use crate::plan::Plan;
 use stats::Spread;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ impl Doubt {
     /// accident of one trial: every repeat of it would be spoilt.
     #[must_use]
     pub fn spoils(&self) -> bool {
-        self.level == Level::Invalid && !matches!(self.what, What::Overloaded { .. })
+        self.level == Level::Invalid && !self.is_overload()
     }
 }
 
@@ -55,6 +55,7 @@ pub fn half_width(spread: Option<Spread>, units: u32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::What;
 
     #[test]
     fn valid_trials_count_and_where_there_is_none_all_do() {

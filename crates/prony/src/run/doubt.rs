@@ -323,6 +323,12 @@ impl Doubt {
         Self { stream: Some(name.to_owned()), ..self }
     }
 
+    /// Whether it says that more was offered than could be done.
+    #[must_use]
+    pub fn is_overload(&self) -> bool {
+        matches!(self.what, What::Overloaded { .. })
+    }
+
     /// Its stable id: `worker_busy`.
     #[must_use]
     pub fn id(&self) -> &'static str {

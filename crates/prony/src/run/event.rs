@@ -1,6 +1,6 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
-use super::{Began, Doubt, Following, Origin, Probed, Sought, TrialFailure};
+use super::{Began, Doubt, Following, NoProfile, Origin, Probed, Sought, TrialFailure};
 use crate::{
     dataset,
     fairness::Condition,
@@ -191,8 +191,9 @@ pub enum Note {
     NotProfiled {
         /// Index in [`Plan::servers`].
         server: usize,
-        /// In words, with what to do.
-        reason: String,
+        /// Why.
+        #[serde(deserialize_with = "NoProfile::from_store")]
+        reason: NoProfile,
     },
 }
 

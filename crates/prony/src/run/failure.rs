@@ -1,4 +1,4 @@
-//! Why a trial has no result. Values only; a report puts them into words.
+//! Why a trial has no result, or a server no profile. Values only; a report puts them into words.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -82,25 +82,78 @@ impl TrialFailure {
         Self::Told { cause: cause.into() }
     }
 
-    /// As a store has it: records of older versions have words only.
+    /// As a store has it.
     pub(super) fn from_store<'de, D: Deserializer<'de>>(stored: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Stored {
-            Words(String),
-            Whole(TrialFailure),
-        }
-        Ok(match Stored::deserialize(stored)? {
-            Stored::Words(cause) => Self::Told { cause },
-            Stored::Whole(failure) => failure,
-        })
+        from_store(stored, |cause| Self::Told { cause })
     }
+}
+
+/// Why there is no profile of a server. A `cause` is in the words of whoever told it. The name of a variant in
+/// snake_case is its stable id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NoProfile {
+    /// Its process is not on this machine, or not known.
+    NoProcess,
+    /// The load under which it was to be looked at failed.
+    Load {
+        /// Why.
+        cause: String,
+    },
+    /// The load was over before anything was recorded.
+    NothingRecorded,
+    /// The server was met at work not once.
+    NoSamples,
+    /// There is no `perf`.
+    NotInstalled,
+    /// `perf` does not start.
+    NotStarted {
+        /// Why.
+        cause: String,
+    },
+    /// `perf` may not look at the server.
+    Forbidden,
+    /// `perf` failed.
+    Failed {
+        /// Its last words.
+        cause: String,
+    },
+    /// In words only: by an older version of Prony.
+    Told {
+        /// The words.
+        cause: String,
+    },
+}
+
+impl NoProfile {
+    /// As a store has it.
+    pub(super) fn from_store<'de, D: Deserializer<'de>>(stored: D) -> Result<Self, D::Error> {
+        from_store(stored, |cause| Self::Told { cause })
+    }
+}
+
+/// A reason as a store has it: records of older versions have words only.
+fn from_store<'de, D, T>(stored: D, told: fn(String) -> T) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored<T> {
+        Words(String),
+        Whole(T),
+    }
+    Ok(match Stored::deserialize(stored)? {
+        Stored::Words(cause) => told(cause),
+        Stored::Whole(reason) => reason,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::TrialOutcome;
+    use crate::run::{Note, TrialOutcome};
 
     fn read(text: &str) -> TrialFailure {
         match serde_json::from_str(text).expect("an outcome") {
@@ -119,5 +172,12 @@ mod tests {
             assert_eq!(read(&text), failure, "{text}");
         }
         assert_eq!(read(r#"{"failed":"the server went away"}"#), TrialFailure::told("the server went away"));
+        let old: Note =
+            serde_json::from_str(r#"{"note":"not_profiled","server":1,"reason":"no perf"}"#).expect("a note");
+        let reason = NoProfile::Told { cause: "no perf".to_owned() };
+        assert_eq!(old, Note::NotProfiled { server: 1, reason });
+        let note = Note::NotProfiled { server: 1, reason: NoProfile::Forbidden };
+        let text = serde_json::to_string(&note).expect("JSON");
+        assert_eq!(serde_json::from_str::<Note>(&text).expect("a note"), note);
     }
 }

@@ -31,7 +31,7 @@ pub use check::{Fairness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, Steady, What, verdict};
 pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
-pub use failure::TrialFailure;
+pub use failure::{NoProfile, TrialFailure};
 pub use lag::{Following, Member, Waits};
 pub use links::namespaces;
 pub use nodes::node;

@@ -2,7 +2,7 @@
 //! load is offered once more, for nobody's figures, while `perf` looks on. A profile disturbs, so no measured
 //! trial has one.
 
-use super::{Error, Event, Note, Run, TrialOutcome, nodes, trial};
+use super::{Error, Event, NoProfile, Note, Run, TrialOutcome, nodes, trial};
 use crate::{
     plan::{Trial, seed},
     provision::{
@@ -66,7 +66,7 @@ impl Run<'_, '_> {
     }
 
     /// The profile, or why there is none.
-    fn profile_one(&mut self, server: usize, trial: &Trial) -> Result<Result<Profile, String>, Error> {
+    fn profile_one(&mut self, server: usize, trial: &Trial) -> Result<Result<Profile, NoProfile>, Error> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         self.have_data(server, treatment.data)?;
@@ -76,7 +76,7 @@ impl Run<'_, '_> {
         let up = self.up(server);
         let nodes = nodes::nodes(&up.group, &plan.servers[server]);
         let Some(pid) = nodes[0].pid else {
-            return Ok(Err("its process is not on this machine, or not known".to_owned()));
+            return Ok(Err(NoProfile::NoProcess));
         };
         let mut spec = trial::spec(plan, trial, reached);
         // what the trial has written may still be there
@@ -91,9 +91,9 @@ impl Run<'_, '_> {
             });
             match (offered, looking.map(|looking| looking.join())) {
                 (Err(load::Error::Interrupted), _) => None,
-                (Err(error), _) => Some(Err(error.to_string())),
+                (Err(error), _) => Some(Err(NoProfile::Load { cause: error.to_string() })),
                 (Ok(_), Some(Ok(profile))) => Some(profile),
-                (Ok(_), _) => Some(Err("nothing was recorded".to_owned())),
+                (Ok(_), _) => Some(Err(NoProfile::NothingRecorded)),
             }
         });
         profile.ok_or(Error::Interrupted)
@@ -101,7 +101,7 @@ impl Run<'_, '_> {
 }
 
 /// Records what the process does, and reads it.
-fn look(provisioner: &Provisioner, pid: u32) -> Result<Profile, String> {
+fn look(provisioner: &Provisioner, pid: u32) -> Result<Profile, NoProfile> {
     thread::sleep(SETTLE);
     let perf = std::env::var_os(PERF_VARIABLE).unwrap_or_else(|| PERF.into());
     let pid = pid.to_string();
@@ -111,7 +111,7 @@ fn look(provisioner: &Provisioner, pid: u32) -> Result<Profile, String> {
     let text = output(provisioner, &perf, &["script", "-i", "-"], recorded, SCRIPT_MAX)?;
     let profile = Profile::of_script(&String::from_utf8_lossy(&text));
     if profile.stacks.is_empty() {
-        return Err("perf met the server at work not once".to_owned());
+        return Err(NoProfile::NoSamples);
     }
     Ok(profile)
 }
@@ -123,16 +123,15 @@ fn output(
     arguments: &[&str],
     input: Vec<u8>,
     limit: Duration,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, NoProfile> {
     if !is_installed(perf) {
-        return Err("perf is not installed (Debian: apt-get install linux-perf; others: perf, linux-tools)"
-            .to_owned());
+        return Err(NoProfile::NotInstalled);
     }
     let mut command: Command = trampoline::command(provisioner.launcher(), Bond::Owner, perf, None);
     command.args(arguments).env("LC_ALL", "C");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        trampoline::spawn(command, Bond::Owner).map_err(|error| format!("perf does not start: {error}"))?;
+    let mut child = trampoline::spawn(command, Bond::Owner)
+        .map_err(|error| NoProfile::NotStarted { cause: error.to_string() })?;
     let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let writing = thread::spawn(move || stdin.as_mut().map(|pipe| pipe.write_all(&input)));
     let reading = thread::spawn(move || {
@@ -176,17 +175,16 @@ fn wait(child: &mut Child, limit: Duration) -> bool {
     }
 }
 
-/// Why `perf` gave nothing, and what to do.
-fn refusal(complaint: &str) -> String {
+/// Why `perf` gave nothing.
+fn refusal(complaint: &str) -> NoProfile {
     let is_forbidden = ["perf_event_paranoid", "Permission", "not permitted", "Access to performance"]
         .iter()
         .any(|word| complaint.contains(word));
     if is_forbidden {
-        return "perf may not look at the server: sysctl kernel.perf_event_paranoid=1 as root allows it"
-            .to_owned();
+        return NoProfile::Forbidden;
     }
     let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty());
-    format!("perf failed: {}", last.unwrap_or("it gave no reason"))
+    NoProfile::Failed { cause: last.unwrap_or("it gave no reason").to_owned() }
 }
 
 #[cfg(test)]
@@ -195,11 +193,9 @@ mod tests {
 
     #[test]
     fn what_perf_says_is_told_with_what_to_do() {
-        assert!(
-            refusal("Error:\nAccess to performance monitoring is limited.\n")
-                .contains("perf_event_paranoid=1")
-        );
-        assert_eq!(refusal("a\n b \n\n"), "perf failed: b");
+        let limited = "Error:\nAccess to performance monitoring is limited.\n";
+        assert_eq!(refusal(limited), NoProfile::Forbidden);
+        assert_eq!(refusal("a\n b \n\n"), NoProfile::Failed { cause: "b".to_owned() });
         assert!(!is_installed(&"/nowhere/perf".into()) && is_installed(&"sh".into()));
     }
 }

@@ -2,7 +2,7 @@
 //! offers a load nor what becomes of the answer, so that `prony load` and the trials of a study search alike.
 
 use super::{
-    Doubt, Level,
+    Doubt, Level, What,
     check::{STEAL, doubts},
 };
 use crate::{
@@ -304,7 +304,7 @@ impl Search<'_> {
         let disturbed = steal.is_some_and(|steal| steal > STEAL);
         ids.extend(disturbed.then_some("steal"));
         let values: Vec<f64> = self.objectives.iter().map(|objective| objective.measure(told)).collect();
-        let overloaded = ids.contains(&"overloaded") || falls_short(told);
+        let overloaded = doubts.iter().any(Doubt::is_overload) || falls_short(told);
         let client_limited = doubts.iter().any(is_client_limit);
         let breaks = |objective: &Objective| objective.measure(told) >= objective.limit();
         let verdict = if overloaded { Verdict::Broken } else { self.objectives.judge(told) };
@@ -350,9 +350,9 @@ fn falls_short(told: &StreamOutcome) -> bool {
 /// Whether a doubt means that the client is the limit: a thread that is nearly always busy, or latency that
 /// is mostly the client's own.
 fn is_client_limit(doubt: &Doubt) -> bool {
-    match doubt.id() {
-        "worker_busy" => true,
-        "send_delay" | "queueing" => doubt.level == Level::Invalid,
+    match doubt.what {
+        What::WorkerBusy { .. } => true,
+        What::SendDelay { .. } | What::Queueing { .. } => doubt.level == Level::Invalid,
         _ => false,
     }
 }

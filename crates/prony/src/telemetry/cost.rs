@@ -1,29 +1,28 @@
 //! What a transaction costs: rates of a time divided by the transactions of that time.
 
 use super::{Column, Reading, Series, WITHIN};
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::time::Duration;
 
-/// What one transaction costs, all servers of a trial together. What is not known is absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// What one transaction costs, all servers of a trial together; null: unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
-    /// Processor time of the servers' processes in user mode, us.
-    pub server_cpu_user_us: Option<f64>,
-    /// The same in the kernel.
+    /// Processor time of the servers' processes, us.
+    pub server_cpu_us: Option<f64>,
+    /// Of that, in the kernel.
     pub server_cpu_system_us: Option<f64>,
     /// Processor time of Prony, us.
     pub client_cpu_us: Option<f64>,
-    /// Processor time of the relays that make Prony's networks, us.
-    #[serde(default)]
+    /// Processor time of the relays that make Prony's networks, us; null also where there are none.
     pub relay_cpu_us: Option<f64>,
     /// Context switches of the servers' threads: they waited, or had to give way.
-    pub switches: Option<f64>,
+    pub context_switches: Option<f64>,
     /// Whether these are the machine's without those of Prony, and so at most as many: counting them thread
     /// by thread would have taken too long.
-    #[serde(default)]
-    pub switches_at_most: bool,
-    /// Of these: had to give way.
-    pub switches_involuntary: Option<f64>,
+    pub context_switches_at_most: bool,
+    /// Of these, those where a thread had to give way.
+    pub context_switches_involuntary: Option<f64>,
     /// Reads from disks, as the servers count them.
     pub reads: Option<f64>,
     /// Written to disks: by the servers' processes as the kernel counts it, or else as they do themselves, kB
@@ -53,26 +52,22 @@ impl Cost {
             Some((each(readings.of("machine/context_switches"))? - others).max(0.0))
         };
         let switches = counted.or_else(at_most);
+        let cpu = |mode: &str| all(mode).map(|seconds| seconds * 1e6);
+        let (user, system) = (cpu("process/cpu_user"), cpu("process/cpu_system"));
         Self {
-            server_cpu_user_us: all("process/cpu_user").map(|seconds| seconds * 1e6),
-            server_cpu_system_us: all("process/cpu_system").map(|seconds| seconds * 1e6),
+            server_cpu_us: user.zip(system).map(|(user, system)| user + system),
+            server_cpu_system_us: system,
             client_cpu_us: each(readings.client_cpu()).map(|seconds| seconds * 1e6),
             relay_cpu_us: each(readings.relay_cpu()).map(|seconds| seconds * 1e6),
-            switches,
-            switches_at_most: switches.is_some() && counted.is_none(),
-            switches_involuntary: involuntary,
+            context_switches: switches,
+            context_switches_at_most: switches.is_some() && counted.is_none(),
+            context_switches_involuntary: involuntary,
             reads: all("status/data_reads"),
             written_kb: all("process/written_bytes")
                 .or_else(|| all("status/data_written_bytes"))
                 .map(|bytes| bytes / 1e3),
             log_syncs: all("status/log_syncs"),
         }
-    }
-
-    /// Processor time of the servers' processes, us.
-    #[must_use]
-    pub fn server_cpu_us(&self) -> Option<f64> {
-        Some(self.server_cpu_user_us? + self.server_cpu_system_us?)
     }
 }
 
@@ -129,12 +124,12 @@ mod tests {
             reading(6000, 1000, &busy(9.0, 9e9)),
         ]);
         let cost = Cost::of(&readings, (Duration::from_secs(1), Duration::from_secs(5)), 100.0);
-        assert!((cost.server_cpu_user_us.unwrap() - 14_000.0).abs() < 1e-6, "{cost:?}");
-        assert!((cost.server_cpu_us().unwrap() - 15_000.0).abs() < 1e-6);
+        assert!((cost.server_cpu_system_us.unwrap() - 1_000.0).abs() < 1e-6, "{cost:?}");
+        assert!((cost.server_cpu_us.unwrap() - 15_000.0).abs() < 1e-6);
         assert!((cost.client_cpu_us.unwrap() - 5000.0).abs() < 1e-6);
         assert!((cost.relay_cpu_us.unwrap() - 1000.0).abs() < 1e-6);
         assert!((cost.log_syncs.unwrap() - 1.0).abs() < 1e-9);
-        assert_eq!((cost.reads, cost.written_kb, cost.switches), (None, None, None));
+        assert_eq!((cost.reads, cost.written_kb, cost.context_switches), (None, None, None));
         let nothing = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(5)), 0.0);
         assert_eq!(nothing, Cost::default(), "no transaction has a cost");
     }
@@ -152,7 +147,7 @@ mod tests {
             let values = [&machine[..], values].concat();
             let readings = Series::from(vec![reading(1000, 1000, &values)]);
             let cost = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(1)), 100.0);
-            (cost.switches, cost.switches_at_most)
+            (cost.context_switches, cost.context_switches_at_most)
         };
         let here = ("node/a/process/cpu_user", 0.5);
         assert_eq!(of(&[here]), (Some(70.0), true));

@@ -58,7 +58,7 @@ pub(super) struct Figures {
     /// CPU time of Prony for each statement, us.
     pub(super) client_cpu_us_per_statement: f64,
     /// What one transaction costs; null: the server's process is not on this machine.
-    pub(super) cost: Option<CostFigures>,
+    pub(super) cost: Option<Cost>,
     /// Share of a processor that each of Prony's threads used, 0 to 1.
     pub(super) client_threads_busy: Vec<f64>,
     /// Peak resident memory of Prony, bytes.
@@ -108,47 +108,12 @@ impl ProcessFigures {
     }
 }
 
-/// What one transaction costs, all streams together; null: unknown.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct CostFigures {
-    /// Processor time of the server, us.
-    pub(super) server_cpu_us: Option<f64>,
-    /// Of that, in the kernel.
-    pub(super) server_cpu_system_us: Option<f64>,
-    /// Processor time of Prony, us.
-    pub(super) client_cpu_us: Option<f64>,
-    /// Context switches of the server's threads.
-    pub(super) context_switches: Option<f64>,
-    /// Whether these are the machine's without Prony's own, and so at most as many: there were too many
-    /// threads to count them one by one.
-    pub(super) context_switches_at_most: bool,
-    /// Reads from disks, as the servers count them.
-    pub(super) reads: Option<f64>,
-    /// Written to disks, kB.
-    pub(super) written_kb: Option<f64>,
-    /// Syncs of the log.
-    pub(super) log_syncs: Option<f64>,
-}
-
-impl CostFigures {
-    fn of(about: &Circumstances<'_>, outcome: &Outcome, transactions_per_second: f64) -> Option<Self> {
-        let from = about.spec.warm_up;
-        let cost = Cost::of(
-            &about.readings.iter().cloned().collect(),
-            (from, from + outcome.interval),
-            transactions_per_second,
-        );
-        (cost != Cost::default()).then(|| Self {
-            server_cpu_us: cost.server_cpu_us(),
-            server_cpu_system_us: cost.server_cpu_system_us,
-            client_cpu_us: cost.client_cpu_us,
-            context_switches: cost.switches,
-            context_switches_at_most: cost.switches_at_most,
-            reads: cost.reads,
-            written_kb: cost.written_kb,
-            log_syncs: cost.log_syncs,
-        })
-    }
+/// What one transaction costs, all streams together.
+fn cost(about: &Circumstances<'_>, outcome: &Outcome, transactions_per_second: f64) -> Option<Cost> {
+    let from = about.spec.warm_up;
+    let span = (from, from + outcome.interval);
+    let cost = Cost::of(&about.readings.iter().cloned().collect(), span, transactions_per_second);
+    (cost != Cost::default()).then_some(cost)
 }
 
 /// How exact the times are, and what of them is the client's own.
@@ -334,7 +299,7 @@ impl Figures {
             streams,
             client_cpu_s: cpu,
             client_cpu_us_per_statement: share(cpu * 1e6, statements as f64),
-            cost: CostFigures::of(about, outcome, share(transactions as f64, seconds)),
+            cost: cost(about, outcome, share(transactions as f64, seconds)),
             client_threads_busy: client
                 .workers
                 .iter()

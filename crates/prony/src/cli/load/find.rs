@@ -19,6 +19,26 @@ use std::time::{Duration, Instant};
 /// Version of the JSON form.
 const FORMAT: u32 = 1;
 
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Ended {
+    /// The highest rate was found.
+    Found,
+    /// Even the lowest rate whose loads say something breaks the objective.
+    NothingKeeps,
+    /// Not even the highest rate that is ever offered breaks it.
+    NothingBreaks,
+    /// Noise: the same load keeps it at one time and breaks it at another.
+    Unsteady,
+    /// Loads hold too few transactions.
+    CannotTell,
+    /// The user asked for an end.
+    Interrupted,
+    /// The time of `--budget` was over.
+    OutOfTime,
+}
+
 /// What was found.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Found {
@@ -38,10 +58,8 @@ struct Found {
     connections: u32,
     /// What was to be kept.
     objective: String,
-    /// `found`, `nothing_keeps` (even the lowest rate whose loads say something breaks it), `nothing_breaks`
-    /// (not even the highest rate that is ever offered), `unsteady` (noise), `cannot_tell` (loads hold too
-    /// few transactions), `interrupted`, `out_of_time` (`--budget`).
-    ending: String,
+    /// How the search ended.
+    ending: Ended,
     /// The highest rate that kept the objective in every confirming load, transactions per second; of
     /// `unsteady` the best guess.
     rate_per_second: Option<f64>,
@@ -156,13 +174,13 @@ fn tell(probed: &Probed, left: Duration, objectives: &Objectives) {
 
 fn found(sought: Sought, server_version: String, spec: &Spec, objectives: &Objectives) -> Found {
     let ending = match sought.ending {
-        Ending::Found { .. } => "found",
-        Ending::NothingKeeps { .. } => "nothing_keeps",
-        Ending::NothingBreaks { .. } => "nothing_breaks",
-        Ending::Unsteady { .. } => "unsteady",
-        Ending::CannotTell { .. } => "cannot_tell",
-        Ending::Unfinished { why: Why::Interrupted, .. } => "interrupted",
-        Ending::Unfinished { why: Why::OutOfTime, .. } => "out_of_time",
+        Ending::Found { .. } => Ended::Found,
+        Ending::NothingKeeps { .. } => Ended::NothingKeeps,
+        Ending::NothingBreaks { .. } => Ended::NothingBreaks,
+        Ending::Unsteady { .. } => Ended::Unsteady,
+        Ending::CannotTell { .. } => Ended::CannotTell,
+        Ending::Unfinished { why: Why::Interrupted, .. } => Ended::Interrupted,
+        Ending::Unfinished { why: Why::OutOfTime, .. } => Ended::OutOfTime,
     };
     let stream = &spec.streams[0];
     Found {
@@ -173,7 +191,7 @@ fn found(sought: Sought, server_version: String, spec: &Spec, objectives: &Objec
         workload: stream.workload.name.clone(),
         seed: spec.seed,
         connections: stream.connections,
-        ending: ending.to_owned(),
+        ending,
         rate_per_second: sought.rate(),
         broken_at_per_second: sought.broken_at(),
         objective: sought.objective,

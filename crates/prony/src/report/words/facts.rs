@@ -7,7 +7,7 @@ use crate::{
         document,
         fact::{Fact, Figure, together},
     },
-    run::{Doubt, Level, TrialFailure, TrialOutcome, What, verdict},
+    run::{Doubt, Level, NoProfile, TrialFailure, TrialOutcome, What, verdict},
 };
 use std::collections::BTreeSet;
 
@@ -59,6 +59,12 @@ impl Words {
     #[must_use]
     pub fn failure(self, failure: &TrialFailure) -> String {
         self.say(&failed(failure))
+    }
+
+    /// Why a server has no profile.
+    #[must_use]
+    pub fn no_profile(self, reason: &NoProfile) -> String {
+        self.say(&Fact::of("no_profile", reason))
     }
 
     /// What speaks against a trial, one line each, or why it has no result.
@@ -252,6 +258,7 @@ mod tests {
         let failures = variants(&schemars::schema_for!(TrialFailure));
         assert!(failures.len() > 10 && failures["given_up"].contains("attempts"), "{failures:?}");
         every_variant_has_words("failure", &failures);
+        every_variant_has_words("no_profile", &variants(&schemars::schema_for!(NoProfile)));
     }
 
     #[test]
