@@ -148,8 +148,8 @@ fn reasons_of_older_versions_are_told_in_their_words() {
     let path = stored::second_format(directory.path());
     let record = Store::open(&path).unwrap().run(1).unwrap();
     assert_eq!(record.trials.len(), 2);
-    let words = "the server closed the connection while 1024 connections were being opened: Too many connections \
-                 (1040)";
+    let words = "the server closed the connection while 1024 connections were being opened: Too many \
+                 connections (1040)";
     let TrialOutcome::Failed(failure) = &record.trials[1].outcome else { panic!("it failed") };
     assert_eq!(*failure, TrialFailure::told(words));
     let reason = NoProfile::Told { cause: "perf is not installed".to_owned() };

@@ -547,7 +547,8 @@ const LOOKS: &[&str] = &[
 fn decides_by_words(line: &str) -> bool {
     let is_sentence = |literal: &str| {
         let words = literal.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count();
-        words > 1 || ["trial", "invalid", "suspicious", "overloaded", "different"].contains(&literal.trim())
+        let own = ["trial", "invalid", "suspicious", "overloaded", "different"];
+        words > 1 || literal.split([' ', ':']).any(|word| own.contains(&word))
     };
     let literal = |after: &str| after.strip_prefix('"')?.split('"').next().map(str::to_owned);
     LOOKS.iter().any(|look| {

@@ -88,8 +88,8 @@ impl TrialFailure {
     }
 }
 
-/// Why there is no profile of a server. A `cause` is in the words of whoever told it. The name of a variant in
-/// snake_case is its stable id.
+/// Why there is no profile of a server. A `cause` is in the words of whoever told it. The name of a variant
+/// in snake_case is its stable id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NoProfile {
