@@ -22,7 +22,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use support::server::mariadb;
+use support::server::{mariadb, started};
 
 /// Two tables; 80 % selects by customer, 20 % inserts.
 const STUDY: &str = r#"
@@ -140,6 +140,25 @@ fn tables_of_a_study_are_the_same_whoever_loads_them_and_hold_what_it_says() {
     assert!(checksum(&one, &data).is_right());
     query(&one, "UPDATE customer SET name = 'changed' WHERE id = 7");
     assert_eq!(checksum(&one, &data).different, ["customer"]);
+}
+
+#[test]
+#[ignore = "long: fetches several servers once"]
+fn tables_of_a_study_are_the_same_on_every_server() {
+    let data = parse(STUDY).data_sets.remove(0);
+    let mut sums = Vec::new();
+    for (product, version) in
+        [("mysql", "5.6"), ("mysql", "5.7"), ("mysql", "8.0"), ("mariadb", "10.1"), ("mariadb", "11.4")]
+    {
+        let (_state, server) = started(product, version, &[]);
+        let target = server.target();
+        assert_eq!(prepare(target, &data, 3).unwrap().rows_loaded, 27_000, "{product} {version}");
+        assert_eq!(prepare(target, &data, 3).unwrap().tables_kept, 2, "{product} {version}");
+        let sum = checksum(target, &data);
+        assert!(sum.is_right(), "{product} {version}: {sum:?}");
+        sums.push(sum.found);
+    }
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
 }
 
 #[test]
