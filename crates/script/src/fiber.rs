@@ -135,7 +135,7 @@ impl<'a> Crew<'a> {
     }
 
     fn next(&self) -> Option<Done> {
-        self.local.hub.borrow_mut().next()
+        self.local.hub.borrow_mut().take_done()
     }
 
     fn is_done(&self) -> bool {
@@ -365,7 +365,7 @@ impl Alone {
             }
             self.local.hub.borrow_mut().wait(LOOK_UP)?;
             loop {
-                let next = self.local.hub.borrow_mut().next();
+                let next = self.local.hub.borrow_mut().take_done();
                 let Some(done) = next else { break };
                 self.queue.push_back(done);
             }

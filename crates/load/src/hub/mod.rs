@@ -278,7 +278,7 @@ impl Hub {
 
     /// What has happened, oldest first.
     #[inline]
-    pub fn next(&mut self) -> Option<Done> {
+    pub fn take_done(&mut self) -> Option<Done> {
         self.done.pop_front()
     }
 

@@ -46,7 +46,7 @@ impl Rows {
     }
 
     /// The values of the next row, from left to right; `None`: there is none.
-    pub fn next_row<'a>(&'a mut self) -> Option<impl Iterator<Item = Option<&'a [u8]>>> {
+    pub fn next_row(&mut self) -> Option<impl Iterator<Item = Option<&[u8]>>> {
         if self.at >= self.bytes.len() {
             return None;
         }

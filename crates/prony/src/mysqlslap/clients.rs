@@ -76,7 +76,7 @@ pub(super) fn run(
         crowd.working += 1;
     }
     while crowd.working > 0 {
-        while let Some(done) = crowd.hub.next() {
+        while let Some(done) = crowd.hub.take_done() {
             crowd.heard(done)?;
         }
         if stop.is_stopped() {
