@@ -72,14 +72,6 @@ impl Measurement {
         Some(self.measured[point].with_rounding(metric, spread))
     }
 
-    /// Repeats (starts of the server, where it has several) after which the interval of a metric at this
-    /// point probably is no wider to either side than `precision` (0.02: 2 %); `None`: not known, or too
-    /// many to be worth it.
-    #[must_use]
-    pub fn repeats_for(&self, point: usize, metric: Metric, precision: f64) -> Option<u32> {
-        stats::repeats_for(&self.spread(point, metric)?, self.measured[point].units(), precision, LEVEL)
-    }
-
     /// Two points held against each other, first by second, as a comparison of its own: within blocks, where
     /// they ran side by side. `None` where there is nothing to read, or no block has both.
     #[must_use]
