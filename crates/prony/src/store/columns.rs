@@ -11,10 +11,10 @@
 //! that occurs, and one for every place of a list. Numbers are LEB128, signed ones zig-zag. Whoever keeps the
 //! bytes compresses them.
 //!
-//! Why not Parquet, which `export` writes: of a run of 110 trials the readings take 0.67 MB here and 1.54 MB as
-//! one Parquet file (Snappy; deflated once more 1.36 MB), seconds with statements and histograms 1.14 MB and
-//! 4.46 MB (3.83 MB). A report, which reads the run, takes 0.09 s of processor time; writing its Parquet files
-//! takes 0.84 s. And a trial is kept when it ends: each would be files of its own.
+//! Why not Parquet, which `export` writes: of a run of 110 trials the readings take 0.67 MB here and 1.54 MB
+//! as one Parquet file (Snappy; deflated once more 1.36 MB), seconds with statements and histograms 1.14 MB
+//! and 4.46 MB (3.83 MB). A report, which reads the run, takes 0.09 s of processor time; writing its Parquet
+//! files takes 0.84 s. And a trial is kept when it ends: each would be files of its own.
 
 mod read;
 mod write;
