@@ -89,7 +89,7 @@ pub enum How {
 /// Calls a command on every connection.
 pub(crate) fn all(script: &Script, world: &Arc<World>, task: Task, stop: &Stop) -> Result<(), Error> {
     thread::scope(|scope| {
-        let (_, inbox, handles) = hire(scope, script, world, &task)?;
+        let Hired { inbox, handles, .. } = hire(scope, script, world, &task)?;
         let mut working = handles.len();
         while working > 0 {
             match inbox.recv_timeout(LOOK_UP) {
@@ -111,13 +111,20 @@ pub(crate) fn all(script: &Script, world: &Arc<World>, task: Task, stop: &Stop) 
 
 type Handles<'s> = Vec<thread::ScopedJoinHandle<'s, Result<(), Error>>>;
 
+/// Threads at work: what they count, what they tell, how they end.
+struct Hired<'s> {
+    counted: Vec<Arc<Counted>>,
+    inbox: Receiver<Told>,
+    handles: Handles<'s>,
+}
+
 /// Starts the threads, each with its share of the connections in turn.
 fn hire<'s>(
     scope: &'s thread::Scope<'s, '_>,
     script: &'s Script,
     world: &'s Arc<World>,
     task: &Task,
-) -> Result<(Vec<Arc<Counted>>, Receiver<Told>, Handles<'s>), Error> {
+) -> Result<Hired<'s>, Error> {
     let threads = world.settings.threads;
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
     let fitting = threads.div_ceil(CONNECTIONS_EACH).min(processors);
@@ -141,7 +148,7 @@ fn hire<'s>(
         };
         handles.push(thread::Builder::new().name(format!("script-{crew}")).spawn_scoped(scope, work)?);
     }
-    Ok((counted, inbox, handles))
+    Ok(Hired { counted, inbox, handles })
 }
 
 fn join(handles: Handles<'_>) -> Result<(), Error> {
@@ -164,7 +171,7 @@ pub(crate) fn run(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Ended, Error> {
     thread::scope(|scope| {
-        let (counted, inbox, handles) = hire(scope, script, world, &Task::Run)?;
+        let Hired { counted, inbox, handles } = hire(scope, script, world, &Task::Run)?;
         let wakers = match get_ready(&inbox, handles.len(), world, stop) {
             Ok(wakers) => wakers,
             Err(error) => {
