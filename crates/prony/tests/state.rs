@@ -15,7 +15,7 @@ mod support {
 use load::{Stop, client::Connection, spec::Target};
 use prony::{
     dataset::{self, Checksum},
-    layout::sysbench::Data as DataPlan,
+    layout::{Layout as _, sysbench::Data as DataPlan},
     plan::{Plan, ServerPlan},
     provision::{Places, Provisioner, Server, cached_data},
     run::{self, Began, Event, Origin},
@@ -246,7 +246,7 @@ fn two_runs_at_once_and_one_after_them_use_what_one_of_them_loaded() {
     let both = both.map(|child| finished(&child.wait_with_output().unwrap()));
     assert!(both.iter().any(|said| said.contains("data loaded and verified")), "{both:?}");
     let [kept] = <[_; 1]>::try_from(cached_data(&places(home)).unwrap()).unwrap();
-    assert!(!kept.in_use && kept.data.rows == 2_000 && kept.product == "mariadb", "{kept:?}");
+    assert!(!kept.in_use && kept.data.rows() == 2_000 && kept.product == "mariadb", "{kept:?}");
 
     let said = finished(&prony(home, &["run", "tested.toml"]).output().unwrap());
     assert!(said.contains("data of an earlier run put in place and verified"), "{said}");
