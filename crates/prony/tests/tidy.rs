@@ -735,8 +735,8 @@ fn users_meet_two_words_for_what_is_executed() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Names in code, in parts: `remove_group` and `InUse` are `remove`, `group`, `in`, `use`. What stands in quotation
-/// marks is not one: files of earlier versions have the names that they have.
+/// Names in code, in parts: `remove_group` and `InUse` are `remove`, `group`, `in`, `use`. What stands in
+/// quotation marks is not one: files of earlier versions have the names that they have.
 fn parts_of_names(code: &str) -> BTreeSet<String> {
     let mut parts = BTreeSet::new();
     let mut part = String::new();

@@ -67,8 +67,8 @@ pub trait Family: Dialect + Schema + Sync {
     /// What an error of a server is about, by its number; `None`: nothing that Prony does something about.
     fn class(&self, code: u16) -> Option<Class>;
 
-    /// What a condition of a comparison is at a server with these variables, of which those with one of `names`
-    /// tell of it; `None`: not known, or without a meaning there.
+    /// What a condition of a comparison is at a server with these variables, of which those with one of
+    /// `names` tell of it; `None`: not known, or without a meaning there.
     fn condition(&self, reader: Reader, names: &[String], variables: &Variables) -> Option<String>;
 
     /// When the series of versions were first fit for production.

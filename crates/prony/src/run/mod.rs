@@ -112,9 +112,9 @@ pub enum Error {
     },
     /// One running server is to have the settings of two.
     #[error(
-        "servers `{one}` and `{other}` of the study are one running server, which cannot have the settings of \
-         both: let Prony start a server for each (`product`, `path` or `image` in place of `url`), or write a \
-         study for each and compare the runs with `prony compare`"
+        "servers `{one}` and `{other}` of the study are one running server, which cannot have the settings \
+         of both: let Prony start a server for each (`product`, `path` or `image` in place of `url`), or \
+         write a study for each and compare the runs with `prony compare`"
     )]
     SharedSettings {
         /// Name in the study.
