@@ -4,6 +4,7 @@
 
 pub mod analyse;
 pub mod arrival;
+pub mod audit;
 pub mod calibrate;
 pub mod cli;
 pub mod dataset;

@@ -12,7 +12,7 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Act, Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
+    Act, Audit, Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
     Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport,
     Unit, Warm,
 };

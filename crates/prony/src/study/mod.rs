@@ -7,6 +7,7 @@
 
 mod act;
 mod assemble;
+mod audit;
 mod bound;
 mod builtin;
 mod claim;
@@ -37,6 +38,8 @@ mod tree;
 mod vary;
 mod written;
 
+pub use crate::workload::written_by as written;
+pub use audit::Audit;
 pub use crate::{
     layout::DataSet,
     workload::{Name, Writes, written_by as written},

@@ -5,6 +5,7 @@
 //! they are connected. How a node finds another one is the caller's to say ([`Between`]), so that a network
 //! with a latency can stand in between.
 
+mod crash;
 mod galera;
 mod health;
 mod replication;

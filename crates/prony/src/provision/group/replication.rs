@@ -207,7 +207,8 @@ impl State {
         let mut values = BTreeMap::new();
         for result in answer.results {
             let Some(row) = result.rows.into_iter().next() else { continue };
-            let names = result.columns.into_iter().map(|name| name.replace("Replica", "Slave"));
+            let names = result.columns.into_iter();
+            let names = names.map(|name| name.replace("Replica", "Slave").replace("Source", "Master"));
             values.extend(names.zip(row).filter_map(|(name, value)| Some((name, value?))));
         }
         Ok(Self(values))
@@ -223,6 +224,15 @@ impl State {
         let stopped =
             ["Slave_SQL_Running", "Slave_IO_Running"].into_iter().find(|name| value(name) == "No")?;
         Some(format!("{stopped} is No"))
+    }
+}
+
+impl State {
+    /// Whether it has carried out all that it has received.
+    pub(super) fn has_carried_out_all(&self) -> bool {
+        let value = |name: &str| self.0.get(name).map_or("", String::as_str);
+        value("Read_Master_Log_Pos") == value("Exec_Master_Log_Pos")
+            && value("Master_Log_File") == value("Relay_Master_Log_File")
     }
 }
 

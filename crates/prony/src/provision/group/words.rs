@@ -127,6 +127,11 @@ impl Words {
         if self.is_renamed() { "START REPLICA" } else { "START SLAVE" }
     }
 
+    /// A replica receives nothing more, and goes on carrying out what it has.
+    pub(super) fn stop_receiving(self) -> &'static str {
+        if self.is_renamed() { "STOP REPLICA IO_THREAD" } else { "STOP SLAVE IO_THREAD" }
+    }
+
     pub(super) fn replica_status(self) -> &'static str {
         if self.is_renamed() { "SHOW REPLICA STATUS" } else { "SHOW SLAVE STATUS" }
     }
