@@ -38,7 +38,6 @@ mod tree;
 mod vary;
 mod written;
 
-pub use crate::workload::written_by as written;
 pub use audit::Audit;
 pub use crate::{
     layout::DataSet,
