@@ -89,7 +89,7 @@ fn run(state: &Path, server: &Server, study: &str) -> (u64, Vec<Origin>) {
     let provisioner = Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")));
     let (mut unchanged, mut origins) = (0, Vec::new());
     let machine = Machine::of_this_host();
-    run::carry_out(&plan, &machine, &[], &provisioner, &Stop::default(), &mut |event| {
+    run::carry_out(&plan, &machine, run::Done::default(), &provisioner, &Stop::default(), &mut |event| {
         match event {
             Event::TrialPrepared { began, .. } => origins.push(began.data),
             Event::TrialFinished { outcome, .. } => {

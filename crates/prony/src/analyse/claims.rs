@@ -8,7 +8,7 @@
 //! either. Nothing is supported or refuted by points whose every trial is invalid.
 
 use super::{
-    LEVEL, Measurement, Metric, Point, STREAM,
+    LEVEL, Measurement, Metric, Point, STREAM, crashes,
     figures::{self, Figure},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Estimate, Spread};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A claim, judged.
 #[derive(Debug, Clone, Serialize)]
@@ -281,6 +281,10 @@ fn numbers(claim: &Claim, record: &RunRecord, measurement: &Measurement) -> Vec<
         let Statement::Value(bound) = claim.statement else { return Vec::new() };
         return selected().map(|each| errors(points[each], bound, &record.plan)).collect();
     }
+    if claim.metric == "lost" {
+        let Statement::Value(bound) = claim.statement else { return Vec::new() };
+        return lost(record, selected().map(|each| points[each]), bound);
+    }
     let Some(subject) = Subject::of(claim) else { return Vec::new() };
     let known = Known::new(record, measurement, subject);
     match &claim.statement {
@@ -356,6 +360,18 @@ fn errors(point: &Point, bound: Bound, plan: &Plan) -> Number {
         // that much failed is what such a claim is about
         invalid: false,
     }
+}
+
+/// The share of acknowledged commits that were lost, of each server that the points are of.
+fn lost<'a>(record: &RunRecord, points: impl Iterator<Item = &'a Point>, bound: Bound) -> Vec<Number> {
+    let servers: BTreeSet<usize> =
+        points.map(|point| record.plan.treatments[point.treatment].server).collect();
+    let number = |server: usize| {
+        let interval = Box::new(crashes::lost(record, server)?);
+        let levels = BTreeMap::from([("server".to_owned(), record.plan.servers[server].name.clone())]);
+        Some(Number { levels, sides: None, interval, bounds: vec![bound], invalid: false })
+    };
+    servers.into_iter().filter_map(number).collect()
 }
 
 /// Each point that is claimed something of, with the one that differs from it in the levels of `over` alone.

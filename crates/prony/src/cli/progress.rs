@@ -176,6 +176,14 @@ impl RunProgress {
             Event::Noted(Note::Profiled { profile, .. }) => {
                 self.line(&format!("profiled: {} samples, drawn in the report", profile.samples()));
             }
+            Event::Noted(Note::Crashed { server, crash }) => {
+                let audit::Crash { acknowledged, lost, .. } = crash;
+                let server = self.server(*server);
+                self.line(&format!("{server}: killed; {lost} of {acknowledged} acknowledged commits lost"));
+            }
+            Event::Noted(Note::NotCrashed { server, reason }) => {
+                self.line(&format!("{}: not killed: {reason}", self.server(*server)));
+            }
             Event::Noted(_) => {}
             Event::TrialStarted { trial } => {
                 self.trial_begun = Instant::now();

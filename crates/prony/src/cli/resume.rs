@@ -22,6 +22,8 @@ pub(super) struct Earlier {
     pub(super) id: i64,
     /// Trials that it has.
     pub(super) done: Vec<(Trial, TrialOutcome)>,
+    /// What it noted.
+    pub(super) notes: Vec<run::Note>,
     /// What its servers were.
     servers: BTreeMap<usize, ServerRecord>,
     /// Whether differences are accepted.
@@ -54,9 +56,9 @@ pub(super) fn earlier(
              with:\n{shown}\nrun it without --resume"
         )));
     }
-    let RunRecord { id, trials, servers, plan: planned, machine: before, .. } = record;
+    let RunRecord { id, trials, servers, plan: planned, machine: before, notes, .. } = record;
     let done: Vec<_> = trials.into_iter().map(|trial| (trial.trial, trial.outcome)).collect();
-    if run::is_complete(&planned, &done) {
+    if run::is_complete(&planned, run::Done { trials: &done, notes: &notes }) {
         return Err(Failure::cannot_begin(format!("{of} is complete: nothing is missing")));
     }
     differences.extend(machine_differences(&before, machine));
@@ -64,7 +66,7 @@ pub(super) fn earlier(
         return Err(Failure::cannot_begin(refusal(&of, &differences)));
     }
     store.resume(last.id, differences)?;
-    Ok(Earlier { id, done, servers, anyway })
+    Ok(Earlier { id, done, notes, servers, anyway })
 }
 
 impl Earlier {

@@ -108,11 +108,13 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let machine = Machine::of_this_host();
     let mut earlier =
         options.resume.then(|| resume::earlier(&mut store, &plan, &machine, options.anyway)).transpose()?;
-    let (id, done) = match &mut earlier {
-        Some(earlier) => (earlier.id, std::mem::take(&mut earlier.done)),
+    let (id, done, notes) = match &mut earlier {
+        Some(earlier) => {
+            (earlier.id, std::mem::take(&mut earlier.done), std::mem::take(&mut earlier.notes))
+        }
         None => {
             let begun = store.begin(&plan, &machine);
-            (begun?, Vec::new())
+            (begun?, Vec::new(), Vec::new())
         }
     };
     announce(&plan, id, done.len(), &store);
@@ -123,7 +125,8 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let provisioner = provisioner.heeding(Arc::clone(&stop)).encrypted(plan.is_encrypted());
     let mut progress = RunProgress::new(missing(&plan, done.len()) as u32);
     let mut begun = false;
-    let result = run::carry_out(&plan, &machine, &done, &provisioner, &stop, &mut |event| {
+    let before = run::Done { trials: &done, notes: &notes };
+    let result = run::carry_out(&plan, &machine, before, &provisioner, &stop, &mut |event| {
         begun |= matches!(event, run::Event::TrialFinished { .. });
         if let Some(earlier) = &earlier {
             earlier.check(&mut store, event)?;

@@ -101,6 +101,9 @@ pub struct Plan {
     /// What the study says will come out.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// What is done to the servers after the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
     /// Differences up to this share (0.03: 3 %) do not matter.
     #[serde(default = "relevant")]
     pub relevant: f64,
@@ -268,6 +271,7 @@ impl Plan {
             repetition: study.repetition,
             telemetry: study.telemetry,
             state: study.state,
+            audit: study.audit,
             relevant: study.relevant,
             claims: study.claims.clone(),
         }

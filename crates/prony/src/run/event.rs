@@ -187,6 +187,20 @@ pub enum Note {
         /// How, with its last words.
         reason: String,
     },
+    /// A server was killed under writers, and what it had acknowledged was looked for.
+    Crashed {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// What was found.
+        crash: crate::audit::Crash,
+    },
+    /// Why a server was not killed (again).
+    NotCrashed {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// In words, with what to do.
+        reason: String,
+    },
     /// Why there is no profile of a server although one was asked for.
     NotProfiled {
         /// Index in [`Plan::servers`].

@@ -4,6 +4,7 @@
 //! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the
 //! run. A trial that fails is data; an error is something that makes going on impossible.
 
+mod audit;
 mod check;
 mod clock;
 pub mod counting;
@@ -153,10 +154,20 @@ pub enum Error {
     Interrupted,
 }
 
-/// Whether nothing is missing of a run of which these trials have ended.
+/// What an earlier part of a run has done, for one that goes on with it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Done<'a> {
+    /// Its trials.
+    pub trials: &'a Earlier,
+    /// What it noted.
+    pub notes: &'a [Note],
+}
+
+/// Whether nothing is missing of a run that has done this.
 #[must_use]
-pub fn is_complete(plan: &Plan, earlier: &Earlier) -> bool {
-    Schedule::new(plan, earlier).next(spent_on(plan, earlier)).is_none()
+pub fn is_complete(plan: &Plan, done: Done<'_>) -> bool {
+    Schedule::new(plan, done.trials).next(spent_on(plan, done.trials)).is_none()
+        && audit::is_complete(plan, done.notes)
 }
 
 /// How repeating ended in a run whose trials are these.
@@ -172,15 +183,15 @@ fn spent_on(plan: &Plan, earlier: &Earlier) -> Duration {
     earlier.iter().map(|(trial, _)| plan.trial_time(trial.treatment)).sum()
 }
 
-/// Carries out the trials of `plan` that are not among the `earlier` ones, and those that repeat invalid ones
-/// or are needed for its precision. `stop` ends it soon, cleanly.
+/// Carries out what is not `done` yet: the trials of `plan`, those that repeat invalid ones or are needed for
+/// its precision, and its audit. `stop` ends it soon, cleanly.
 ///
 /// # Errors
 /// Where it cannot go on. Servers are stopped and removed in any case.
 pub fn carry_out(
     plan: &Plan,
     machine: &Machine,
-    earlier: &Earlier,
+    done: Done<'_>,
     provisioner: &Provisioner,
     stop: &load::Stop,
     reader: &mut Reader<'_>,
@@ -192,7 +203,7 @@ pub fn carry_out(
     let mut run = Run { plan, provisioner, stop, reader, servers, starts, lives, links, salt, threads: None };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
-    let result = run.trials(earlier).map_err(interruption);
+    let result = run.all(done).map_err(interruption);
     let stopped = run.stop_servers();
     run.tell(&Event::RunFinished { complete: result.is_ok() })?;
     result.and(stopped)
@@ -236,6 +247,19 @@ struct Run<'a, 'r> {
 impl Run<'_, '_> {
     fn tell(&mut self, event: &Event) -> Result<(), Error> {
         (self.reader)(event).map_err(Error::Reader)
+    }
+
+    fn all(&mut self, done: Done<'_>) -> Result<(), Error> {
+        let plan = self.plan;
+        // where only crashes are missing no server is brought up for trials
+        let spent = spent_on(plan, done.trials);
+        if plan.audit.is_none() || Schedule::new(plan, done.trials).next(spent).is_some() {
+            self.trials(done.trials)?;
+        }
+        match &plan.audit {
+            Some(wish) => self.audits(wish, done.notes),
+            None => Ok(()),
+        }
     }
 
     fn trials(&mut self, earlier: &Earlier) -> Result<(), Error> {

@@ -65,7 +65,7 @@ fn carry_out(
     let provisioner = Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")));
     let (mut told, mut pids, mut known) = (Told::default(), BTreeMap::new(), plan.trials.clone());
     let stop = load::Stop::default();
-    let result = run::carry_out(&plan, &Machine::of_this_host(), &[], &provisioner, &stop, &mut |event| {
+    let result = run::carry_out(&plan, &Machine::of_this_host(), run::Done::default(), &provisioner, &stop, &mut |event| {
         match event {
             Event::ServerReady { server, description } => {
                 pids.insert(*server, description.pid.expect("a server of Prony's own"));

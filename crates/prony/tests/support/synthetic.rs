@@ -119,6 +119,7 @@ pub fn plan() -> Plan {
         trials: trials.collect(),
         treatments,
         warm_up_auto: false,
+        audit: None,
         relevant: 0.03,
         warm_up: Duration::from_secs(u64::from(WARM_UP_SECONDS)),
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
