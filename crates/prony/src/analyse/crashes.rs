@@ -2,10 +2,12 @@
 
 use super::LEVEL;
 use crate::{audit::Crash, run::Note, store::RunRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Estimate, Spread};
 
 /// The crashes of one server, all together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Crashes {
     /// Index in [`crate::plan::Plan::servers`].
     pub server: usize,

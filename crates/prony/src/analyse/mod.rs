@@ -17,6 +17,7 @@ mod axis;
 mod claims;
 mod compare;
 mod conclude;
+mod crashes;
 mod differ;
 mod figures;
 mod following;
@@ -26,6 +27,7 @@ mod measurement;
 mod metric;
 mod mix;
 mod point;
+mod published;
 mod resources;
 mod runs;
 mod scale;
@@ -34,6 +36,7 @@ mod validity;
 
 pub use axis::{Axis, AxisKind};
 pub use claims::{ClaimVerdict, Judgement, Open, Part};
+pub use crashes::Crashes;
 pub use differ::{RunDifference, differences, is_known};
 pub use figures::FoundRate;
 pub use following::as_one;
@@ -42,6 +45,7 @@ pub use ladder::{Effect, MeanRatio, RatioChange};
 pub use measurement::Measurement;
 pub use metric::{Metric, UnknownMetric};
 pub use mix::MixPart;
+pub use published::{Pair, Published, Shape};
 pub use resources::{Grown, Limiting, Resources, Sampled, grown, in_interval, resources};
 pub use runs::{RunComparison, Runs, compare_runs};
 pub use scale::{Excluded, Fitted, Scaling, Unfit, Unscaled};
@@ -71,8 +75,22 @@ pub fn analyse(record: &RunRecord) -> Findings {
     let (scalings, unscaled) = scale::scalings(&record.plan, &axis, &measurement.measured);
     let claims = claims::judge(record, &measurement);
     let rates = figures::rates(record, &measurement);
+    let crashes = crashes::crashes(record);
+    let published = published::published(record, &measurement);
     let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
-    Findings { axis, points, comparisons, effects, scalings, unscaled, rates, claims, findings }
+    Findings {
+        axis,
+        points,
+        comparisons,
+        effects,
+        scalings,
+        unscaled,
+        rates,
+        crashes,
+        published,
+        claims,
+        findings,
+    }
 }
 
 /// Everything that a report says, as values.
@@ -92,6 +110,10 @@ pub struct Findings {
     pub unscaled: Vec<Unscaled>,
     /// The highest rates that were searched, in the order of the points.
     pub rates: Vec<FoundRate>,
+    /// What crashes cost, of each server that was killed.
+    pub crashes: Vec<Crashes>,
+    /// What was published of this study beside what came out here; `None`: nothing was.
+    pub published: Option<Published>,
     /// What is to be said of the study's claims, in its order.
     pub claims: Vec<Judgement>,
     /// What is worth saying, most important first.

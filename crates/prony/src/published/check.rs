@@ -1,6 +1,7 @@
 //! Whether published figures agree with themselves.
 
 use super::{Error, Place, Sheet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How far the two sides of a law may be apart before it is remarked: figures are rounded, rates are means of
@@ -29,7 +30,7 @@ pub(super) enum Check {
 }
 
 /// A law that a row breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
     /// Rate x time = amount of work.
@@ -41,7 +42,7 @@ pub enum Law {
 }
 
 /// A row that does not agree with itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Remark {
     /// What it breaks.
     pub law: Law,

@@ -15,7 +15,9 @@ mod tests;
 pub use check::{Law, Remark};
 pub use claims::{Held, judge};
 
+use crate::{plan::Plan, study};
 use check::Check;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +30,8 @@ pub struct Published {
     pub conditions: Vec<String>,
     /// Levels of the study whose server or setting stands for another one that was measured: which one.
     pub stands_for: BTreeMap<String, String>,
+    /// The factor whose levels are held against each other, and the level that others are divided by.
+    pub compared: (String, String),
     /// Every figure, in the order of files, rows and columns.
     pub figures: Vec<Figure>,
     /// What does not agree with itself.
@@ -49,7 +53,7 @@ pub struct Figure {
 }
 
 /// A cell of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Place {
     /// The file, below `studies/published`.
     pub file: String,
@@ -143,6 +147,14 @@ pub fn studies() -> impl Iterator<Item = &'static str> {
     FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml"))
 }
 
+/// The published figures of the built-in study that a plan was made from; `None`: it is another, or has none.
+#[must_use]
+pub fn of_plan(plan: &Plan) -> Option<Published> {
+    // a file of the user's own may bear the name of a study that Prony brings along
+    let is_builtin = study::builtin().iter().any(|known| known.text == plan.study_text);
+    is_builtin.then(|| of(&plan.name).ok().flatten()).flatten()
+}
+
 /// The published figures of a study; `None`: it has none.
 ///
 /// # Errors
@@ -151,7 +163,7 @@ pub fn of(study: &str) -> Result<Option<Published>, Error> {
     let Some(text) = file(&format!("{study}.toml")) else { return Ok(None) };
     let mapping: Mapping =
         toml::from_str(text).map_err(|error| Error::Mapping { study: study.to_owned(), error })?;
-    let Mapping { source, conditions, stands_for, table } = mapping;
+    let Mapping { source, conditions, stands_for, compared, table } = mapping;
     let (mut figures, mut remarks) = (Vec::new(), Vec::new());
     for table in &table {
         let sheet = Sheet::read(study, &table.file)?;
@@ -160,7 +172,7 @@ pub fn of(study: &str) -> Result<Option<Published>, Error> {
             remarks.extend(check.remarks(&sheet)?);
         }
     }
-    Ok(Some(Published { source, conditions, stands_for, figures, remarks }))
+    Ok(Some(Published { source, conditions, stands_for, compared, figures, remarks }))
 }
 
 /// `studies/published/STUDY.toml`.
@@ -171,6 +183,7 @@ struct Mapping {
     conditions: Vec<String>,
     #[serde(default)]
     stands_for: BTreeMap<String, String>,
+    compared: (String, String),
     table: Vec<Table>,
 }
 

@@ -59,6 +59,8 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         comparisons: findings.comparisons.clone(),
         effects: findings.effects.clone(),
         rates: rates::rates(record, findings),
+        crashes: findings.crashes.clone(),
+        published: findings.published.clone(),
         trials: trials(record, words),
         courses: course::courses(record, &findings.axis),
         points,

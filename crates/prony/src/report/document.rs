@@ -21,7 +21,7 @@ pub(super) use crate::analyse::{Comparison, MixPart};
 pub(super) use stats::Estimate;
 
 use crate::{
-    analyse::{AxisKind, ClaimVerdict, Effect, Excluded, Fitted, Limited, Part},
+    analyse::{AxisKind, ClaimVerdict, Crashes, Effect, Excluded, Fitted, Limited, Part, Published},
     fairness,
     run::Level,
 };
@@ -79,6 +79,10 @@ pub struct Document {
     pub unscaled: Vec<Unscaled>,
     /// The highest rates that were searched, in the order of the points.
     pub rates: Vec<FoundRate>,
+    /// What crashes cost, of each server that was killed.
+    pub crashes: Vec<Crashes>,
+    /// What was published of this study beside what came out here; null: nothing was.
+    pub published: Option<Published>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
     /// Machine, client and servers second by second, of one trial of each treatment.

@@ -124,6 +124,7 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
     }
     name.clone_into(&mut study.name);
     measure::read(root, &mut study, mistakes);
+    audit::read(root, &mut study, mistakes);
     read_base(root, mistakes);
     let variations = vary::variations(root, elsewhere, mistakes);
     study.factors = vary::factors(&variations);

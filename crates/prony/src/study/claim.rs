@@ -180,7 +180,7 @@ pub(super) const CLAIM: &[Key<Written>] = &[
 ];
 
 /// Metrics by name, with what they are measured in; percentiles beside them.
-const METRICS: [(&str, Unit); 24] = [
+const METRICS: [(&str, Unit); 25] = [
     ("active", Unit::Seconds),
     ("buffer_pool_hit", Unit::Share),
     ("client_cpu", Unit::Milliseconds),
@@ -192,6 +192,7 @@ const METRICS: [(&str, Unit); 24] = [
     ("lag", Unit::Milliseconds),
     ("lag_p99", Unit::Milliseconds),
     ("log_syncs", Unit::One),
+    ("lost", Unit::Share),
     ("mean", Unit::Milliseconds),
     ("p50", Unit::Milliseconds),
     ("p95", Unit::Milliseconds),
@@ -221,6 +222,8 @@ pub(super) struct Scope<'a> {
     pub(super) has_goal: bool,
     /// Whether servers work together somewhere.
     pub(super) has_members: bool,
+    /// Whether servers are killed after the trials.
+    pub(super) has_audit: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -309,6 +312,9 @@ fn metric(name: &str, seen: Seen<'_>, scope: &Scope<'_>, mistakes: &mut Collecto
     let missing = match name {
         "rate" if !scope.has_goal => {
             Some("no rate is searched: `rate = \"find\"` and an `objective` in a stream search one")
+        }
+        "lost" if !scope.has_audit => {
+            Some("no server is killed: a section [audit] does that after the trials")
         }
         "lag" | "lag_p99" if !scope.has_members => Some(
             "no server has replicas or further nodes that could be behind: `replicas` in [topology] gives \

@@ -100,6 +100,8 @@ pub struct Study {
     pub state: State,
     /// Differences up to this share (0.03: 3 %) do not matter.
     pub relevant: f64,
+    /// What is done to the servers after the trials; `None`: nothing.
+    pub audit: Option<Audit>,
     /// What it says will come out.
     pub claims: Vec<Claim>,
 }

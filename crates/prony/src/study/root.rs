@@ -7,6 +7,7 @@ use super::{
     data::DATA,
     keys::{Described, Elsewhere, Key, Put, Section, described, key, object, toml_value},
     kinds::{Count, Text, Words},
+    audit::AUDIT,
     measure::{MEASURE, TELEMETRY},
     select::NESTED,
     server::{LIMITS, SERVER},
@@ -130,6 +131,14 @@ pub(super) const ROOT: &[Key<Study>] = &[
     key("load", &Section(LOAD), None, "", "Which processes the load comes from."),
     key("measure", &Section(MEASURE), None, "", "How long and how often."),
     key("telemetry", &Section(TELEMETRY), None, "", "What is sampled beside the load."),
+    key(
+        "audit",
+        &Section(AUDIT),
+        None,
+        "",
+        "After the trials each server is killed while clients commit, and acknowledged commits that are \
+         missing afterwards are counted; without this section, none is.",
+    ),
     key(
         "scale",
         &Elsewhere(shapes::named_tables),

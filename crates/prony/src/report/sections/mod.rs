@@ -6,6 +6,7 @@ mod compared;
 mod conduct;
 mod cost;
 mod course;
+mod crashes;
 mod curves;
 mod detail;
 mod findings;
@@ -14,6 +15,7 @@ mod history;
 mod ladder;
 mod machine;
 mod notes;
+mod published;
 mod rates;
 mod reading;
 mod reproduce;
@@ -32,12 +34,14 @@ use super::{
 };
 
 /// The sections in the order of a page: what was found, then the figures, then what they rest on.
-const SECTIONS: [fn(&Document, Words) -> Vec<Section>; 14] = [
+const SECTIONS: [fn(&Document, Words) -> Vec<Section>; 16] = [
     claims::sections,
     findings::sections,
     compared::sections,
+    published::sections,
     results::sections,
     rates::sections,
+    crashes::sections,
     course::sections,
     cost::sections,
     notes::sections,
