@@ -22,7 +22,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("workload", &["layout"]),
     ("study", &["layout", "workload", "arrival", "search", "quantity", "escape"]),
     ("plan", &["family", "layout", "study", "arrival", "quantity", "escape"]),
-    ("published", &["plan"]),
+    ("published", &["plan", "study"]),
     ("provision", &["family", "plan", "quantity"]),
     ("network", &["provision"]),
     ("loader", &["arrival", "provision"]),
@@ -32,6 +32,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("mysqlslap", &[]),
     ("sysbench", &[]),
     ("fairness", &["family", "plan", "provision", "dataset", "quantity"]),
+    ("audit", &["plan", "provision"]),
     (
         "run",
         &[
@@ -41,6 +42,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "loader",
             "plan",
             "provision",
+            "audit",
             "dataset",
             "fairness",
             "telemetry",
@@ -50,7 +52,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry", "escape"]),
     ("foreign", &["plan", "run", "store", "study"]),
     ("export", &["run", "store"]),
-    ("analyse", &["store", "plan", "run", "telemetry", "provision"]),
+    ("analyse", &["store", "plan", "published", "audit", "run", "telemetry", "provision"]),
     (
         "report",
         &[

@@ -30,7 +30,7 @@ pub struct Crashes {
 
 /// Of each server that was killed, or should have been.
 #[must_use]
-pub fn crashes(record: &RunRecord) -> Vec<Crashes> {
+pub(super) fn crashes(record: &RunRecord) -> Vec<Crashes> {
     (0..record.plan.servers.len()).filter_map(|server| of_server(record, server)).collect()
 }
 

@@ -64,7 +64,7 @@ pub enum Shape {
 
 /// What was published of the study that a run is of; `None`: nothing was.
 #[must_use]
-pub fn published(record: &RunRecord, measurement: &Measurement) -> Option<Published> {
+pub(super) fn published(record: &RunRecord, measurement: &Measurement) -> Option<Published> {
     let known = published::of_plan(&record.plan)?;
     let points: Vec<&Point> = measurement.points().collect();
     let (factor, base) = &known.compared;
@@ -76,7 +76,9 @@ pub fn published(record: &RunRecord, measurement: &Measurement) -> Option<Publis
         if level == base || metric == Metric::Active {
             continue;
         }
-        let Some(other) = known.figures.iter().find(|other| is_base(one, other, factor, base)) else { continue };
+        let Some(other) = known.figures.iter().find(|other| is_base(one, other, factor, base)) else {
+            continue;
+        };
         match measured(measurement, &points, (one, other), metric) {
             Some(measured) => pairs.push(pair(one, other, factor, measured)),
             None => missing += 1,
@@ -120,7 +122,8 @@ fn measured(
     };
     let (ones, others) = (of(one), of(other));
     let pairs = ones.iter().flat_map(|one| others.iter().map(move |other| (*one, *other)));
-    let (one, other) = pairs.into_iter().find(|&(one, other)| one != other && alike(points[one], points[other]))?;
+    let (one, other) =
+        pairs.into_iter().find(|&(one, other)| one != other && alike(points[one], points[other]))?;
     Some(measurement.ratio(one, other, metric)?.ratio)
 }
 

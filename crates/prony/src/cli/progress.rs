@@ -177,7 +177,7 @@ impl RunProgress {
                 self.line(&format!("profiled: {} samples, drawn in the report", profile.samples()));
             }
             Event::Noted(Note::Crashed { server, crash }) => {
-                let audit::Crash { acknowledged, lost, .. } = crash;
+                let (acknowledged, lost) = (crash.acknowledged, crash.lost);
                 let server = self.server(*server);
                 self.line(&format!("{server}: killed; {lost} of {acknowledged} acknowledged commits lost"));
             }

@@ -109,9 +109,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let mut earlier =
         options.resume.then(|| resume::earlier(&mut store, &plan, &machine, options.anyway)).transpose()?;
     let (id, done, notes) = match &mut earlier {
-        Some(earlier) => {
-            (earlier.id, std::mem::take(&mut earlier.done), std::mem::take(&mut earlier.notes))
-        }
+        Some(earlier) => (earlier.id, std::mem::take(&mut earlier.done), std::mem::take(&mut earlier.notes)),
         None => {
             let begun = store.begin(&plan, &machine);
             (begun?, Vec::new(), Vec::new())

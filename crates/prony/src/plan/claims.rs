@@ -31,6 +31,7 @@ pub(super) fn asked(plan: &Plan, claim: &Claim) -> String {
         "client_cpu" => "processor time of the client for a transaction",
         "lag" => "the mean lag",
         "lag_p99" => "the p99 of the lag",
+        "lost" => "the share of acknowledged commits that a crash loses",
         other => other,
     };
     let metric = metric.replace('_', " ");

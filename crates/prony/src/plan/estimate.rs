@@ -2,7 +2,7 @@
 //! from where.
 
 use super::{
-    Act, Plan, Trial,
+    Act, Audit, Plan, Trial,
     state::{self, PutBack},
 };
 use crate::{family, layout::Layout as _, quantity};
@@ -88,13 +88,24 @@ fn of_trials(plan: &Plan, trials: &[Trial]) -> Estimate {
         time: trials_time
             + SERVER_START * (count + restarts)
             + Duration::from_secs(bytes / LOAD_BYTES_PER_SECOND)
-            + put_back.time,
+            + put_back.time
+            + audit_time(plan, count),
         trials: trials_time,
         disk_bytes: own_bytes + SERVER_DISK_BYTES * u64::from(count) + put_back.disk_bytes,
         memory_bytes: pools
             + SERVER_MEMORY_BYTES * u64::from(count)
             + CONNECTION_MEMORY_BYTES * u64::from(connections_max),
     }
+}
+
+/// Crashes after the trials: each has servers of its own, which are `count` in all, and the killed one or its
+/// successor comes up once more.
+fn audit_time(plan: &Plan, count: u32) -> Duration {
+    let one = |audit: &Audit| {
+        let killed = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX);
+        (SERVER_START * count + (audit.length + SERVER_START) * killed) * audit.crashes
+    };
+    plan.audit.as_ref().map_or(Duration::ZERO, one)
 }
 
 /// How often data are put back, and what that takes.

@@ -12,9 +12,9 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Act, Audit, Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits, Network,
-    Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport,
-    Unit, Warm,
+    Act, Audit, Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits,
+    Network, Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry,
+    Transport, Unit, Warm,
 };
 pub use crate::study::{Name, Replication, Topology, WaitPoint, Writes};
 pub use claims::is_measured;
@@ -271,7 +271,7 @@ impl Plan {
             repetition: study.repetition,
             telemetry: study.telemetry,
             state: study.state,
-            audit: study.audit,
+            audit: study.audit.clone(),
             relevant: study.relevant,
             claims: study.claims.clone(),
         }

@@ -80,6 +80,16 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     for line in load::lines(plan) {
         writeln!(text, "  {line}")?;
     }
+    if let Some(audit) = &plan.audit {
+        writeln!(
+            text,
+            "\nAfter the trials\n  Each server that Prony starts is killed {} while {} commit for {}; \
+             acknowledged commits that are missing afterwards are counted.",
+            count(audit.crashes as usize, "time"),
+            count(audit.writers as usize, "connection"),
+            seconds(audit.length),
+        )?;
+    }
     if !plan.claims.is_empty() {
         writeln!(text, "\nClaims that the run will support, refute or leave open")?;
         for claim in &plan.claims {

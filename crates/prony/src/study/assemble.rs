@@ -1,7 +1,7 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, Server, Study,
+    Adjustments, Factor, Server, Study, audit,
     claim::{Scope, claims},
     client, data,
     expand::treatments,
@@ -138,7 +138,8 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
     if !study.treatments.is_empty() && !searches && mistakes.is_empty() {
         goal::check_unused(root.get("stream"), mistakes);
     }
-    let scope = Scope::new(&study.factors, &known, stream_names(root), &study.treatments);
+    let has_audit = study.audit.is_some();
+    let scope = Scope::new(&study.factors, &known, stream_names(root), &study.treatments, has_audit);
     study.claims = claims(root, &scope, mistakes);
     study
 }

@@ -232,6 +232,7 @@ impl<'a> Scope<'a> {
         known: &[Factor],
         streams: Vec<&'a str>,
         treatments: &[Treatment],
+        has_audit: bool,
     ) -> Self {
         let (mut factors, mut known) = (factors.to_vec(), known.to_vec());
         if streams.len() > 1 {
@@ -247,6 +248,7 @@ impl<'a> Scope<'a> {
             streams,
             has_goal: any(&|treatment| treatment.goal.is_some()),
             has_members: any(&|treatment| treatment.server.topology != Topology::Single),
+            has_audit,
         }
     }
 

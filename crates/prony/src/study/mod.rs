@@ -38,12 +38,12 @@ mod tree;
 mod vary;
 mod written;
 
-pub use audit::Audit;
 pub use crate::{
     layout::DataSet,
     workload::{Name, Writes, written_by as written},
 };
 pub use act::Act;
+pub use audit::Audit;
 pub use bound::{Bound, Relation, Unit};
 pub use builtin::{Builtin, Error, builtin, open};
 pub use claim::{Claim, Levels, Statement};

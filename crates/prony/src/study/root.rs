@@ -2,12 +2,12 @@
 
 use super::{
     Fairness, Network, Study,
+    audit::AUDIT,
     claim::CLAIM,
     client::{CLIENT, LOAD},
     data::DATA,
     keys::{Described, Elsewhere, Key, Put, Section, described, key, object, toml_value},
     kinds::{Count, Text, Words},
-    audit::AUDIT,
     measure::{MEASURE, TELEMETRY},
     select::NESTED,
     server::{LIMITS, SERVER},

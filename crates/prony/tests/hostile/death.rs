@@ -65,28 +65,35 @@ fn carry_out(
     let provisioner = Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")));
     let (mut told, mut pids, mut known) = (Told::default(), BTreeMap::new(), plan.trials.clone());
     let stop = load::Stop::default();
-    let result = run::carry_out(&plan, &Machine::of_this_host(), run::Done::default(), &provisioner, &stop, &mut |event| {
-        match event {
-            Event::ServerReady { server, description } => {
-                pids.insert(*server, description.pid.expect("a server of Prony's own"));
+    let result = run::carry_out(
+        &plan,
+        &Machine::of_this_host(),
+        run::Done::default(),
+        &provisioner,
+        &stop,
+        &mut |event| {
+            match event {
+                Event::ServerReady { server, description } => {
+                    pids.insert(*server, description.pid.expect("a server of Prony's own"));
+                }
+                Event::TrialAdded { trial, .. } => known.push(*trial),
+                Event::TrialFinished { trial, outcome } => {
+                    let trial = known.iter().find(|each| each.number == *trial).expect("a known trial");
+                    let name = plan.servers[plan.treatments[trial.treatment].server].name.clone();
+                    let reason = match &**outcome {
+                        TrialOutcome::Failed(failure) => Some(Words::default().failure(failure)),
+                        TrialOutcome::Measured { .. } => None,
+                    };
+                    told.trials.push((name, trial.again_of, reason));
+                }
+                Event::Noted(Note::Died { server, reason }) => told.deaths.push((*server, reason.clone())),
+                Event::RunFinished { complete } => told.complete = Some(*complete),
+                _ => {}
             }
-            Event::TrialAdded { trial, .. } => known.push(*trial),
-            Event::TrialFinished { trial, outcome } => {
-                let trial = known.iter().find(|each| each.number == *trial).expect("a known trial");
-                let name = plan.servers[plan.treatments[trial.treatment].server].name.clone();
-                let reason = match &**outcome {
-                    TrialOutcome::Failed(failure) => Some(Words::default().failure(failure)),
-                    TrialOutcome::Measured { .. } => None,
-                };
-                told.trials.push((name, trial.again_of, reason));
-            }
-            Event::Noted(Note::Died { server, reason }) => told.deaths.push((*server, reason.clone())),
-            Event::RunFinished { complete } => told.complete = Some(*complete),
-            _ => {}
-        }
-        meddle(event, &plan, &pids);
-        Ok(())
-    });
+            meddle(event, &plan, &pids);
+            Ok(())
+        },
+    );
     (told, result)
 }
 

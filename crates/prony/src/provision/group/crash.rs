@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     plan::Topology,
-    provision::{Error, Provisioner, Server, Work},
+    provision::{Error, Provisioner, Server},
 };
 use load::spec::Target;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Provisioner {
             Topology::Single => {
                 progress("starting the killed server again");
                 if let Server::Own(instance) = &mut group.primary {
-                    instance.start_again(&Work::new(progress, self.stop()))?;
+                    instance.start_again(&self.work(progress))?;
                 }
                 Ok(group.primary.target().clone())
             }

@@ -20,9 +20,12 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
     }
     let mut origin: Vec<String> = vec![words.fill("text", "published_by", &[("source", &published.source)])];
     origin.extend(published.conditions.iter().cloned());
-    origin.extend(published.stands_for.iter().map(|(level, other)| {
-        words.fill("text", "stands_for", &[("level", level), ("other", other)])
-    }));
+    origin.extend(
+        published
+            .stands_for
+            .iter()
+            .map(|(level, other)| words.fill("text", "stands_for", &[("level", level), ("other", other)])),
+    );
     origin.extend(published.remarks.iter().map(|one| remark(one, words)));
     section.add(Reach::Paper, List::of(Marks::Points, origin));
     vec![section]
