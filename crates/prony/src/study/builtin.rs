@@ -30,6 +30,7 @@ static BUILTINS: &[Builtin] = &[
     builtin_study!("instance-sizes"),
     builtin_study!("strong-sync"),
     builtin_study!("durability"),
+    builtin_study!("durability"),
     builtin_study!("replication"),
     builtin_study!("galera"),
     builtin_study!("versions"),
