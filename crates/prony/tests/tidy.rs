@@ -59,6 +59,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "network",
             "store",
             "analyse",
+            "published",
             "fairness",
             "plan",
             "run",

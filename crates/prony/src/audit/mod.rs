@@ -33,7 +33,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 const DATABASE: &str = "CREATE DATABASE prony_audit";
 const TABLE: &str = "CREATE TABLE prony_audit.commits (writer INT NOT NULL, number BIGINT NOT NULL, PRIMARY \
-                     KEY (writer, number)) ENGINE=InnoDB";
+                     KEY (writer, number))";
 
 /// What one crash left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -94,7 +94,8 @@ pub enum Error {
     },
     /// The contents are not what was loaded.
     #[error(
-        "{server}: `{table}` has {found} rows with numbers up to {last} after loading, {expected} are expected"
+        "{server}: `{table}` has {found} rows with numbers up to {last} after loading, {expected} are \
+         expected"
     )]
     Incomplete {
         /// Address.

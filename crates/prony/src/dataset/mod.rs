@@ -1,7 +1,7 @@
 //! Makes the tables that workloads run on, knows them again, and removes them.
 //!
-//! What they consist of is a [`Layout`]'s to say. Contents depend on the seed alone (row `n` of table `t` is the
-//! same however many connections load it), a broken-off load goes on where it was, tables that are there
+//! What they consist of is a [`Layout`]'s to say. Contents depend on the seed alone (row `n` of table `t` is
+//! the same however many connections load it), a broken-off load goes on where it was, tables that are there
 //! already are recognised and only counted, and nothing that Prony did not make is ever touched.
 //!
 //! It works through [`load::client`] only, and does not know which study or command asked.

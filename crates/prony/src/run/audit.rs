@@ -5,7 +5,7 @@
 use super::{Error, Event, Note, Run};
 use crate::{
     audit,
-    plan::{Audit, ServerSource},
+    plan::{Act, Audit},
     provision::Provisioner,
 };
 use load::spec::Address;
@@ -17,7 +17,7 @@ impl Run<'_, '_> {
         // memory and processors are the audit's alone
         self.stop_servers()?;
         let mut is_given_up: Vec<bool> =
-            plan.servers.iter().map(|server| matches!(server.source, ServerSource::Url(_))).collect();
+            plan.servers.iter().map(|server| !server.may(Act::Restart)).collect();
         for round in 0..wish.crashes {
             for (server, is_given_up) in is_given_up.iter_mut().enumerate() {
                 if *is_given_up || done(earlier, server) > round {
@@ -82,7 +82,8 @@ fn done(earlier: &[Note], server: usize) -> u32 {
 /// Whether no crash is missing of a run that has these notes.
 pub(super) fn is_complete(plan: &crate::plan::Plan, earlier: &[Note]) -> bool {
     let Some(wish) = &plan.audit else { return true };
-    plan.servers.iter().enumerate().all(|(index, server)| {
-        matches!(server.source, ServerSource::Url(_)) || done(earlier, index) >= wish.crashes
-    })
+    plan.servers
+        .iter()
+        .enumerate()
+        .all(|(index, server)| !server.may(Act::Restart) || done(earlier, index) >= wish.crashes)
 }

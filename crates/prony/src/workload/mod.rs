@@ -1,6 +1,6 @@
 //! Workloads as values: the built-in ones, which come with the layouts of their data, and those that a user
-//! writes in a study. Both are [`load::spec::Workload`]s, which the engine interprets; nothing here talks to a
-//! server or knows when and by whom a workload is run.
+//! writes in a study. Both are [`load::spec::Workload`]s, which the engine interprets; nothing here talks to
+//! a server or knows when and by whom a workload is run.
 
 mod names;
 mod sql;

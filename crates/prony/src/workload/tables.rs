@@ -20,8 +20,8 @@ pub fn needs_data(workload: &Workload, data: &DataSet) -> bool {
     texts(workload).any(|text| tokens(&text, true).map_or(true, |tokens| tokens.iter().any(is_table)))
 }
 
-/// What a workload writes to that is not in the data set: names of tables, or a statement of which that cannot
-/// be told (`CALL pay(1)`).
+/// What a workload writes to that is not in the data set: names of tables, or a statement of which that
+/// cannot be told (`CALL pay(1)`).
 #[must_use]
 pub fn foreign_written(workload: &Workload, data: &DataSet) -> BTreeSet<String> {
     let writes = writes(workload);

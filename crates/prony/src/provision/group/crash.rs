@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     plan::Topology,
-    provision::{Error, Provisioner, Server},
+    provision::{Error, provisioner::Provisioner, server::Server},
 };
 use load::spec::Target;
 use std::time::{Duration, Instant};
