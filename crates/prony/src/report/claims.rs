@@ -95,7 +95,7 @@ fn figure(value: f64, judgement: &Judgement) -> String {
     let Statement::Value(_) = &judgement.claim.statement else { return number::ratio(value) };
     match judgement.claim.unit() {
         Unit::PerSecond => format!("{}/s", number::rate(value)),
-        Unit::Share => format!("{} %", number::round(value * 100.0)),
+        Unit::Share => format!("{} %", number::round_to(value * 100.0, 3)),
         Unit::One => number::rate(value),
         Unit::Kilobytes => format!("{} kB", number::rate(value)),
         Unit::Seconds => format!("{} s", number::ratio(value)),

@@ -47,9 +47,10 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
 
 /// `0 (at most 0.003 %)`, `1.3 % (0.2 to 2.4)`.
 fn share(share: &Estimate, words: Words) -> String {
-    let value = number::percent(share.value);
-    let Some((low, high)) = share.interval() else { return value };
-    let (low, high) = (number::percent(low), number::percent(high));
+    let percent = |share: f64| number::rate(share * 100.0);
+    let value = percent(share.value);
+    let Some((low, high)) = share.interval() else { return format!("{value} %") };
+    let (low, high) = (percent(low), percent(high));
     let key = if share.value > 0.0 { "share_between" } else { "share_at_most" };
     words.fill("text", key, &[("value", &value), ("low", &low), ("high", &high)])
 }
