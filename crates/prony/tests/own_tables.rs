@@ -193,7 +193,7 @@ fn carried_out(home: &Path, plan: &Plan) -> (Vec<Origin>, Vec<(u64, u64)>) {
     let provisioner = Provisioner::with(places, PathBuf::from(env!("CARGO_BIN_EXE_prony")));
     let (mut origins, mut counts) = (Vec::new(), Vec::new());
     let machine = Machine::of_this_host();
-    run::carry_out(plan, &machine, &[], &provisioner, &Stop::default(), &mut |event| {
+    run::carry_out(plan, &machine, run::Done::default(), &provisioner, &Stop::default(), &mut |event| {
         match event {
             Event::TrialPrepared { began, .. } => origins.push(began.data),
             Event::TrialFinished { outcome, .. } => {

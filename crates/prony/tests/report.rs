@@ -326,6 +326,8 @@ fn an_unfinished_run_without_a_trial_still_has_a_report() {
         comparisons: Vec::new(),
         effects: Vec::new(),
         rates: Vec::new(),
+        crashes: Vec::new(),
+        published: None,
         unscaled: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),

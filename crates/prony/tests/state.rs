@@ -139,7 +139,8 @@ fn text(rows: u64, measure: &str) -> String {
 /// How the trials of a study began, with the names of their workloads, and all remarks.
 fn carried_out(home: &Path, plan: &Plan) -> (Vec<(String, Began)>, Vec<String>) {
     let (mut began, mut remarks) = (Vec::new(), Vec::new());
-    run::carry_out(plan, &Machine::of_this_host(), &[], &provisioner(home), &Stop::default(), &mut |event| {
+    let (machine, done, stop) = (Machine::of_this_host(), run::Done::default(), Stop::default());
+    run::carry_out(plan, &machine, done, &provisioner(home), &stop, &mut |event| {
         match event {
             Event::TrialPrepared { trial, began: how } => {
                 // Nothing is repeated: a trial of 100 ms may well be doubtful.

@@ -85,7 +85,7 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
         let options = Options { every: Duration::from_millis(250), ..Options::default() };
         let mut beside = Beside::prepare(&[run::node("server", server.target(), server.pid())], options);
         let mut connection = Connection::open(server.target(), Duration::from_secs(20)).expect("a login");
-        beside.begin();
+        beside.begin_in(&[]);
         let (began, mut scans) = (Instant::now(), 0.0);
         while began.elapsed() < Duration::from_secs(2) {
             connection.query("SELECT COUNT(*) FROM sbtest1 WHERE pad = 'none'").expect("a scan");

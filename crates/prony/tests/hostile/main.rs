@@ -21,5 +21,6 @@ mod support {
     pub(crate) mod disk;
     #[expect(dead_code, reason = "what other tests ask for")]
     pub(crate) mod require;
+    #[expect(dead_code, reason = "stores of other tests")]
     pub(crate) mod stored;
 }

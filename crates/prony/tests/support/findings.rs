@@ -36,6 +36,8 @@ pub fn findings(record: &RunRecord) -> Findings {
         comparisons,
         effects: Vec::new(),
         rates: Vec::new(),
+        crashes: Vec::new(),
+        published: None,
         unscaled: Vec::new(),
         scalings: Vec::new(),
         claims: Vec::new(),
