@@ -108,7 +108,8 @@ fn an_invalid_trial_is_repeated_once_and_both_are_told() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let wrong = STUDY.replace("oltp_point_select", "wrong").replace("[1, 4]", "[1]");
-    let wrong = format!("{wrong}repeats = 1\n[workload.wrong]\nstatements = [\"SELECT 1 FROM nowhere\"]\n");
+    let wrong =
+        format!("{wrong}repeats = 1\n[workload.wrong]\nstatements = [\"SELECT nothing_of_this_name()\"]\n");
     fs::write(home.join("study.toml"), wrong).unwrap();
     let output = prony(home, &["run", "study.toml", "--json"]);
     let document = json(&output);

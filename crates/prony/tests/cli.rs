@@ -68,6 +68,28 @@ fn refused(arguments: &[&str], words: &[&str]) -> String {
     message
 }
 
+/// A study with workloads of its own.
+const WRITTEN: &str = r#"
+[server.mariadb]
+product = "mariadb"
+[data]
+rows = 1000
+[[stream]]
+connections = 1
+[workload.reads]
+statements = ["SELECT c FROM sbtest{table} WHERE id = {id}"]
+[[workload.reads_and_writes.transaction]]
+name = "read"
+statements = ["SELECT c FROM sbtest{table} WHERE id = {id}"]
+[[workload.reads_and_writes.transaction]]
+name = "write"
+statements = ["UPDATE sbtest{table} SET k = k + 1 WHERE id = {id}"]
+[vary]
+"stream.workload" = ["reads", "reads_and_writes", "oltp_point_select"]
+[measure]
+interval = "1s"
+"#;
+
 /// The figures of a load; a busy machine may make them invalid, which the exit code says.
 fn judged(output: &Output) -> Value {
     let figures: Value =
@@ -184,9 +206,11 @@ fn a_workload_written_in_a_study_can_be_offered_by_itself() {
     let server = NullServer::start(0).expect("a port");
     let url = format!("mysql://user@{}/test", server.address());
     let home = home();
+    let study = home.path().join("study.toml");
+    fs::write(&study, WRITTEN).expect("a file");
+    let study = study.to_str().expect("UTF-8");
     let load = |name: &str, more: &[&str]| {
-        let flags =
-            ["--study", "background-pressure", "--url", &url, "-t", "300ms", "--warm-up", "0", "--json"];
+        let flags = ["--study", study, "--url", &url, "-t", "300ms", "--warm-up", "0", "--json"];
         output(home.path(), &[&["load", name], &flags[..], more].concat())
     };
     let mixed = load("reads_and_writes", &[]);

@@ -126,13 +126,13 @@ fn text(output: &Output) -> String {
     format!("{out}{err}")
 }
 
-fn sysbench() -> Option<()> {
-    require(Need::Sysbench, program(Command::new("sysbench").arg("--version")))
+fn sysbench() -> Result<(), String> {
+    program(Command::new("sysbench").arg("--version"))
 }
 
 #[test]
 fn statements_are_those_of_sysbench() {
-    let Some(()) = sysbench() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
     let bench = Bench::new();
     let size = ["--tables=2", "--table-size=1000"];
     for (how, database) in [("theirs", "theirs"), ("ours", "ours")] {
@@ -176,7 +176,7 @@ fn statements_are_those_of_sysbench() {
 
 #[test]
 fn what_is_printed_and_how_it_ends_are_as_in_sysbench() {
-    let Some(()) = sysbench() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
     let bench = Bench::new();
     for words in [
         &["oltp_read_only", "--tables=2", "--table-size=100", "prepare"][..],
@@ -239,7 +239,7 @@ fn its_output_is_imported_as_that_of_sysbench() {
 /// samples stays below what equal distributions exceed once in 100,000 cases.
 #[test]
 fn ids_are_drawn_as_sysbench_draws_them() {
-    let Some(()) = sysbench() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
     let bench = Bench::new();
     let prepared = bench.ours("ours", &["oltp_point_select", "--table-size=10000", "prepare"]);
     assert!(prepared.status.success(), "{}", text(&prepared));
@@ -438,7 +438,7 @@ fn tests_of_sysbench_0_4_run_in_every_mode() {
 #[test]
 #[ignore = "long: every script of sysbench, by 1 and by 256 connections"]
 fn scripts_of_an_installed_sysbench_run_unchanged() {
-    let Some(()) = sysbench() else { return };
+    let Some(()) = require(Need::Sysbench, sysbench()) else { return };
     let bench = Bench::new();
     let directory = Path::new("/usr/share/sysbench");
     let mut scripts: Vec<_> = std::fs::read_dir(directory)

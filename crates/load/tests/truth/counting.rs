@@ -307,7 +307,8 @@ fn loops_and_branches_do_what_values_say() {
     assert!(log.len() > 200 && seen.len() == 5, "{} statements of {seen:?}", log.len());
     let count = |kind: &str| log.iter().filter(|line| line.starts_with(kind)).count() as u64;
     for tally in &outcome.streams[0].statements {
-        assert!(tally.count.abs_diff(count(&tally.name)) <= 1, "{}: {}", tally.name, tally.count);
+        // the rest of the transaction under way at the end is sent and not counted: four rounds at most
+        assert!(tally.count.abs_diff(count(&tally.name)) <= 4, "{}: {}", tally.name, tally.count);
     }
 }
 

@@ -346,7 +346,8 @@ fn full_port() -> (rustix::fd::OwnedFd, std::net::SocketAddr, Vec<TcpStream>) {
 fn a_stop_ends_the_wait_for_a_server_that_answers_nothing() {
     let (_listener, address, _held) = full_port();
     let spec = spec(address, Stream::new("main", select(), 4), Duration::from_secs(1));
-    let asked: [(&str, Box<dyn Fn(&Stop) -> Option<Error> + Send>); 3] = [
+    type Asked<'a> = Box<dyn Fn(&Stop) -> Option<Error> + Send + 'a>;
+    let asked: [(&str, Asked<'_>); 3] = [
         ("here", Box::new(|stop| load::run(&spec, stop, &mut |_| ()).err())),
         ("parts", Box::new(|stop| parts(2).run(&spec, stop, &mut |_| ()).err())),
         (

@@ -70,13 +70,12 @@ pub(super) fn lost(record: &RunRecord, server: usize) -> Option<impl Fn(f64) -> 
     };
     let all: Vec<Crash> = record.notes.iter().filter_map(of).collect();
     let known = !all.is_empty();
-    known.then(|| {
-        move |level: f64| {
-            let all: Vec<&Crash> = all.iter().collect();
-            let acknowledged = all.iter().map(|crash| crash.acknowledged).sum();
-            share(&all, acknowledged, all.iter().map(|crash| crash.lost).sum(), level)
-        }
-    })
+    let at_level = move |level: f64| {
+        let all: Vec<&Crash> = all.iter().collect();
+        let acknowledged = all.iter().map(|crash| crash.acknowledged).sum();
+        share(&all, acknowledged, all.iter().map(|crash| crash.lost).sum(), level)
+    };
+    known.then_some(at_level)
 }
 
 fn share(crashes: &[&Crash], acknowledged: u64, lost: u64, level: f64) -> Estimate {

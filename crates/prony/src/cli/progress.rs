@@ -165,26 +165,7 @@ impl RunProgress {
                 }
                 self.added.push(*trial);
             }
-            Event::Noted(Note::Died { server, reason }) => {
-                self.line(&format!("{}: {reason}", self.server(*server)));
-                self.line(&format!("{}: starting it again", self.server(*server)));
-            }
-            Event::Noted(Note::NotProfiled { server, reason }) => {
-                let reason = Words::default().no_profile(reason);
-                self.line(&format!("{}: no profile: {reason}", self.server(*server)));
-            }
-            Event::Noted(Note::Profiled { profile, .. }) => {
-                self.line(&format!("profiled: {} samples, drawn in the report", profile.samples()));
-            }
-            Event::Noted(Note::Crashed { server, crash }) => {
-                let (acknowledged, lost) = (crash.acknowledged, crash.lost);
-                let server = self.server(*server);
-                self.line(&format!("{server}: killed; {lost} of {acknowledged} acknowledged commits lost"));
-            }
-            Event::Noted(Note::NotCrashed { server, reason }) => {
-                self.line(&format!("{}: not killed: {reason}", self.server(*server)));
-            }
-            Event::Noted(_) => {}
+            Event::Noted(note) => self.noted(note),
             Event::TrialStarted { trial } => {
                 self.trial_begun = Instant::now();
                 self.trials_begun.get_or_insert(self.trial_begun);
@@ -198,6 +179,31 @@ impl RunProgress {
                 self.bar.set_message(plain(&format!("{}: stopped", self.server(*server))))
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
+        }
+    }
+
+    fn noted(&mut self, note: &Note) {
+        match note {
+            Note::Died { server, reason } => {
+                self.line(&format!("{}: {reason}", self.server(*server)));
+                self.line(&format!("{}: starting it again", self.server(*server)));
+            }
+            Note::NotProfiled { server, reason } => {
+                let reason = Words::default().no_profile(reason);
+                self.line(&format!("{}: no profile: {reason}", self.server(*server)));
+            }
+            Note::Profiled { profile, .. } => {
+                self.line(&format!("profiled: {} samples, drawn in the report", profile.samples()));
+            }
+            Note::Crashed { server, crash } => {
+                let (acknowledged, lost) = (crash.acknowledged, crash.lost);
+                let server = self.server(*server);
+                self.line(&format!("{server}: killed; {lost} of {acknowledged} acknowledged commits lost"));
+            }
+            Note::NotCrashed { server, reason } => {
+                self.line(&format!("{}: not killed: {reason}", self.server(*server)));
+            }
+            Note::Machine { .. } | Note::Stopped(_) => {}
         }
     }
 

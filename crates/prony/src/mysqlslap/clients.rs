@@ -151,7 +151,7 @@ impl Crowd<'_> {
             client.step = Step::Over;
             self.working -= 1;
             self.hub.close(client.link);
-        } else if self.terms.detach > 0 && client.done % self.terms.detach == 0 {
+        } else if self.terms.detach > 0 && client.done.is_multiple_of(self.terms.detach) {
             self.hub.close(client.link);
             client.step = Step::Opening;
             client.link = self.hub.open(number, self.way);

@@ -289,14 +289,9 @@ impl<'a> Draft<'a> {
         });
         let place = self.table.columns.len();
         match &held {
-            Values::Text { max: u32::MAX, .. } => {
-                if self.fill.replace(place).is_some() {
-                    mistakes.at(
-                        &kind.node.place,
-                        "two columns fill the row",
-                        "one `text = \"fill\"` is enough",
-                    );
-                }
+            Values::Text { max: u32::MAX, .. } if self.fill.replace(place).is_some() => {
+                let label = "one `text = \"fill\"` is enough";
+                mistakes.at(&kind.node.place, "two columns fill the row", label);
             }
             Values::References { .. } => self.references.push(Reference {
                 column: place,

@@ -275,13 +275,13 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            let is_name = !self.is_sign(at + 1, &['.', '('])
-                && !(at > 0 && self.is_sign(at - 1, &['@', ':']))
-                && !name.starts_with(|first: char| first.is_ascii_digit())
-                && !NO_COLUMN.contains(&&*name.to_ascii_uppercase())
-                && !self.names.contains(&name.to_lowercase())
-                && !self.tables.contains_key(&name.to_lowercase());
-            if is_name && self.all_known && !has_own_names && self.is_column(at) {
+            let is_other = self.is_sign(at + 1, &['.', '('])
+                || (at > 0 && self.is_sign(at - 1, &['@', ':']))
+                || name.starts_with(|first: char| first.is_ascii_digit())
+                || NO_COLUMN.contains(&&*name.to_ascii_uppercase())
+                || self.names.contains(&name.to_lowercase())
+                || self.tables.contains_key(&name.to_lowercase());
+            if !is_other && self.all_known && !has_own_names && self.is_column(at) {
                 let columns: Vec<String> = self.tables.values().flatten().flatten().cloned().collect();
                 self.expect(&name, &columns);
             }

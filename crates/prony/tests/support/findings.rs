@@ -99,8 +99,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
     for trial in trials {
         match &trial.outcome {
             TrialOutcome::Failed(failure) => {
-                let why = Uncounted::Failed(failure.clone());
-                left_out.push(LeftOut { trial: trial.trial.number, why });
+                left_out.push(LeftOut { trial: trial.trial.number, why: Uncounted::Failed(failure.clone()) })
             }
             TrialOutcome::Measured { outcome, doubts: own, .. } => {
                 let main = &outcome.streams[0];

@@ -102,20 +102,7 @@ pub fn plan() -> Plan {
             server_plan("threads", "one-thread-per-connection"),
             server_plan("pool", "pool-of-threads"),
         ],
-        data_sets: vec![
-            sysbench::Data {
-                tables: 1,
-                rows: 100_000,
-                engine: Some("InnoDB".to_owned()),
-                create_secondary: true,
-                secondary: false,
-                auto_inc: true,
-                seed: 42,
-                generator: sysbench::Generator::Sysbench,
-                k: load::spec::Distribution::Uniform,
-            }
-            .into(),
-        ],
+        data_sets: vec![data().into()],
         trials: trials.collect(),
         treatments,
         warm_up_auto: false,
@@ -128,6 +115,20 @@ pub fn plan() -> Plan {
         telemetry: prony::plan::Telemetry::default(),
         state: prony::plan::State::default(),
         claims: Vec::new(),
+    }
+}
+
+fn data() -> sysbench::Data {
+    sysbench::Data {
+        tables: 1,
+        rows: 100_000,
+        engine: Some("InnoDB".to_owned()),
+        create_secondary: true,
+        secondary: false,
+        auto_inc: true,
+        seed: 42,
+        generator: sysbench::Generator::Sysbench,
+        k: load::spec::Distribution::Uniform,
     }
 }
 

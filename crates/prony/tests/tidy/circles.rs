@@ -62,13 +62,13 @@ impl Tree {
             let Some(end) = text[start..].find(';') else { continue };
             let mut paths = Vec::new();
             spread(&text[start + 4..start + end], &[], &mut paths);
-            found.extend(paths.iter().filter_map(|path| self.from_root(module, path)));
+            found.extend(paths.iter().filter_map(|path| self.below_root(module, path)));
         }
         found
     }
 
     /// A path as it is written in `module`, from the root; `None`: it leads out of the crate.
-    fn from_root(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
+    fn below_root(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let mut base = module.clone();
         match first.as_str() {
@@ -112,7 +112,7 @@ impl Tree {
     /// The modules that a module uses.
     fn used(&self, module: &Module) -> BTreeSet<Module> {
         let mut paths = self.declared(module, false);
-        paths.extend(inline(&self.texts[module]).iter().filter_map(|path| self.from_root(module, path)));
+        paths.extend(inline(&self.texts[module]).iter().filter_map(|path| self.below_root(module, path)));
         let owners = paths.iter().map(|path| self.owner(path));
         owners.filter(|owner| owner != module && !owner.is_empty()).collect()
     }
