@@ -388,7 +388,7 @@ pub struct Workload {
 /// How it is said what is done.
 ///
 /// A second way is a variant of its own: a script, say, as a value that holds its text, so that a load can be
-/// offered from another host. It gets a key of its own in [`StoredWorkload`], becomes a form of
+/// offered from another host. It gets a key of its own in `StoredWorkload`, becomes a form of
 /// `program::Routine`, and whoever looks at [`Workload::transactions`] finds none.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {

@@ -272,7 +272,7 @@ impl Provisioner {
     /// [`Provisioner::bring_up`]. False: it is not Prony's own, and was not touched.
     ///
     /// # Errors
-    /// Those of [`Instance::restart`].
+    /// Those of `Instance::restart`.
     pub fn restart(&self, server: &mut Server, progress: &mut dyn FnMut(&str)) -> Result<bool, Error> {
         let Server::Own(instance) = server else { return Ok(false) };
         instance.restart(&mut self.work(progress))?;
@@ -284,7 +284,7 @@ impl Provisioner {
     /// taken.
     ///
     /// # Errors
-    /// Those of [`Instance::snapshot`].
+    /// Those of `Instance::snapshot`.
     pub fn snapshot(
         &self,
         server: &mut Server,
@@ -299,7 +299,7 @@ impl Provisioner {
     /// Makes the data of a server of Prony's own what they were when `snapshot` was taken, and restarts it.
     ///
     /// # Errors
-    /// Those of [`Instance::put_back`].
+    /// Those of `Instance::put_back`.
     pub fn put_back(
         &self,
         server: &mut Server,
@@ -313,7 +313,7 @@ impl Provisioner {
     /// Starts a server that stays when this process ends; `progress` as in [`Provisioner::bring_up`].
     ///
     /// # Errors
-    /// Those of [`Standing::start`].
+    /// Those of `Standing::start`.
     pub fn start_standing(
         &self,
         wish: &StandingWish<'_>,
@@ -325,7 +325,7 @@ impl Provisioner {
     /// Stops one of those.
     ///
     /// # Errors
-    /// Those of [`Standing::stop`].
+    /// Those of `Standing::stop`.
     pub fn stop_standing(&self, name: &str, progress: &mut dyn FnMut(&str)) -> Result<Standing, Error> {
         Standing::stop(name, &mut self.work(progress))
     }
@@ -349,7 +349,7 @@ impl Provisioner {
     /// Fetches `entry` unless it is here; `progress` as in [`Provisioner::bring_up`].
     ///
     /// # Errors
-    /// Those of [`fetch::fetch`].
+    /// Those of `fetch::fetch`.
     pub fn fetch(&self, entry: &Entry, progress: &mut dyn FnMut(&str)) -> Result<Software, Error> {
         fetch::fetch(entry, &mut self.work(progress))
     }

@@ -210,7 +210,7 @@ pub struct Server {
     /// What it may use of the machine.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// Round trip of the network that is put between it and the client; `None`: what [`Client::latency`]
+    /// Round trip of the network that is put between it and the client; `None`: what the client's
     /// says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
