@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-long lint fmt bench fuzz viewer schemas tools
+.PHONY: help demo build package screenshot test test-long lint fmt bench fuzz viewer schemas tools
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,11 +12,16 @@ tools: ## Check for the Rust compiler and what C code needs; install missing bui
 	@scripts/tools.sh
 
 demo: tools ## Build, run the quickstart study (2 minutes), show the result and where the HTML report is
+	@echo "1 of 2: building Prony. The first time takes about four minutes on two processors; nothing is installed."
 	$(CARGO) build --release
+	@echo "2 of 2: running the study quickstart, two minutes. A server is downloaded first if none is here (30 MB)."
 	./target/release/prony run quickstart
 
 build: tools ## Build the release
 	$(CARGO) build --release
+
+package: tools ## Build a Debian package and a container image, in target/package
+	CARGO=$(CARGO) scripts/package.sh
 
 test: tools ## All quick tests, a real server included
 	CARGO=$(CARGO) scripts/tests.sh quick
@@ -37,6 +42,9 @@ fuzz: tools ## Attack the protocol parser from both sides, 60 s each
 
 bench: tools ## Compare the load engine with other programs on the same servers, as ratios (FLAGS=--quick: 4 minutes)
 	$(CARGO) bench -p prony --bench peers -- $(FLAGS)
+
+screenshot: build ## Make the pictures in the README again, from a run of the quickstart (needs Chromium)
+	scripts/screenshot.sh
 
 viewer: ## Rebuild the report's viewer (needs Node.js; its result is committed)
 	scripts/viewer.sh build

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the viewer: units, then the sample report in a real Chromium. Needs Node.js 20.19 or newer, cargo and Chromium
+# Tests of the viewer: units, then the sample report and `prony serve` in a real Chromium. Needs Node.js 20.19 or newer, cargo and Chromium
 # (apt install chromium, or CHROMIUM=path). Screenshots go to the directory named as the first argument, if any.
 set -eu
 pictures=${1:-}
@@ -18,3 +18,7 @@ mkdir "$report/loads"
 sample "$report/loads/loads.html" html 100 en loads
 sample "$report/report.md" markdown
 node test/browser.mjs "$report/report.html" "$report/loads/loads.html" ${pictures:+"$pictures"}
+cargo run --quiet --manifest-path ../Cargo.toml -p prony --example sample_store -- "$report/prony.sqlite" 1000
+cargo build --quiet --manifest-path ../Cargo.toml -p prony --bin prony
+target=$(cargo metadata --format-version 1 --no-deps --manifest-path ../Cargo.toml | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+node test/serve.mjs "$target/debug/prony" "$report/prony.sqlite" ${pictures:+"$pictures"}

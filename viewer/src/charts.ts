@@ -15,20 +15,20 @@ export type Drawing =
  */
 export type Stroke = "none" | "solid" | "dashed" | "dotted";
 /**
- * How values lie along an axis.
+ * How values are spaced along an axis.
  */
-export type Scale = "from_zero" | "around" | "logarithmic" | "doubling" | "tail" | "names" | "order";
+export type Scale = "from_zero" | "around" | "logarithmic" | "doubling" | "ratio" | "tail" | "names" | "order";
 
 /**
  * All charts of a page.
  */
 export interface Charts {
   /**
-   * In the order of the page.
+   * The charts, in the order of the page.
    */
   charts: Chart[];
   /**
-   * Version of this form: 1.
+   * Version of this format: 2.
    */
   format: number;
 }
@@ -37,12 +37,12 @@ export interface Charts {
  */
 export interface Chart {
   /**
-   * Of what, in words; empty: of the whole run.
+   * What it is about, in words; empty: the whole run.
    */
   about: string;
   drawing: Drawing;
   /**
-   * What a link or a file names it: `throughput-oltp-read-only`.
+   * Its name in links and file names: `throughput-oltp-read-only`.
    */
   id: string;
   /**
@@ -51,11 +51,11 @@ export interface Chart {
   title: string;
 }
 /**
- * Values along an axis, in one panel or several below each other.
+ * Values along an axis, in one panel or in several, one below the other.
  */
 export interface Lines {
   /**
-   * What the reader chooses of; empty: all is shown.
+   * What the reader can choose from; empty: everything is shown.
    */
   choices: Choice[];
   /**
@@ -63,11 +63,11 @@ export interface Lines {
    */
   marks: Mark[];
   /**
-   * What is drawn, one below the other.
+   * The panels, one below the other.
    */
   panels: Panel[];
   /**
-   * Places along it: each line has one of these lists.
+   * Places along that axis: each line uses one of these lists.
    */
   places: number[][];
   /**
@@ -77,15 +77,15 @@ export interface Lines {
   x: Axis;
 }
 /**
- * Something that a reader chooses.
+ * A choice that the reader has.
  */
 export interface Choice {
   /**
-   * What is chosen at first, and in a picture.
+   * Index of the option that is chosen at first, and in a picture.
    */
   first: number;
   /**
-   * From what.
+   * The options.
    */
   options: string[];
   /**
@@ -98,15 +98,15 @@ export interface Choice {
  */
 export interface Mark {
   /**
-   * On the axis.
+   * Its place on the axis.
    */
   at: number;
   /**
-   * Whether for the better.
+   * Whether it changed for the better.
    */
   is_good: boolean;
   /**
-   * How much.
+   * By how much it changed.
    */
   text: string;
 }
@@ -115,11 +115,15 @@ export interface Mark {
  */
 export interface Panel {
   /**
+   * Amounts as colours, in place of lines.
+   */
+  heat?: Heat | null;
+  /**
    * Its lines.
    */
   lines: Line[];
   /**
-   * Whether lines are areas upon each other.
+   * Whether lines are drawn as stacked areas.
    */
   stacked: boolean;
   /**
@@ -127,10 +131,35 @@ export interface Panel {
    */
   title: string;
   /**
-   * What must be chosen for it to be shown.
+   * Choices for which the panel is shown.
    */
   when: [number, number][];
   y: Axis;
+}
+/**
+ * Values of cells, in columns along the axis from 0 on and in rows along the vertical axis.
+ */
+export interface Heat {
+  /**
+   * Edges of the rows, ascending: one more than there are rows.
+   */
+  edges: number[];
+  /**
+   * For each column, the first row with a value.
+   */
+  first: number[];
+  /**
+   * What a value stands for.
+   */
+  title: string;
+  /**
+   * Ends of the columns.
+   */
+  until: number[];
+  /**
+   * For each column, the values of its rows from that one on.
+   */
+  values: number[][];
 }
 /**
  * Values of one thing.
@@ -141,15 +170,15 @@ export interface Line {
    */
   at: number;
   /**
-   * Whether each value has a sign of its own.
+   * Whether each value gets a mark.
    */
   has_points: boolean;
   /**
-   * Upper ends.
+   * Upper ends of the intervals.
    */
   high?: (number | null)[];
   /**
-   * Values that are drawn hollow, by their place in the list, with the reason in words.
+   * Values that are drawn hollow, by their index, with the reason in words.
    */
   hollow?: {
     /**
@@ -159,28 +188,40 @@ export interface Line {
     [k: string]: string;
   };
   /**
-   * Number of its colour, the same for the same server everywhere; null: it is beside the others.
+   * Text beside each value; empty: none.
+   */
+  labels?: string[];
+  /**
+   * Lower ends of the intervals along the axis, where places are estimates too.
+   */
+  left?: (number | null)[];
+  /**
+   * Number of its colour, the same for the same server everywhere; null: it is a secondary line.
    */
   look: number | null;
   /**
-   * Lower ends of their intervals; empty: it has none.
+   * Lower ends of the intervals; empty: there are none.
    */
   low?: (number | null)[];
   /**
-   * What it is of: lines of one name are hidden and shown together.
+   * What it stands for: lines with the same name are hidden and shown together.
    */
   name: string;
   /**
-   * What tells it from others of the name; empty: nothing.
+   * What tells it apart from other lines of that name; empty: nothing.
    */
   note?: string;
   /**
-   * Whether lines go on over values that are missing.
+   * Whether the line continues across missing values.
    */
   over_gaps: boolean;
+  /**
+   * Upper ends of these intervals.
+   */
+  right?: (number | null)[];
   stroke: Stroke;
   /**
-   * Its values; null: none is known.
+   * Its values; null: unknown.
    */
   values: (number | null)[];
 }
@@ -190,7 +231,7 @@ export interface Line {
 export interface Axis {
   scale: Scale;
   /**
-   * Values that are written beside it, with how they are written; empty: round ones.
+   * Values that are written beside it, and how they are written; empty: round ones.
    */
   ticks: Tick[];
   /**
@@ -211,7 +252,7 @@ export interface Tick {
    */
   at: number;
   /**
-   * As it is written.
+   * The value as it is written.
    */
   label: string;
 }
@@ -224,37 +265,37 @@ export interface Shade {
    */
   from: number;
   /**
-   * What it is.
+   * Its name.
    */
   name: string;
   /**
-   * Its end; null: that of the axis.
+   * Its end; null: the end of the axis.
    */
   until: number | null;
   /**
-   * What must be chosen for it to be shown.
+   * Choices for which it is shown.
    */
   when: [number, number][];
 }
 /**
- * Frames of a profile.
+ * Stack frames of a profile.
  */
 export interface Flame {
   /**
-   * Callers before what they called.
+   * The frames, each caller before those that it called.
    */
   frames: Frame[];
   /**
-   * Samples of all.
+   * Number of samples in total.
    */
   samples: number;
 }
 /**
- * A function that was met.
+ * A function on a stack.
  */
 export interface Frame {
   /**
-   * Frames below it.
+   * Number of frames below it.
    */
   depth: number;
   /**
@@ -266,7 +307,7 @@ export interface Frame {
    */
   name: string;
   /**
-   * Samples in which it was met.
+   * Samples in which it appears.
    */
   samples: number;
 }

@@ -10,6 +10,8 @@ export interface Context {
   theme: Theme;
   /** Width of the chart in pixels: a narrow one has fewer ticks. */
   width: number;
+  /** Whether a reader may zoom: on a page, with a mouse. */
+  canZoom?: boolean;
 }
 
 /** ECharts' own option type allows anything; its parts are checked where they are built. */
@@ -23,20 +25,26 @@ export function look(context: Context, line: Line): { colour: string; symbol: st
   const { series, faint } = context.theme;
   const place = line.look;
   if (place === null) return { colour: faint, symbol: "none" };
-  return { colour: series[place % series.length] ?? faint, symbol: SYMBOLS[place % SYMBOLS.length] ?? "circle" };
+  // beyond the colours that there are, one comes again with another symbol
+  const round = Math.floor(place / series.length);
+  return { colour: series[place % series.length] ?? faint, symbol: SYMBOLS[(place + round) % SYMBOLS.length] ?? "circle" };
 }
 
 /** Gap between the entries of a legend, and height of one of its rows, px. */
 const LEGEND_GAP = 14;
 const LEGEND_ROW = 28;
 
+/** About how wide a text of 13 px is, px. */
+export function letters(text: string): number {
+  return [...text].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 13 : 7.6), 0);
+}
+
 /** Height that a legend takes beyond its first row, px: names are as wide as letters of 13 px are on average, or a little less. */
 export function legendRest(width: number, names: string[]): number {
   let rows = 1;
   let used = 0;
   for (const name of names) {
-    const letters = [...name].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 13 : 7.6), 0);
-    const entry = 22 + 5 + letters + LEGEND_GAP;
+    const entry = Math.min(22 + 5 + letters(name), width) + LEGEND_GAP;
     if (used > 0 && used + entry > width) {
       rows += 1;
       used = 0;
@@ -46,8 +54,22 @@ export function legendRest(width: number, names: string[]): number {
   return (rows - 1) * LEGEND_ROW;
 }
 
+/** The wheel with Ctrl zooms along the axis, and dragging with Shift moves it: without these keys the page scrolls as ever. */
+export function zoom(context: Context): Option {
+  const inside = { type: "inside", xAxisIndex: "all", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", preventDefaultMouseMove: false };
+  return context.canZoom ? { dataZoom: [inside] } : {};
+}
+
+/** A name as far as there is room for it. */
+function fitting(name: string, width: number): string {
+  if (letters(name) <= width) return name;
+  let end = name.length;
+  while (end > 1 && letters(`${name.slice(0, end)}…`) > width) end -= 1;
+  return `${name.slice(0, end)}…`;
+}
+
 /** What all charts share. */
-function base(context: Context, legend: string[]): Option {
+export function base(context: Context, legend: string[]): Option {
   const { theme } = context;
   return {
     animation: false,
@@ -60,6 +82,7 @@ function base(context: Context, legend: string[]): Option {
       itemGap: LEGEND_GAP,
       icon: undefined,
       inactiveColor: theme.line,
+      formatter: (name: string) => fitting(name, context.width - 44),
       textStyle: { color: theme.text, fontSize: 13 },
     },
     tooltip: {
@@ -148,16 +171,6 @@ function along(context: Context, of: Lines, more: Option = {}): Option {
   const first = values[0] ?? 1;
   const last = values.at(-1) ?? 1;
   switch (x.scale) {
-    case "names": {
-      const aslant = values.length > 3;
-      return below(context, x.title, {
-        type: "category",
-        data: x.ticks.map((one) => one.label),
-        axisLabel: { color: faint, fontSize: 11, interval: 0, rotate: aslant ? 25 : 0, hideOverlap: false },
-        nameGap: aslant ? 62 : 30,
-        ...more,
-      });
-    }
     case "order": {
       // the last one has its label: it is the one that is asked about
       const every = Math.max(1, Math.ceil(values.length / Math.max(1, Math.floor(context.width / ORDER_LABEL))));
@@ -184,12 +197,12 @@ function along(context: Context, of: Lines, more: Option = {}): Option {
       return below(context, x.title, { type: "value", min: first - room, max: last + room, ...ticked(values), ...more });
     }
     default: {
-      const end = Math.max(1, ...extent(of), ...of.shades.flatMap((shade) => shade.until ?? []));
+      // time ends where it ends; other values have room beyond
+      const end = x.unit === "s" ? { max: Math.max(1, ...extent(of), ...of.shades.flatMap((shade) => shade.until ?? [])), minInterval: 1 } : {};
       return below(context, x.title, {
         type: "value",
         min: 0,
-        max: end,
-        minInterval: 1,
+        ...end,
         axisLabel: { ...label, formatter: tick },
         ...more,
       });
@@ -245,15 +258,15 @@ function besideLogarithmic(context: Context, name: string, values: number[], mor
   });
 }
 
-/** A short vertical line with caps for each interval. */
-function whiskers(server: string, rows: Row[], colour: string, axes: Option = {}): Option {
+/** A short line with caps for each interval: upright, or lying where it is one of the place itself. */
+function whiskers(server: string, rows: Row[], colour: string, axes: Option, lies = false): Option {
   return {
     name: server,
     type: "custom",
     silent: true,
     clip: true,
     data: rows.filter((row) => row[2] !== null && row[3] !== null),
-    encode: { x: 0, y: [2, 3] },
+    encode: lies ? { x: [2, 3], y: 1 } : { x: 0, y: [2, 3] },
     itemStyle: { color: colour },
     tooltip: { show: false },
     z: 3,
@@ -261,14 +274,19 @@ function whiskers(server: string, rows: Row[], colour: string, axes: Option = {}
       _: unknown,
       api: { value: (index: number) => number; coord: (point: [number, number]) => [number, number] },
     ) => {
-      const [x, low] = api.coord([api.value(0), api.value(2)]);
-      const [, high] = api.coord([api.value(0), api.value(3)]);
-      const style = { stroke: colour, lineWidth: 1.5, fill: "none" };
+      const style = { stroke: colour, lineWidth: lies ? 1 : 1.5, fill: "none" };
       const line = (x1: number, y1: number, x2: number, y2: number) => ({
         type: "line",
         shape: { x1, y1, x2, y2 },
         style,
       });
+      if (lies) {
+        const [from, y] = api.coord([api.value(2), api.value(1)]);
+        const [until] = api.coord([api.value(3), api.value(1)]);
+        return { type: "group", children: [line(from, y, until, y), line(from, y - 4, from, y + 4), line(until, y - 4, until, y + 4)] };
+      }
+      const [x, low] = api.coord([api.value(0), api.value(2)]);
+      const [, high] = api.coord([api.value(0), api.value(3)]);
       return {
         type: "group",
         children: [line(x, low, x, high), line(x - 5, low, x + 5, low), line(x - 5, high, x + 5, high)],
@@ -302,10 +320,25 @@ function drawn(context: Context, of: Lines, line: Line, panel: number): Option[]
       type: line.stroke === "none" ? "solid" : line.stroke,
       opacity: line.has_points ? 1 : 0.9,
     },
+    ...(line.labels ? labelled(context, line.labels) : {}),
     ...(isBeside ? { z: 1 } : { emphasis: { focus: "series" } }),
   };
-  const bars = points.some((point) => point[2] !== null && point[3] !== null);
-  return bars ? [option, whiskers(line.name, points, colour, axes)] : [option];
+  const known = (some: Row[]) => some.some((point) => point[2] !== null && point[3] !== null);
+  const lying = points.map(([x, value], place): Row => [x, value, line.left?.[place] ?? null, line.right?.[place] ?? null]);
+  return [
+    option,
+    ...(known(points) ? [whiskers(line.name, points, colour, axes)] : []),
+    ...(known(lying) ? [whiskers(line.name, lying, colour, axes, true)] : []),
+  ];
+}
+
+/** What stands beside points, as far as there is room for it. */
+function labelled(context: Context, labels: string[]): Option {
+  const formatter = ({ dataIndex }: { dataIndex: number }) => labels[dataIndex] ?? "";
+  return {
+    label: { show: true, position: "right", offset: [2, -9], fontSize: 11, color: context.theme.text, formatter },
+    labelLayout: { hideOverlap: true },
+  };
 }
 
 interface Hovered {
@@ -336,7 +369,7 @@ export function headOf(axis: Axis, place: number): string {
 }
 
 /** A value with its interval, its unit, and what there is to say against it. */
-function told(line: Line, place: number, unit: string, value: (number | null)[]): string {
+export function told(line: Line, place: number, unit: string, value: (number | null)[]): string {
   const [, middle, low, high] = value;
   const interval = low != null && high != null ? ` (${number(low)} – ${number(high)})` : "";
   const against = line.hollow?.[place];
@@ -366,18 +399,32 @@ function spread(drawn: Row[]): number[] {
   return [...values, ...ends.map((end) => Math.min(Math.max(end, low), high))];
 }
 
+/** Names that a legend shows: one alone that is followed through time needs none. */
+function legendOf(of: Lines): string[] {
+  const names = [...new Set(of.panels.flatMap((panel) => panel.lines.map((line) => line.name)))].filter((name) => name !== "");
+  return names.length > 1 || (of.marks.length === 0 && of.x.scale !== "order") ? names : [];
+}
+
+/** What a legend needs beyond one row, px; less than nothing where there is none. */
+function rest(context: Context, of: Lines): number {
+  const names = legendOf(of);
+  return names.length > 0 ? legendRest(context.width, names) : -30;
+}
+
 /** Height of a chart of one panel, and of two, px; a narrow one is less high. */
 export function heightOf(context: Context, of: Lines): number {
-  if (of.panels.length > 1 || of.x.scale === "tail") return 420;
-  return context.width < 480 ? 310 : 350;
+  const more = Math.max(0, rest(context, of));
+  if (of.panels.length > 1 || of.x.scale === "tail") return 420 + more;
+  return (context.width < 480 ? 310 : 350) + more;
 }
 
 /** Places of panels: one takes what there is, of several the last one takes most. */
-function grids(of: Lines, rest: number, aslant: boolean): Option[] {
-  if (of.panels.length < 2) return [{ ...GRID, top: GRID.top + rest, ...(aslant ? { bottom: 66 } : {}) }];
+function grids(context: Context, of: Lines): Option[] {
+  const more = rest(context, of);
+  if (of.panels.length < 2) return [{ ...GRID, top: GRID.top + more }];
   return [
-    { left: 58, right: 20, top: 64 + rest, height: 130 - rest / 2 },
-    { left: 58, right: 20, top: 244 + rest / 2, bottom: 44 },
+    { left: 58, right: 20, top: 64 + more, height: 130 },
+    { left: 58, right: 20, top: 244 + more, bottom: 44 },
   ];
 }
 
@@ -408,13 +455,14 @@ function marks(context: Context, of: Lines): Option[] {
 /** The chart of what is chosen. */
 export function lines(context: Context, of: Lines): Option {
   const all = of.panels.flatMap((panel, index) => panel.lines.map((line) => ({ panel, line, index })));
-  const names = [...new Set(all.map(({ line }) => line.name))].filter((name) => name !== "");
-  const legend = names.length > 1 || of.marks.length === 0 && of.x.scale !== "order" ? names : [];
-  const shared = base(context, legend);
+  const shared = base(context, legendOf(of));
   const options = all.map(({ line, index }) => drawn(context, of, line, index));
   // which line each series belongs to, for the tooltip
   const owners = options.flatMap((series, place) => series.map(() => all[place]));
-  const formatter = (hovered: Hovered[]) => {
+  // a point that has a name of its own is told alone
+  const isPointwise = all.some(({ line }) => (line.labels ?? []).length > 0);
+  const formatter = (items: Hovered | Hovered[]) => {
+    const hovered = Array.isArray(items) ? items : [items];
     const shown = hovered.filter((item) => item.seriesType === "line" && item.value?.[1] != null);
     const lines = shown.flatMap((item) => {
       const owner = owners[item.seriesIndex];
@@ -422,17 +470,18 @@ export function lines(context: Context, of: Lines): Option {
       const name = owner.line.note ? `${owner.line.name}, ${owner.line.note}` : owner.line.name;
       return [{ colour: item.color, name, value: told(owner.line, item.dataIndex, owner.panel.y.unit, item.value) }];
     });
-    const place = of.x.scale === "names" ? (hovered[0]?.dataIndex ?? 0) : (hovered[0]?.value?.[0] ?? 0);
-    return tooltip(headOf(of.x, place), lines);
+    const label = owners[shown[0]?.seriesIndex ?? -1]?.line.labels?.[shown[0]?.dataIndex ?? -1];
+    const place = hovered[0]?.value?.[0] ?? 0;
+    return tooltip(label ? `${label}: ${number(place)} ${of.x.unit}` : headOf(of.x, place), lines);
   };
   const last = of.panels.length - 1;
-  const aslant = of.x.scale === "names" && of.x.ticks.length > 3;
   const silent = { name: "", axisLabel: { show: false }, axisTick: { show: false } };
   return {
     ...shared,
-    tooltip: { ...(shared["tooltip"] as Option), formatter },
+    tooltip: { ...(shared["tooltip"] as Option), ...(isPointwise ? { trigger: "item" } : {}), formatter },
+    ...zoom(context),
     axisPointer: { link: [{ xAxisIndex: "all" }] },
-    grid: grids(of, legend.length > 0 ? legendRest(context.width, legend) : -30, aslant),
+    grid: grids(context, of),
     xAxis: of.panels.map((_, index) => along(context, of, { gridIndex: index, ...(index < last ? silent : {}) })),
     yAxis: of.panels.map((panel, index) => {
       const points = panel.lines.flatMap((line) => rows(of, line));

@@ -1,9 +1,9 @@
 // Many panels over one time axis, each with its own lines named above it: one trial second by second. Pure, as lines.ts.
 
 import { rows } from "./chart";
-import type { Lines, Panel } from "./charts";
+import type { Line, Lines, Panel } from "./charts";
 import { escape, number, tick } from "./format";
-import { below, beside, type Context, FONT, headOf, logarithmic, look, type Option, tooltip } from "./lines";
+import { below, beside, type Context, FONT, headOf, letters, logarithmic, look, type Option, tooltip, zoom } from "./lines";
 
 /** Height of a panel's drawing with its ticks, of a line of its title, and of what is below the last one, px. */
 const HEIGHT = 116;
@@ -18,12 +18,27 @@ function columnsOf(width: number): number {
   return width >= TWO_COLUMNS ? 2 : 1;
 }
 
-/** Height of what stands above a panel: where it is narrow, names get a line of their own. */
+/** Names of a panel's lines in as many lines as they need, behind its title where there is room. */
+function named(context: Context, panel: Panel): Line[][] {
+  const room = context.width / columnsOf(context.width) - 20;
+  const single = panel.lines.length === 1 && panel.lines[0]?.name === panel.title;
+  let used = letters(panel.title) + letters(panel.y.unit) + 24;
+  const all: Line[][] = [[]];
+  for (const line of single ? [] : panel.lines) {
+    const width = letters(line.name) + 24;
+    if (used + width > room) {
+      all.push([]);
+      used = 0;
+    }
+    all.at(-1)?.push(line);
+    used += width;
+  }
+  return all;
+}
+
+/** Height of what stands above a panel: as much for all as one of them needs. */
 function titleOf(context: Context, all: Panel[]): number {
-  const letters = (text: string) => [...text].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 13 : 7.2), 0);
-  const width = (panel: Panel) => letters(panel.title) + panel.lines.reduce((sum, line) => sum + letters(line.name) + 26, 40);
-  const room = context.width / columnsOf(context.width);
-  return TITLE_LINE * (all.some((panel) => width(panel) > room) ? 2 : 1);
+  return TITLE_LINE * Math.max(1, ...all.map((panel) => named(context, panel).length));
 }
 
 /** Height of the chart, px. */
@@ -33,18 +48,17 @@ export function heightOf(context: Context, of: Lines): number {
 }
 
 /** What is coloured how, above a panel: its title, then a mark and a name for each line. */
-function title(context: Context, panel: Panel, left: number, top: number, lines: number): Option {
-  const narrow = lines > 1;
-  const fontSize = narrow ? 11 : 12;
+function title(context: Context, panel: Panel, left: number, top: number): Option {
   const lineHeight = TITLE_LINE - 2;
   const rich: Record<string, Option> = { title: { color: context.theme.text, fontSize: 13, fontWeight: 600, lineHeight } };
-  const marks = panel.lines.map((line, index) => {
-    rich[`c${index}`] = { color: look(context, line).colour, fontSize, lineHeight };
-    return `{c${index}|${line.stroke === "solid" ? "■" : "╌"} ${line.name}}`;
-  });
-  const single = panel.lines.length === 1 && panel.lines[0]?.name === panel.title;
+  const mark = (line: Line) => {
+    const style = `c${panel.lines.indexOf(line)}`;
+    rich[style] = { color: look(context, line).colour, fontSize: 12, lineHeight };
+    return `{${style}|${line.stroke === "solid" ? "■" : "╌"} ${line.name}}`;
+  };
+  const lines = named(context, panel).map((some) => some.map(mark).join("  "));
   return {
-    text: [`{title|${panel.title}${panel.y.unit ? `, ${panel.y.unit}` : ""}}`, (single ? [] : marks).join(narrow ? " " : "  ")].join(narrow ? "\n" : "  "),
+    text: `{title|${panel.title}${panel.y.unit ? `, ${panel.y.unit}` : ""}}  ${lines.join("\n")}`,
     left,
     top,
     padding: 0,
@@ -85,7 +99,7 @@ export function panels(context: Context, of: Lines): Option {
   return {
     animation: false,
     textStyle: { fontFamily: FONT, color: theme.text },
-    title: all.map((panel, index) => title(context, panel, left(index), top(index), above / TITLE_LINE)),
+    title: all.map((panel, index) => title(context, panel, left(index), top(index))),
     tooltip: {
       trigger: "axis",
       confine: true,
@@ -94,6 +108,7 @@ export function panels(context: Context, of: Lines): Option {
       textStyle: { color: theme.text, fontSize: 12, fontFamily: FONT },
       formatter,
     },
+    ...zoom(context),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: theme.faint } },
     grid: all.map((_, index) => ({
       left: left(index) + 56,

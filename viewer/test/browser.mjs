@@ -60,19 +60,22 @@ async function eventually(question, isWanted, message) {
   assert.fail(`${message}; at last there was ${answer}`);
 }
 
-const { charts } = JSON.parse(
-  /<script type="application\/json" id="prony-charts">(.*?)<\/script>/s.exec(readFileSync(page_file, "utf8"))[1],
-);
-const KINDS = ["throughput", "latency", "distribution", "timeline"];
+const EMBEDDED = /(<script type="application\/json" id="prony-charts">)(.*?)(<\/script>)/s;
+/** A page's charts in English. */
+const chartsOf = (text) =>
+  JSON.parse(EMBEDDED.exec(text)[2], (_, value) => (value?.in?.en !== undefined ? value.in.en : value)).charts;
+const charts = chartsOf(readFileSync(page_file, "utf8"));
+const KINDS = ["throughput", "latency", "tradeoff", "distribution", "timeline"];
 const ladders = charts.filter(({ id }) => KINDS.includes(id.split("-")[0]));
-/** Places of charts of a kind on a page. */
+/** Places of the charts of ladders on a page, and of those of a kind. */
+const laddersOf = (page) => page.locator(KINDS.map((kind) => `.results [data-chart^="${kind}-"]`).join(", "));
 const placesOf = (page, kind) => page.locator(`[data-chart^="${kind}"]`);
 
 async function checkDesktop() {
   const { page, heard } = await open(1280, 900, "light");
-  const places = page.locator(".results [data-chart]");
+  const places = laddersOf(page);
   assert.equal(await places.count(), ladders.length, "each chart has its place");
-  assert.equal(ladders.length, 2 * KINDS.length, "four charts for each group");
+  assert.equal(ladders.length, 2 * KINDS.length, "five charts for each group");
   const first = placesOf(page, "throughput").first();
   const [one, other] = ["#0067b8", "#c2410c"];
   for (let i = 0; i < (await places.count()); i++) {
@@ -87,6 +90,18 @@ async function checkDesktop() {
   for (const { label } of ticks) assert.ok(words.includes(label), `the axis has a tick at ${label}`);
   await picture(page, "desktop");
   if (pictures) await page.locator(".pair").first().screenshot({ path: join(pictures, "charts.png") });
+
+  // A map of response times has a name for each server and cells in more than one colour of one hue.
+  const heat = placesOf(page, "heat").first();
+  const named = (await heat.locator("text").allTextContents()).join(" ");
+  for (const { name } of ladders[0].drawing.panels[0].lines.slice(0, 2)) assert.ok(named.includes(name), `a map of ${name}`);
+  assert.ok(named.includes("transactions per second"), "what colours mean");
+  const ramp = ["#dcebf8", "#b3d3ee", "#7fb3de", "#4a8fca", "#1f6bb0", "#0b4a86", "#06305a"];
+  const cells = await heat.evaluate((place, colours) => colours.map((colour) => place.querySelectorAll(`path[fill="${colour}"]`).length), ramp);
+  assert.ok(cells.filter((count) => count > 1).length > 1, `cells by colour: ${cells}`);
+  // Cost against response time: the front is dashed, and each point says where it is.
+  const pareto = placesOf(page, "pareto").first();
+  assert.ok((await pareto.locator("path[stroke-dasharray]").count()) > 0, "the front is dashed");
 
   // The legend hides a server and shows it again.
   const before = await strokes(first, other);
@@ -195,8 +210,8 @@ async function checkLongNames() {
 /** Several streams at an offered rate: each has its charts, what is offered is drawn, an overloaded point is hollow. */
 async function checkLoads() {
   const { page, heard } = await open(1280, 900, "light", addressOf(loads_file));
-  const places = page.locator(".results [data-chart]");
-  assert.equal(await places.count(), 3 * KINDS.length, "four charts for each stream");
+  const places = laddersOf(page);
+  assert.equal(await places.count(), 3 * KINDS.length, "five charts for each stream");
   for (let i = 0; i < (await places.count()); i++) {
     assert.ok((await strokes(places.nth(i), "#0067b8")) > 0, `chart ${i} shows a line`);
   }
@@ -221,7 +236,7 @@ async function checkLoads() {
 async function checkPictures() {
   const { page } = await open(1280, 900, "light");
   const files = readdirSync(dirname(page_file)).filter((name) => name.endsWith(".svg"));
-  assert.equal(files.length, 2 * KINDS.length, "a picture of each chart of results");
+  assert.equal(files.length, 2 * (KINDS.length + 1) + 1, "a picture of each chart of results, a map included, and of costs");
   for (const file of files) {
     const svg = readFileSync(join(dirname(page_file), file), "utf8");
     const told = await page.evaluate((text) => {
@@ -236,6 +251,125 @@ async function checkPictures() {
     }
   }
   await page.close();
+}
+
+/** Switches the page to the other language and back; a browser of another language opens in it. */
+async function checkLanguages() {
+  const { page, heard } = await open(1280, 900, "light");
+  const words = async () => `${await page.locator("body").innerText()} ${(await page.locator("svg text").allTextContents()).join(" ")}`;
+  const wide = /[\u4e00-\u9fff]/;
+  const english = await words();
+  assert.match(english, /Trust: .*trials/);
+  assert.ok(!wide.test(english.replace("中文", "")), "an English page has no Chinese");
+  await page.getByRole("button", { name: "中文" }).click();
+  assert.equal(await page.evaluate(() => document.documentElement.lang), "zh-CN");
+  const chinese = await words();
+  for (const word of ["可信度", "吞吐量", "响应时间", "置信区间"]) assert.ok(chinese.includes(word), `${word} stands in the page`);
+  assert.match(await page.title(), wide);
+  const latin = chinese.split("\n").filter((line) => /^[A-Z][a-z]+ [a-z]+ [a-z]+ [a-z]+/.test(line) && !wide.test(line));
+  assert.deepEqual(latin, [], "no English sentence is left");
+  assert.match(await page.locator("[data-chart]").first().getAttribute("aria-label"), wide);
+  await picture(page, "chinese");
+  await page.getByRole("button", { name: "English" }).click();
+  assert.ok(!wide.test((await words()).replace("中文", "")), "and English again");
+  assert.deepEqual(heard.errors, []);
+  await page.close();
+  const browser = await chromium.launch({ executablePath, headless: true, args });
+  const there = await (await browser.newContext({ locale: "zh-CN" })).newPage();
+  await there.goto(address);
+  assert.equal(await there.evaluate(() => document.documentElement.lang), "zh-CN", "a Chinese browser opens it in Chinese");
+  await browser.close();
+}
+
+/** What a chart shows can be kept as a picture or as numbers. */
+async function checkFiles() {
+  const { page, heard } = await open(1280, 900, "light");
+  const figure = page.locator("figure", { has: placesOf(page, "throughput") }).first();
+  const kept = async (kind) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), figure.getByRole("button", { name: kind }).click()]);
+    assert.match(download.suggestedFilename(), new RegExp(`^throughput-.*\\.${kind.toLowerCase()}$`));
+    return readFileSync(await download.path());
+  };
+  assert.match((await kept("SVG")).toString(), /^<svg.*threads/s);
+  assert.equal((await kept("PNG")).subarray(1, 4).toString(), "PNG");
+  const numbers = (await kept("CSV")).toString().trim().split("\r\n");
+  const { lines } = ladders[0].drawing.panels[0];
+  assert.equal(numbers.length, 1 + lines.reduce((sum, { values }) => sum + values.filter((value) => value !== null).length, 0));
+  assert.ok(numbers.some((line) => line.includes(`,${lines[0].values[0]},${lines[0].low[0]},`)), "the numbers are the chart's");
+  assert.deepEqual(heard.errors, []);
+  await page.close();
+}
+
+/** Six servers with long names in every chart, bars and ratios too: no two texts of a drawing lie upon each other. */
+async function checkSixServers() {
+  const names = ["mariadb-12.1-tuned-pool-of-threads", "mysql-8.4 innodb_flush_log_at_trx_commit=2", "mysql-5.7 sync_binlog=1000",
+    "mariadb-10.11", "percona-server-8.0 with a long name, and a longer one", "线程池与每连接一线程的比较"];
+  const six = (panel) => {
+    const all = panel.lines.filter(({ look }) => look !== null);
+    const grown = (values, by) => values?.map((value) => (value === null ? null : value * by));
+    const line = (name, look) => {
+      const { values, low, high, ...rest } = all[look % Math.max(all.length, 1)];
+      const by = 1 + 0.07 * look;
+      return { ...rest, name, look, values: grown(values, by), ...(low ? { low: grown(low, by), high: grown(high, by) } : {}) };
+    };
+    return all.length > 0 ? { ...panel, lines: names.map(line) } : panel;
+  };
+  const crowded = charts.map((chart) => {
+    if (chart.drawing.kind !== "lines" || chart.id === "course") return chart;
+    const drawing = { ...chart.drawing, panels: chart.drawing.panels.map(six) };
+    if (chart.id !== "picture") return { ...chart, drawing };
+    const ticks = drawing.x.ticks.map(({ at }, place) => ({ at: place, label: `${names[place % 6]} over TCP, ${at} connections` }));
+    return { ...chart, drawing: { ...drawing, x: { ...drawing.x, scale: "names", ticks }, places: [ticks.map(({ at }) => at)] } };
+  });
+  const copy = join(profile, "six.html");
+  const data = JSON.stringify({ format: 2, charts: crowded }).replaceAll("<", "\\u003c");
+  writeFileSync(copy, readFileSync(page_file, "utf8").replace(EMBEDDED, (_, begin, __, end) => begin + data + end));
+  for (const width of [1440, 820, 390]) {
+    const { page, heard } = await open(width, 900, "light", addressOf(copy));
+    const upon = await page.evaluate(() =>
+      [...document.querySelectorAll("[data-chart]")].flatMap((chart) => {
+        const texts = [...chart.querySelectorAll("text")].map((text) => ({ text: text.textContent.trim(), box: text.getBoundingClientRect() }));
+        const said = texts.filter(({ text, box }) => text !== "" && box.width > 0);
+        return said.flatMap((one, place) =>
+          said.slice(place + 1).flatMap((other) => {
+            const across = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
+            const down = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
+            // boxes have room above and below their letters
+            return across > 1.5 && down > 4 ? [`${chart.dataset.chart}: ${one.text} | ${other.text}`] : [];
+          }),
+        );
+      }),
+    );
+    await picture(page, `six-${width}`);
+    assert.deepEqual(upon, [], `no text lies upon another at ${width}`);
+    const outside = await page.evaluate(() =>
+      [...document.querySelectorAll("[data-chart]")].flatMap((chart) => {
+        const { left, right } = chart.getBoundingClientRect();
+        const texts = [...chart.querySelectorAll("text")].filter((text) => text.textContent.trim() !== "");
+        return texts.filter((text) => text.getBoundingClientRect().left < left - 2 || text.getBoundingClientRect().right > right + 2)
+          .map((text) => `${chart.dataset.chart}: ${text.textContent}`);
+      }),
+    );
+    assert.deepEqual(outside, [], `no text is cut at ${width}`);
+    assert.deepEqual(heard.errors, []);
+    await page.close();
+  }
+}
+
+/** What axe finds in a page that matters to those who cannot see it, or not well. */
+async function checkAccess() {
+  const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+  for (const [scheme, width] of [["light", 1280], ["dark", 1280], ["light", 390]]) {
+    for (const url of [address, addressOf(loads_file)]) {
+      const { page } = await open(width, 900, scheme, url);
+      await page.evaluate((script) => new Function(script)(), axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+      const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+      const told = serious.flatMap(({ id, nodes }) => nodes.slice(0, 3).map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+      assert.deepEqual(told, [], `axe finds nothing serious (${scheme}, ${width})`);
+      await page.close();
+    }
+  }
 }
 
 async function checkWithoutScript() {
@@ -254,6 +388,10 @@ try {
   await checkLoads();
   await checkPictures();
   await checkLongNames();
+  await checkLanguages();
+  await checkFiles();
+  await checkSixServers();
+  await checkAccess();
   await checkWithoutScript();
   console.log("the report works in Chromium");
 } finally {

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { chosen, type Row } from "../src/chart";
+import { bars, heightOf as heightOfBars, wrapped } from "../src/bars";
+import { besideEachOther, chosen, type Row } from "../src/chart";
 import type { Axis, Chart, Drawing, Line, Lines, Panel, Scale } from "../src/charts";
 import { firstOf, optionOf, svgOf } from "../src/draw";
 import { colour, flame, heightOf as heightOfFlame } from "../src/flame";
+import { cells, shadeOf } from "../src/heat";
+import { csvOf } from "../src/files";
 import { escape, number, percentile, tick } from "../src/format";
+import { inLanguage, preferred } from "../src/language";
 import { around, bounded, type Context, heightOf, legendRest, lines, logarithmic } from "../src/lines";
 import { heightOf as heightOfPanels, panels } from "../src/panels";
 import { theme } from "../src/theme";
@@ -32,6 +36,27 @@ const ladder = drawing(connections, [[4, 16]], [
 ]);
 
 const series = (option: Record<string, unknown>) => option["series"] as { name: string; type: string; data: unknown[] }[];
+
+describe("lines with one place", () => {
+  const at = axis("Connections", "", "doubling", [{ at: 32, label: "32" }]);
+  const one = drawing(at, [[32]], [panel([line("a", 0, [100], { low: [95], high: [105] }), line("b", 1, [300], { hollow: { 0: "overloaded" } })])]);
+  it("become rows beside each other, each with its name, its look and its interval", () => {
+    const placed = besideEachOther(one);
+    expect(placed.x).toMatchObject({ scale: "names", ticks: [{ at: 0, label: "a" }, { at: 1, label: "b" }] });
+    expect(placed.panels[0]?.lines).toMatchObject([
+      { name: "a", look: 0, values: [100, null], low: [95, null], high: [105, null] },
+      { name: "b", look: 1, values: [null, 300], hollow: { 1: "overloaded" } },
+    ]);
+    const { option, height } = optionOf(context, chart(one), []);
+    expect(series(option).map(({ type, data }) => [type, data.length])).toEqual([["custom", 1], ["custom", 1]]);
+    expect(height).toBeLessThan(150);
+  });
+  it("stay lines where there are several places, or something else is drawn beside", () => {
+    expect(besideEachOther(ladder)).toBe(ladder);
+    const offered = drawing(at, [[32]], [panel([line("a", 0, [100]), line("offered", null, [500])])]);
+    expect(besideEachOther(offered)).toBe(offered);
+  });
+});
 
 describe("numbers", () => {
   it("read like the rest of the report, in an engine that knows no languages too", () => {
@@ -85,12 +110,6 @@ describe("lines along an axis", () => {
     expect(hover(0, 1, [16, 300, null, null])).toContain("300 /s, overloaded");
     expect(hover(4, 1, [16, 500, null, null])).toMatch(/offered.*500 \/s/);
   });
-  it("put names side by side and join nothing", () => {
-    const names = axis("mode", "", "names", [{ at: 0, label: "socket" }, { at: 1, label: "tcp" }]);
-    const option = lines(context, drawing(names, [[0, 1]], [panel([line("a", 0, [100, 300], { stroke: "none" })])]));
-    expect((option["xAxis"] as unknown[])[0]).toMatchObject({ type: "category", data: ["socket", "tcp"] });
-    expect(series(option)[0]).toMatchObject({ data: [[0, 100, null, null], [1, 300, null, null]], lineStyle: { width: 0 } });
-  });
   it("spread the tail of a distribution", () => {
     const option = lines(context, drawing(axis("share", "", "tail"), [[0, 0.5, 0.99]], [panel([line("a", 0, [1, 2, 9])])]));
     expect(series(option)[0]?.data).toEqual([[1, 1, null, null], [2, 2, null, null], [expect.closeTo(100), 9, null, null]]);
@@ -103,6 +122,77 @@ describe("lines along an axis", () => {
     const all = lines(context, seconds)["series"] as Record<string, { data: unknown[][] }>[];
     expect(all.find((one) => one["markArea"])?.["markArea"]?.data).toEqual([[{ name: "warm-up", xAxis: 0 }, { xAxis: 1 }]]);
     expect(all.find((one) => one["markLine"])?.["markLine"]?.data).toMatchObject([{ xAxis: 2, label: { formatter: "-10 %", color: "#b3261e" } }]);
+  });
+});
+
+describe("bars", () => {
+  const names = axis("mode", "", "names", [{ at: 0, label: "socket" }, { at: 1, label: "tcp, a new connection for each transaction" }]);
+  const modes = drawing(names, [[0, 1]], [panel([
+    line("a", 0, [100, 300], { stroke: "none", low: [90, 280], high: [110, 320], hollow: { 0: "overloaded" } }),
+    line("b", 1, [120, null], { stroke: "none", low: [110, null], high: [130, null] }),
+  ])]);
+  const option = bars(context, modes);
+  const all = option["series"] as { data: unknown[]; renderItem: (params: unknown, api: unknown) => { children: Record<string, Record<string, unknown>>[] } }[];
+  it("stand below each other, the greatest first, and belong to names of any length", () => {
+    expect((option["yAxis"] as { data: string[] }).data).toEqual(["tcp, a new connection\nfor each transaction", "socket"]);
+    expect(all.map((one) => one.data)).toEqual([[[0, 300, 280, 320, 1], [1, 100, 90, 110, 0]], [[1, 120, 110, 130, 0]]]);
+    expect(heightOfBars(context, modes)).toBeGreaterThan(2 * 2 * 17);
+    expect(wrapped("innodb_flush_log_at_trx_commit=2", 120).every((part) => part.length * 7.6 <= 128)).toBe(true);
+  });
+  it("have intervals, marks of their server, and are hollow where something speaks against them", () => {
+    const api = (value: number[]) => ({ value: (index: number) => value[index], coord: ([x, row]: [number, number]) => [x, row * 40 + 20] });
+    const shapes = (of: number, row: number) => all[of]?.renderItem({ coordSys: { x: 0, width: 400 } }, api((all[of]?.data[row] ?? []) as number[])).children ?? [];
+    const [bar, interval] = shapes(0, 0);
+    expect(bar).toMatchObject({ type: "rect", shape: { x: 0, width: 300 }, style: { fill: "#0067b8" } });
+    expect(interval).toMatchObject({ type: "line", shape: { x1: 280, x2: 320 } });
+    expect(shapes(0, 1)[0]).toMatchObject({ style: { fill: "#ffffff", stroke: "#0067b8" } });
+    expect(shapes(0, 0).at(-2)?.["type"]).toBe("circle");
+    expect(shapes(1, 0).at(-2)?.["type"]).toBe("rect");
+  });
+  it("tell their numbers", () => {
+    const { formatter } = option["tooltip"] as { formatter: (hovered: unknown[]) => string };
+    expect(formatter([{ seriesIndex: 0, color: "red", value: [1, 100, 90, 110, 0] }])).toMatch(/socket.*100 \(90.0 – 110\) \/s, overloaded/);
+  });
+  it("are marks around 1 where they are ratios, in their own order, below the names of their groups", () => {
+    const rungs = axis("Connections", "", "names", [{ at: 0, label: "reads" }, { at: 1, label: "8" }, { at: 2, label: "64" }]);
+    const ratio = { y: axis("ratio to a", "", "ratio") };
+    const forest = bars(context, drawing(rungs, [[0, 1, 2]], [panel([line("b", 1, [null, 1.1, 1.4], { low: [null, 0.9, 1.2], high: [null, 1.3, 1.6] })], ratio)]));
+    expect((forest["yAxis"] as { data: string[] }).data).toEqual(["{head|reads}", "8", "64"]);
+    const { min, max } = forest["xAxis"] as { min: number; max: number };
+    expect(min).toBeLessThan(0.9);
+    expect(max).toBeGreaterThan(1.6);
+    expect(JSON.stringify((forest["series"] as unknown[]).at(-1))).toContain('"xAxis":1');
+  });
+});
+
+describe("throughput against response time", () => {
+  const of = drawing(axis("transactions per second", "/s", "from_zero"), [[1000, 1500]], [
+    panel([line("a", 0, [2, 9], { left: [950, 1400], right: [1050, 1600], labels: ["8", "64"] })], { y: axis("p95", "ms", "logarithmic") }),
+  ]);
+  const [points, lying] = lines(context, of)["series"] as { data: unknown[]; label: { formatter: (of: { dataIndex: number }) => string } }[];
+  it("says at each point which it is, with intervals both ways", () => {
+    expect(points?.label.formatter({ dataIndex: 1 })).toBe("64");
+    expect(lying?.data).toEqual([[1000, 2, 950, 1050], [1500, 9, 1400, 1600]]);
+  });
+});
+
+describe("a page of several languages", () => {
+  const both = { title: { in: { en: "One", "zh-CN": "一" } }, values: [1, { in: { en: "x", "zh-CN": "y" } }], none: null };
+  it("has each of them whole", () => {
+    expect(inLanguage(both, "zh-CN")).toEqual({ title: "一", values: [1, "y"], none: null });
+    expect(inLanguage(both, "en")).toEqual({ title: "One", values: [1, "x"], none: null });
+  });
+  it("opens in what its reader likes most", () => {
+    expect(preferred(["en", "zh-CN"], ["de", "zh-TW", "en"])).toBe("zh-CN");
+    expect(preferred(["en", "zh-CN"], ["en-GB", "zh"])).toBe("en");
+    expect(preferred(["en", "zh-CN"], ["de"])).toBeUndefined();
+  });
+});
+
+describe("the numbers of a chart", () => {
+  it("are a table that no spreadsheet takes for formulas", () => {
+    const text = csvOf(chart(drawing(connections, [[4, 16]], [panel([line('=a"b', 0, [1, null], { low: [0.5, null], high: [2, null] })])])), []);
+    expect(text.split("\r\n")).toEqual(['what,of,note,Connections,value,low,high,unit,remark', 'transactions per second,"\'=a""b",,4,1,0.5,2,/s,', ""]);
   });
 });
 
@@ -171,5 +261,33 @@ describe("a legend", () => {
   it("takes as many rows as its names need", () => {
     expect(legendRest(500, ["a", "b"])).toBe(0);
     expect(legendRest(500, Array.from({ length: 6 }, () => "mariadb-10.11"))).toBe(28);
+  });
+});
+
+describe("a map of response times", () => {
+  const heat = { title: "transactions per second", until: [1, 2], edges: [1, 1.26, 1.58, 2], first: [1, 0], values: [[10, 0], [1, 100, 1000]] };
+  const of = drawing(axis("Seconds", "s", "from_zero"), [], [
+    panel([], { title: "<a>", y: axis("Response time, ms", "ms", "logarithmic"), heat }),
+    panel([], { title: "b", y: axis("Response time, ms", "ms", "logarithmic"), heat }),
+  ], { shades: [{ from: 0, until: 1, name: "warm-up", when: [] }] });
+  it("has a cell for each value that is not 0, between the edges of its column and row", () => {
+    expect(cells(heat)).toEqual([[0, 1, 1.26, 1.58, 10], [1, 2, 1, 1.26, 1], [1, 2, 1.26, 1.58, 100], [1, 2, 1.58, 2, 1000]]);
+  });
+  it("has lighter colours for less, by factors", () => {
+    expect([1, 9, 11, 999, 1000].map((value) => shadeOf(value, 1, 1000, 3))).toEqual([0, 0, 1, 2, 2]);
+    expect(shadeOf(5, 5, 5, 3)).toBe(2);
+  });
+  it("is drawn below each other with one legend, and tells numbers with units", () => {
+    const { option, height } = optionOf(context, chart(of), []);
+    expect(series(option).map((one) => one.data.length)).toEqual([4, 4]);
+    expect(height).toBeGreaterThan(2 * 150);
+    const { formatter } = option["tooltip"] as { formatter: (item: unknown) => string };
+    expect(formatter({ seriesIndex: 0, value: [1, 2, 1, 1.26, 1] })).toMatch(/&lt;a&gt;, 1 – 2 s.*1\.00 – 1\.26 ms.*1\.00 \/s/);
+    expect(svgOf(chart(of), 600)).toContain("transactions per second");
+  });
+  it("is handed over as numbers", () => {
+    const lines = csvOf(chart(of), []).split("\r\n");
+    expect(lines[0]).toBe('of,"from, s","until, s","from, ms","until, ms",transactions per second');
+    expect([lines[1], lines.length]).toEqual(["<a>,0,1,1.26,1.58,10", 10]);
   });
 });

@@ -20,7 +20,7 @@ const NS: f64 = 1e9;
 /// A rate that changes with time, ready to be inverted.
 #[derive(Debug, Clone)]
 enum Profile {
-    /// Pieces one after the other, then the last rate for ever.
+    /// Pieces one after another; the last rate then lasts for ever.
     Pieces {
         pieces: Vec<Piece>,
         last_rate: f64,
@@ -92,7 +92,7 @@ impl Profile {
         }
     }
 
-    /// When `wanted` starts are expected to have come; infinite: never.
+    /// When `wanted` starts are expected; infinite: never.
     fn invert(&self, wanted: f64) -> f64 {
         match self {
             Self::Pieces { pieces, last_rate } => match within(pieces, wanted) {
@@ -142,7 +142,7 @@ fn within(pieces: &[Piece], wanted: f64) -> Result<f64, (f64, f64)> {
     Err((before, rest))
 }
 
-/// The due times of a whole stream, one after the other.
+/// The due times of a whole stream, one after another.
 #[derive(Debug, Clone)]
 struct Items {
     profile: Profile,
@@ -184,7 +184,7 @@ pub(crate) struct Arrivals {
     taking: Items,
     /// When the next item to be started is due.
     due: Moment,
-    /// Runs ahead of `taking` to tell what has become due.
+    /// Runs ahead of `taking` to count what has become due.
     counting: Items,
     counting_due: Moment,
     offered: u64,
@@ -210,7 +210,7 @@ impl Arrivals {
         arrivals
     }
 
-    /// When the next item that was not started yet is due.
+    /// When the next item that has not been started is due.
     #[inline]
     pub(crate) fn due(&self) -> Moment {
         self.due

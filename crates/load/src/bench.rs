@@ -8,7 +8,7 @@ use crate::{
     login::Login,
     program::{Drawn, Program},
     record::{Batch, Seconds},
-    sample::Phase,
+    sample::{Broken, Phase},
     share::Share,
 };
 use std::{
@@ -34,7 +34,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) tally: Timeline,
     /// This worker's part of each stream.
     pub(crate) shares: Vec<Share<'a>>,
-    /// When to look after which connection again; whether it still wants that is with the connection.
+    /// When to look after which connection again; the connection knows whether it still wants that.
     pub(crate) timers: BinaryHeap<Reverse<(Moment, u32)>>,
     /// When the kernel last told of events.
     pub(crate) woken: Moment,
@@ -43,7 +43,7 @@ pub(crate) struct Bench<'a> {
     /// See [`crate::sample::ClientUsage::send_delay`].
     pub(crate) send_delay: Histogram,
     /// An error after which going on is pointless.
-    pub(crate) hopeless: Option<String>,
+    pub(crate) hopeless: Option<Broken>,
     /// No new transaction begins.
     pub(crate) stopping: bool,
 }
@@ -91,8 +91,8 @@ impl<'a> Bench<'a> {
         self.stopping || self.tally.over
     }
 
-    /// Hands finished seconds over where `now` lies past their end. Whatever is counted next belongs to
-    /// the second of `now`.
+    /// Hands over finished seconds once `now` lies past their end. Everything counted next belongs to the
+    /// second of `now`.
     #[inline]
     pub(crate) fn turn(&mut self, now: Moment) {
         while now >= self.tally.end() {
@@ -116,7 +116,7 @@ impl<'a> Bench<'a> {
         self.tally.cut(end);
     }
 
-    /// The measurement begins at `at_ns`, since the load began: earlier than was said.
+    /// The measurement begins at `at_ns`, since the load began: earlier than first announced.
     pub(crate) fn measure_from(&mut self, at_ns: u64) {
         self.tally.measure_from(at_ns);
     }
@@ -124,6 +124,54 @@ impl<'a> Bench<'a> {
     /// Looks after connection `index` again at that time.
     pub(crate) fn wake_at(&mut self, at: Moment, index: u32) {
         self.timers.push(Reverse((at, index)));
+    }
+
+    /// The first byte of a transaction that was due at `due` is sent at `now`, on a connection that was free
+    /// since `ready`.
+    #[inline]
+    pub(crate) fn note_began(&mut self, stream: usize, (due, ready): (Moment, Moment), now: Moment) {
+        let share = &mut self.shares[stream];
+        if !share.waits_for_times() {
+            return;
+        }
+        share.started(due, now, &mut self.tally.batch.streams[stream].schedule);
+        if self.tally.is_measuring() {
+            self.send_delay.record_ns(now.since(due.max(ready)));
+        }
+    }
+
+    /// A transaction that was due and began at these times ended well at `now`. Returns whether it belongs to
+    /// the measurement interval.
+    #[inline]
+    pub(crate) fn note_ended(
+        &mut self,
+        (stream, routine): (usize, usize),
+        (due, began): (Moment, Moment),
+        now: Moment,
+    ) -> bool {
+        self.note_if_too_late(stream, due, now);
+        let tally = &mut self.tally.batch.streams[stream].transactions[routine];
+        tally.count += 1;
+        tally.service.record_ns(now.since(began));
+        if let Some(response) = &mut tally.response {
+            response.record_ns(now.since(due));
+        }
+        let share = &mut self.shares[stream];
+        share.busy -= 1;
+        share.ended = now;
+        if !self.tally.over {
+            share.watch.success(now);
+        }
+        self.tally.is_measuring()
+    }
+
+    /// A transaction that ends after the interval was in flight at its end, even if the worker, busy with
+    /// other replies, has not yet looked for such.
+    #[inline]
+    pub(crate) fn note_if_too_late(&mut self, stream: usize, due: Moment, now: Moment) {
+        if self.tally.over && !self.stopping {
+            self.shares[stream].in_flight.add(due, now);
+        }
     }
 
     /// Counts an error of the measurement interval, and of the current second.
@@ -177,8 +225,8 @@ impl Timeline {
         self.end = start.after(self.seconds.end_ns(0));
     }
 
-    /// Whether what is counted now belongs to the measurement interval: neither to the warm-up nor to what is
-    /// waited for after the end.
+    /// Whether what is counted now belongs to the measurement interval: neither to the warm-up nor to the
+    /// time in which last replies are awaited.
     #[inline]
     pub(crate) fn is_measuring(&self) -> bool {
         self.started() && self.phase == Phase::Measure && !self.over
@@ -207,8 +255,8 @@ impl Timeline {
         self.start_at().after(self.seconds.end_ns(second))
     }
 
-    /// Ends the warm-up at `at_ns`, since the load began. The running second ends where it did: both fall on
-    /// whole seconds.
+    /// Ends the warm-up at `at_ns`, since the load began. The running second ends at its own end: both fall
+    /// on whole seconds.
     fn measure_from(&mut self, at_ns: u64) {
         self.seconds.measure_from(at_ns);
         self.phase = self.seconds.phase(self.batch.second);

@@ -1,5 +1,5 @@
-//! What a connection has while it is open: the socket or TLS session, the protocol's session over it, and the
-//! beginning of a packet whose rest has not come yet. It knows no workload and no times.
+//! What a connection has while it is open: the socket or TLS session, the protocol session over it, and the
+//! beginning of a packet that is still incomplete. It knows no workload and no times.
 
 use crate::{
     loss::Loss,
@@ -14,10 +14,12 @@ use wire::client::Session;
 pub(crate) struct Channel {
     transport: Option<Transport>,
     session: Option<Box<Session>>,
-    /// Beginning of a packet whose rest has not come yet.
+    /// Beginning of a packet that is still incomplete.
     pending: Vec<u8>,
     /// Whether epoll was asked to tell when the socket takes bytes again.
     pub(crate) wants_write: bool,
+    /// Whether something may be left to read that epoll has already reported.
+    pub(crate) is_to_be_rearmed: bool,
     /// Status flags of the last reply without error.
     pub(crate) status: u16,
     /// Transactions since it was opened.
@@ -86,19 +88,20 @@ impl Channel {
         }
     }
 
-    /// Whether there may be more to read than one call gave: the kernel tells of it, a TLS session does not.
+    /// Whether there may be more to read than one call returned: the kernel reports more by itself, a TLS
+    /// session does not.
     #[inline]
     pub(crate) fn may_hold_more(&self) -> bool {
         self.transport.as_ref().is_some_and(Transport::is_tls)
     }
 
-    /// What was kept of a packet that is not whole; empty in almost all cases.
+    /// What was kept of an incomplete packet; empty in almost all cases.
     #[inline]
     pub(crate) fn pending(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
 
-    /// Bytes that came behind a reply and that nobody has looked at, beside those that the caller holds.
+    /// Bytes that came after a reply and that nobody has looked at, besides those that the caller holds.
     #[inline]
     pub(crate) fn unread(&mut self) -> io::Result<usize> {
         let unpacked = self.session.as_ref().map_or(0, |session| session.unread());

@@ -1,57 +1,131 @@
-//! Whether what is asked of the engine makes sense as a whole, before anything is opened.
+//! Checks, before anything is opened, that a spec makes sense as a whole.
 
-use crate::{
-    error::Error,
-    spec::{Arrival, Begin, ConnectionMode, Rate, Spec, Stream},
-};
+use crate::spec::{Arrival, Begin, ConnectionMode, Part, Rate, Spec, Stream};
 use std::time::Duration;
 
+/// What makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// There is nobody to carry the load out.
+    #[error("a load needs at least one stream, and each stream at least one connection")]
+    NoConnections,
+    /// There is no such part.
+    #[error("a load of {} parts has no part {}", .0.of, .0.number + 1)]
+    NoSuchPart(Part),
+    /// Nothing would be measured.
+    #[error("the measurement interval must be longer than nothing")]
+    NoInterval,
+    /// No connection would be opened.
+    #[error("connections opened per second must be more than 0")]
+    OpenRate,
+    /// Two streams have the same name.
+    #[error("two streams are named `{0}`")]
+    SameName(String),
+    /// Connections of a stream would end before they begin.
+    #[error("stream `{0}`: a connection must last for at least 1 transaction")]
+    NoTransactions(String),
+    /// A stream waits for the end of one that has none.
+    #[error("stream `{stream}` begins when `{first}` has ended: `{first}` must exist and have a limit")]
+    WaitsInVain {
+        /// The stream.
+        stream: String,
+        /// What it waits for.
+        first: String,
+    },
+    /// A stream has a time limit for nothing.
+    #[error("stream `{0}` has a time limit but no limit that it could miss")]
+    TimeLimit(String),
+    /// A stream waits for itself, by way of others or directly.
+    #[error("stream `{0}` waits for its own end")]
+    Circle(String),
+    /// This program has no interpreter.
+    #[error("this program runs no scripts")]
+    NoScripts,
+    /// A stream asks something of its script that is the script's own affair.
+    #[error("stream `{stream}` runs a script, for which {what} cannot be: {why}")]
+    Script {
+        /// The stream.
+        stream: String,
+        /// What is asked.
+        what: &'static str,
+        /// Why it cannot be.
+        why: &'static str,
+    },
+    /// An arrival has numbers that it cannot have.
+    #[error(
+        "stream `{0}`: rates must be 0 or more (a constant one more), times longer than nothing, an \
+         amplitude not above the mean, a burst not longer than its period, waits one for each transaction"
+    )]
+    Arrival(String),
+}
+
 /// What is asked for must make sense as a whole.
-pub(crate) fn check(spec: &Spec) -> Result<(), Error> {
-    let refuse = |text: String| Err(Error::Spec(text));
+pub(crate) fn check(spec: &Spec) -> Result<(), Mistake> {
     if spec.streams.is_empty() || spec.streams.iter().any(|stream| stream.connections == 0) {
-        return refuse(
-            "a load needs at least one stream, and each stream at least one connection".to_owned(),
-        );
+        return Err(Mistake::NoConnections);
     }
     if spec.part.number >= spec.part.of {
-        return refuse(format!("a load of {} parts has no part {}", spec.part.of, spec.part.number + 1));
+        return Err(Mistake::NoSuchPart(spec.part));
     }
     if spec.interval.is_zero() {
-        return refuse("the measurement interval must be longer than nothing".to_owned());
+        return Err(Mistake::NoInterval);
     }
     if spec.open_rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
-        return refuse("connections opened in a second must be more than 0".to_owned());
+        return Err(Mistake::OpenRate);
     }
     for (index, stream) in spec.streams.iter().enumerate() {
         let name = &stream.name;
         if spec.streams[..index].iter().any(|other| other.name == *name) {
-            return refuse(format!("two streams are named `{name}`"));
+            return Err(Mistake::SameName(name.clone()));
         }
         check_arrival(stream)?;
+        if stream.time_limit.is_some() && stream.limit.is_none() {
+            return Err(Mistake::TimeLimit(name.clone()));
+        }
         if stream.connect == ConnectionMode::Transactions(0) {
-            return refuse(format!("stream `{name}`: a connection must last for at least 1 transaction"));
+            return Err(Mistake::NoTransactions(name.clone()));
+        }
+        if stream.workload.script().is_some() {
+            check_script(spec, stream)?;
         }
         if let Begin::WhenDone(first) = &stream.begin {
             let before = spec.streams.iter().find(|other| other.name == *first);
             if before.is_none_or(|before| before.limit.is_none()) || stream.limit.is_none() {
-                return refuse(format!(
-                    "stream `{name}` begins when `{first}` is done: both must be there and have a limit"
-                ));
+                return Err(Mistake::WaitsInVain { stream: name.clone(), first: first.clone() });
             }
         }
     }
     match circle(&spec.streams) {
-        Some(name) => refuse(format!("stream `{name}` waits for its own end")),
+        Some(name) => Err(Mistake::Circle(name.to_owned())),
         None => Ok(()),
     }
 }
 
-fn check_arrival(stream: &Stream) -> Result<(), Error> {
+/// A script opens its connections itself, and how long it waits is its own affair.
+fn check_script(spec: &Spec, stream: &Stream) -> Result<(), Mistake> {
+    let refused = [
+        (
+            stream.connect != ConnectionMode::Long,
+            "`reconnect`",
+            "the script itself opens and closes connections",
+        ),
+        (stream.idle > 0, "idle connections", "put them into a stream of a workload that is not a script"),
+        (spec.reply_timeout.is_some(), "a reply timeout", "set one on the server, or leave it out"),
+        (spec.open_rate.is_some(), "a connect rate", "the script itself opens its connections"),
+    ];
+    match refused.iter().find(|(is_asked, ..)| *is_asked) {
+        None => Ok(()),
+        Some(&(_, what, why)) => Err(Mistake::Script { stream: stream.name.clone(), what, why }),
+    }
+}
+
+fn check_arrival(stream: &Stream) -> Result<(), Mistake> {
     let good = |rate: f64| rate.is_finite() && rate >= 0.0;
     let lasts = |time: Duration| !time.is_zero();
     let is_good = match &stream.arrival {
         Arrival::Closed | Arrival::Think(_) => true,
+        Arrival::Waits(waits) => waits.len() == stream.workload.transactions().len(),
         Arrival::Paced { every, .. } => lasts(*every),
         Arrival::Open { rate, .. } => match rate {
             Rate::Constant(rate) => good(*rate) && *rate > 0.0,
@@ -67,14 +141,7 @@ fn check_arrival(stream: &Stream) -> Result<(), Error> {
             }
         },
     };
-    if is_good {
-        return Ok(());
-    }
-    Err(Error::Spec(format!(
-        "stream `{}`: rates must be 0 or more (a constant one more), times longer than nothing, an \
-         amplitude not above the mean, a burst not longer than its period",
-        stream.name
-    )))
+    if is_good { Ok(()) } else { Err(Mistake::Arrival(stream.name.clone())) }
 }
 
 /// A stream that, by way of others or directly, begins when it has ended itself.

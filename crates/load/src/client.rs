@@ -20,30 +20,30 @@ use wire::client::{Column, Handshake, Options, Progress, Reply, Row, Session, Si
 const READ: usize = 64 << 10;
 /// Capacity of the output that is kept between commands.
 const OUTPUT_KEPT: usize = 1 << 20;
-/// Bytes of a local file that are asked for at once.
+/// Bytes of a local file that are requested at once.
 const FILE_PIECE: usize = 256 << 10;
 
 /// How long a statement may take unless [`Connection::set_timeout`] says otherwise: questions about a server.
 const STATEMENT_MAX: Duration = Duration::from_secs(300);
-/// The same for work of which nobody knows how long it takes: loading, building an index.
+/// The same for work of unknown length: loading, building an index.
 const WORK_MAX: Duration = Duration::from_secs(24 * 3600);
-/// The same once the user has asked for an end: what is put back and cleaned up takes moments.
+/// The same once the user has asked to stop: restoring and cleaning up take moments.
 const CLEANUP_MAX: Duration = Duration::from_secs(10);
 /// After so much silence a second connection finds out whether the server still lives.
 const QUIET: Duration = Duration::from_secs(15);
-/// How long that may take. Who is busy answers nothing quickly, but a login within this time.
+/// How long that may take. A busy server answers nothing quickly, but it accepts a login within this time.
 const SIGN_OF_LIFE_MAX: Duration = Duration::from_secs(10);
-/// Most rows of all results of an answer, and most bytes that keeping it takes: a hundred times what any
-/// question of ours comes to, and little enough for any machine.
+/// Most rows of all results of an answer, and most bytes that keeping it takes: a hundred times as much as
+/// Prony's largest question needs, and small enough for any machine.
 const ANSWER_ROWS_MAX: usize = 1 << 20;
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// What ends every wait for a server, see [`heed`].
 static STOP: OnceLock<Stop> = OnceLock::new();
 
-/// From now on `stop` ends what connections of this process wait for ([`Error::Stopped`]). What is asked of a
-/// server after it was pulled is cleaning up, and is waited for, but not for long. A program has one user who
-/// can ask for an end, so this is said once; later calls change nothing.
+/// From now on, `stop` ends what connections of this process wait for ([`Error::Stopped`]). Statements that
+/// are sent after it was pulled are cleaning up, and are awaited, but not for long. A program has one user
+/// who can stop it, so this is called once; later calls change nothing.
 pub fn heed(stop: &Stop) {
     // one that was said earlier stays
     let _ = STOP.set(stop.clone());
@@ -104,7 +104,7 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
-    /// The server said no, to the login or to a statement. The connection lives on after a statement.
+    /// The server refused the login or a statement. The connection survives a refused statement.
     #[error("{message} (error {code}, state {state})")]
     Server {
         /// The server's number, such as 1045 for a wrong password.
@@ -114,7 +114,7 @@ pub enum Error {
         /// The server's own words.
         message: String,
     },
-    /// What the server sent makes no sense, or it wants what we do not do.
+    /// What the server sent makes no sense, or asks for something that Prony does not do.
     #[error(transparent)]
     Protocol(wire::Error),
     /// TLS failed.
@@ -124,11 +124,11 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] secrets::Error),
     /// Nothing came in the time allowed.
-    #[error("the server did not answer in time")]
+    #[error("the server did not reply in time")]
     TimedOut,
     /// Neither this connection nor a second one gets an answer.
     #[error(
-        "the server has answered nothing for {} s, and nothing on a second connection either: it hangs",
+        "the server has not replied for {} s, not even on a second connection: it hangs",
         .after.as_secs()
     )]
     Hangs {
@@ -137,13 +137,13 @@ pub enum Error {
     },
     /// An answer without an end, or nearly so.
     #[error(
-        "the server's answer is larger than any that is to be expected: more than {ANSWER_ROWS_MAX} rows or \
-         {} MiB; the rest was not read",
+        "the server's reply is larger than expected: more than {ANSWER_ROWS_MAX} rows or {} MiB; the rest \
+         was not read",
         ANSWER_BYTES_MAX >> 20
     )]
     TooLarge,
     /// The user asked for an end.
-    #[error("interrupted while the server was to answer")]
+    #[error("interrupted while waiting for a reply")]
     Stopped,
     /// The connection broke.
     #[error("the server closed the connection")]
@@ -151,7 +151,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The server's error code, if it is the server that said no.
+    /// The server's error code, if the server refused.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
@@ -190,7 +190,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Whether `error`, or what caused it, is that the user asked for an end.
+/// Whether `error`, or what caused it, is the user's wish to stop.
 #[must_use]
 pub fn is_stop(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
@@ -204,7 +204,8 @@ pub fn is_stop(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// How Prony introduces itself to `target`. The load engine uses the same, with its own wishes on top.
+/// How Prony introduces itself to `target`. The load engine introduces itself in the same way, with its own
+/// options added.
 pub(crate) fn options(target: &Target, credentials: &Credentials) -> Options {
     Options {
         user: target.user.clone(),
@@ -317,7 +318,7 @@ impl Connection {
         Ok(Self { stream, target, options, limit, quiet, session, input, output })
     }
 
-    /// Logs in anew on the same connection, as somebody else; what belonged to the session is gone.
+    /// Logs in again on the same connection, as somebody else; what belonged to the session is gone.
     pub fn change_user(&mut self, user: &str, password: &str, database: Option<&str>) -> Result<(), Error> {
         let options = Options {
             user: user.to_owned(),
@@ -366,7 +367,7 @@ impl Connection {
         self.limit = timeout.unwrap_or(WORK_MAX);
     }
 
-    /// After how much silence a second connection finds out whether the server still lives; 15 s at first.
+    /// After how much silence a second connection checks whether the server still lives; 15 s at first.
     pub fn set_quiet(&mut self, quiet: Duration) {
         self.quiet = quiet;
     }
@@ -379,8 +380,7 @@ impl Connection {
         self.stream.socket().patience = Patience::new(limit, stop).asking_after(self.quiet);
     }
 
-    /// Whether waiting may go on after this: where nothing came for a while, the server must show that it
-    /// lives.
+    /// Whether waiting may continue: after some silence, the server must show that it lives.
     fn bear(&self, error: io::Error) -> Result<(), Error> {
         if ended(&error) != Some(Ended::Quiet) {
             return Err(error.into());
@@ -443,12 +443,6 @@ impl Connection {
         sink: &mut S,
     ) -> Result<Reply, Error> {
         self.exchange(encode, sink, &mut |_| false)
-    }
-
-    /// What [`Session::message`] says: the text that [`Session::statistics`] asked for.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        self.session.message()
     }
 
     fn exchange<S: Sink>(
@@ -602,7 +596,7 @@ impl Sink for Collector {
         true
     }
 
-    /// What is left, so that neither a row nor a definition is put together for which there is no room.
+    /// The room that is left, so that no row and no definition is built for which there is none.
     fn row_bytes_max(&self) -> usize {
         ANSWER_BYTES_MAX.saturating_sub(self.bytes)
     }

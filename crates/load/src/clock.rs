@@ -1,8 +1,9 @@
-//! The engine's clock, the kernel's monotonic one, and the only place that reckons with its times. A time is
-//! a [`Moment`], which means the same in all processes of a machine; a length is a number of nanoseconds.
-//! Two moments have no difference but [`Moment::since`], which is 0 where the first is the earlier one, and
-//! nothing added to a moment goes beyond [`Moment::NEVER`]: whatever a server sends in whatever order, a
-//! time may come out as 0, but never as centuries.
+//! The engine's clock (the kernel's monotonic one), and the only place that does arithmetic with its times. A
+//! time is a [`Moment`], which means the same in all processes of a machine (and on another one as far as
+//! [`crate::clocks`] knows); a length is a number of nanoseconds. Moments are subtracted only by
+//! [`Moment::since`], which is 0 where the first is the earlier one, and no sum goes beyond
+//! [`Moment::NEVER`]. So whatever a server sends, in whatever order, a time may come out as 0, but never as
+//! centuries.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use std::time::Duration;
 /// A point in time, as nanoseconds of the monotonic clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Moment(u64);
+pub struct Moment(u64);
 
 impl Moment {
     /// Long ago: before any load.
@@ -21,7 +22,8 @@ impl Moment {
 
     /// What time it is.
     #[inline]
-    pub(crate) fn now() -> Self {
+    #[must_use]
+    pub fn now() -> Self {
         let now = clock_gettime(ClockId::Monotonic);
         Self((now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64))
     }
@@ -50,6 +52,15 @@ impl Moment {
         Self(self.0.saturating_add(ns))
     }
 
+    /// The same point in time on a clock that is `ns` ahead of this one's, or behind where that is negative.
+    /// Long ago and never are the same on every clock.
+    pub(crate) const fn moved(self, ns: i64) -> Self {
+        if self.0 == Self::ZERO.0 || self.0 == Self::NEVER.0 {
+            return self;
+        }
+        Self(self.0.saturating_add_signed(ns))
+    }
+
     /// So many nanoseconds earlier, but not before the clock began.
     #[inline]
     pub(crate) const fn before(self, ns: u64) -> Self {
@@ -57,7 +68,7 @@ impl Moment {
     }
 }
 
-/// A length in nanoseconds; what does not fit (584 years) is as long as can be.
+/// A length in nanoseconds; one that does not fit (584 years) is as long as possible.
 #[inline]
 pub(crate) fn ns(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)

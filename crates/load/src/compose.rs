@@ -49,8 +49,10 @@ impl Values {
     /// Draws a value and keeps it.
     #[inline]
     pub(crate) fn draw(&mut self, slot: SlotIndex, program: &Program, source: &Source) {
-        let mut drawer = Drawer { random: &mut self.random, connection: self.number };
-        self.slots[usize::from(slot)] = program.draw(source, &mut drawer, &mut self.arena);
+        let (random, connection) = (&mut self.random, self.number);
+        let mut drawer = Drawer { random, connection, slots: &self.slots };
+        let drawn = program.draw(source, &mut drawer, &mut self.arena);
+        self.slots[usize::from(slot)] = drawn;
     }
 
     /// The table that a slot names, from 0, of so many.
@@ -82,7 +84,8 @@ impl Values {
     fn value(&mut self, program: &Program, input: &Input, arena: &mut Vec<u8>) -> Drawn {
         match input {
             Input::Draw(source) => {
-                let mut drawer = Drawer { random: &mut self.random, connection: self.number };
+                let (random, connection) = (&mut self.random, self.number);
+                let mut drawer = Drawer { random, connection, slots: &self.slots };
                 program.draw(source, &mut drawer, arena)
             }
             Input::SlotPlus(slot, add) => match self.slots[usize::from(*slot)] {
@@ -104,6 +107,26 @@ impl Values {
         bench.arena.clear();
         let times = self.value(program, times, &mut bench.arena);
         number(times, &bench.arena).map_or(0, |times| (times as i64).clamp(0, REPEAT_MAX))
+    }
+
+    /// A loop of so many rounds begins.
+    pub(crate) fn begin_rounds(&mut self, (left, number): (SlotIndex, Option<SlotIndex>), rounds: i64) {
+        self.slots[usize::from(left)] = Drawn::Integer(rounds);
+        if let Some(number) = number {
+            self.slots[usize::from(number)] = Drawn::Integer(0);
+        }
+    }
+
+    /// Whether a loop has another round, which begins.
+    pub(crate) fn next_round(&mut self, (left, number): (SlotIndex, Option<SlotIndex>)) -> bool {
+        match &mut self.slots[usize::from(left)] {
+            Drawn::Integer(rounds) if *rounds > 0 => *rounds -= 1,
+            _ => return false,
+        }
+        if let Some(Drawn::Integer(round)) = number.map(|number| &mut self.slots[usize::from(number)]) {
+            *round += 1;
+        }
+        true
     }
 
     /// Whether a condition holds.
@@ -146,22 +169,44 @@ impl Values {
         escapes: bool,
         bench: &mut Bench<'_>,
     ) {
-        bench.text.clear();
-        bench.arena.clear();
+        let Bench { text, arena, .. } = bench;
+        text.clear();
+        self.write_sentence(program, sentence, escapes, (text, arena));
+    }
+
+    /// Appends a statement with its values to `text`; `arena` is for the values of the moment.
+    pub(crate) fn write_sentence(
+        &mut self,
+        program: &Program,
+        sentence: &Sentence,
+        escapes: bool,
+        (text, arena): (&mut Vec<u8>, &mut Vec<u8>),
+    ) {
+        arena.clear();
         for part in &sentence.parts {
             match part {
-                Part::Sql(sql) => bench.text.extend_from_slice(sql),
-                Part::Table(slot) => {
-                    write_plain(self.slots[usize::from(*slot)], &self.arena, &mut bench.text)
-                }
+                Part::Sql(sql) => text.extend_from_slice(sql),
+                Part::Table(slot) => write_plain(self.slots[usize::from(*slot)], &self.arena, text),
                 Part::Parameter(input) => {
-                    let drawn = self.value(program, input, &mut bench.arena);
-                    write_literal(drawn, &bench.arena, escapes, &mut bench.text);
+                    let drawn = self.value(program, input, arena);
+                    write_literal(drawn, arena, escapes, text);
                 }
                 Part::Inline(input) => {
-                    let drawn = self.value(program, input, &mut bench.arena);
-                    write_plain(drawn, &bench.arena, &mut bench.text);
+                    let drawn = self.value(program, input, arena);
+                    write_plain(drawn, arena, text);
                 }
+            }
+        }
+    }
+
+    /// Appends a statement as it is prepared, a `?` for each value.
+    pub(crate) fn write_prepared(&self, sentence: &Sentence, text: &mut Vec<u8>) {
+        for part in &sentence.parts {
+            match part {
+                Part::Sql(sql) => text.extend_from_slice(sql),
+                Part::Parameter(_) => text.push(b'?'),
+                Part::Table(slot) => write_plain(self.slots[usize::from(*slot)], &self.arena, text),
+                Part::Inline(_) => {}
             }
         }
     }
@@ -232,7 +277,7 @@ impl Sink for FirstRow<'_> {
         for slot in self.keep {
             let value = values.next().transpose()?.unwrap_or(Value::Null);
             self.slots[usize::from(*slot)] = match value {
-                Value::Null | Value::LongData => Drawn::Null,
+                Value::Null => Drawn::Null,
                 Value::Int(number) => Drawn::Integer(number),
                 Value::UInt(number) => match i64::try_from(number) {
                     Ok(number) => Drawn::Integer(number),

@@ -1,17 +1,18 @@
-//! Conducting a load: waits until every connection is open, lets all begin together, gathers the seconds, and
-//! says when the warm-up, a stream or the load ends. Who carries it out, the workers of this process or
-//! processes that have parts of it, is a [`Team`]; this sleeps while they work.
+//! Conducts a load: waits until every connection is open, lets all begin together, gathers the seconds, and
+//! says when the warm-up, a stream or the load ends. A [`Team`] carries it out: the workers of this process,
+//! or processes that each have a part of it. The conductor sleeps while they work.
 
 use crate::{
     clock::{Moment, ns},
     control::{Message, Order},
     error::Error,
     gather::{Course, Merger, PartReport, Results},
+    host::Seen,
     loader::{Progress, WarmUp},
     program::Program,
     record::{Batch, Seconds},
-    sample::{End, Outcome},
-    spec::{Begin, Spec, is_used},
+    sample::{Broken, End, Outcome},
+    spec::{Begin, Destination, Spec, is_used},
     stop::Stop,
 };
 use std::{
@@ -59,8 +60,10 @@ pub(crate) fn conduct(
         Ok(version) => version,
         Err(error) => {
             team.order(Order::Stop);
-            // the reason for giving up is the error that is returned
-            let _ = team.finish();
+            if !matches!(error, Error::Part { .. }) {
+                // the reason for giving up is the error that is returned
+                let _ = team.finish();
+            }
             return Err(error);
         }
     };
@@ -80,10 +83,24 @@ pub(crate) fn conduct(
     let end = conductor.gather(inbox, stop, tell);
     let Conductor { mut team, seconds, merger, results, .. } = conductor;
     team.order(Order::Stop);
-    let reports = team.finish();
-    let (end, reports) = (end?, reports?);
+    // where one is lost, nobody waits for what the others have to tell: dropping them ends them
+    let end = end?;
+    let reports = team.finish()?;
+    // what load hosts saw of themselves at the end
+    for message in inbox.try_iter() {
+        if let Message::Seen { part, at, seen } = message {
+            tell_seen(tell, part, at, seen);
+        }
+    }
     let course = Course { start, seconds: &seconds, merger: &merger, version: &version };
     Ok(results.outcome(&reports, &course, end))
+}
+
+/// Tells what a load host saw of itself.
+fn tell_seen(tell: &mut dyn FnMut(Progress) -> WarmUp, part: String, at: Moment, seen: Seen) {
+    let ago = Duration::from_nanos(Moment::now().since(at));
+    // that does not end a warm-up
+    let _ = tell(Progress::Seen { part, ago, seen });
 }
 
 /// The next time of which all have heard before it comes.
@@ -130,11 +147,12 @@ impl<T: Team> Conductor<'_, T> {
             match inbox.recv_timeout(LOOK_UP) {
                 Ok(Message::Second(batch)) => complete += u32::from(self.add(batch, tell)),
                 Ok(Message::Done { stream, at }) => self.note_done(stream, at),
-                Ok(Message::Hopeless(reason)) => return Ok(End::Failed(reason)),
-                Ok(Message::Lost { part, reason }) => return Err(Error::Part { part, reason }),
+                Ok(Message::Hopeless(broken)) => return Ok(End::Failed(broken)),
+                Ok(Message::Seen { part, at, seen }) => tell_seen(tell, part, at, seen),
+                Ok(Message::Lost { part, failure }) => return Err(Error::Part { part, failure }),
                 Ok(Message::Opened { .. } | Message::NotOpened { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(End::Failed("a worker ended early".to_owned()));
+                    return Ok(End::Failed(Broken::WorkerGone));
                 }
             }
             if stop.is_stopped() {
@@ -145,8 +163,8 @@ impl<T: Team> Conductor<'_, T> {
         Ok(End::Completed)
     }
 
-    /// One member has reached the limit of a stream. When all have, those that waited for it begin; when all
-    /// streams with a limit have reached theirs, the load ends.
+    /// One member is done with a stream: its limit is reached, or its time is over. When all are, those that
+    /// waited for it begin; when all streams with a limit are done, the load ends.
     fn note_done(&mut self, stream: usize, at: Moment) {
         if self.merger.add_done(stream, at).is_none() {
             return;
@@ -200,7 +218,8 @@ fn wait_until_open(
     stop: &Stop,
     tell: &mut dyn FnMut(Progress) -> WarmUp,
 ) -> Result<String, Error> {
-    let wanted: u32 = spec.streams.iter().map(|stream| stream.connections + stream.idle).sum();
+    let lasting = spec.streams.iter().filter(|stream| stream.to != Destination::Stranger);
+    let wanted: u32 = lasting.map(|stream| stream.connections + stream.idle).sum();
     let (mut opened, mut lost) = (0_u32, 0_u32);
     let gap = spec.open_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(2.0 / rate));
     let mut patience = OPENING_STALL_MAX.max(spec.connect_timeout * 2) + gap;
@@ -227,8 +246,9 @@ fn wait_until_open(
                 patience = if is_final { Duration::ZERO } else { patience.min(OPENING_FAILURE_MAX + gap) };
                 last_failure = (loss, code);
             }
-            Ok(Message::Hopeless(reason)) => last_failure = (reason, 2000),
-            Ok(Message::Lost { part, reason }) => return Err(Error::Part { part, reason }),
+            Ok(Message::Hopeless(broken)) => return Err(Error::Script(broken.to_string())),
+            Ok(Message::Lost { part, failure }) => return Err(Error::Part { part, failure }),
+            Ok(Message::Seen { part, at, seen }) => tell_seen(tell, part, at, seen),
             Ok(Message::Second(_) | Message::Done { .. }) => {}
             Err(RecvTimeoutError::Timeout) if opened == wanted => return Ok(version),
             Err(RecvTimeoutError::Timeout) => {}

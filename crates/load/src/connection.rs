@@ -1,6 +1,6 @@
-//! One connection of a stream: how it is opened, logs in, and comes back when it is lost. A state machine
-//! without threads; whatever is large (buffers, histograms) belongs to the worker's [`Bench`]. What it does
-//! while it is open is [`crate::execute`]'s.
+//! One connection of a stream: how it is opened, logs in, and comes back after a loss. A state machine
+//! without threads; everything large (buffers, histograms) belongs to the worker's [`Bench`]. What it does
+//! while it is open is in [`crate::execute`].
 
 use crate::{
     bench::Bench,
@@ -62,6 +62,8 @@ pub(crate) struct Place {
     pub(crate) server: usize,
     /// Whether it takes transactions; otherwise it is only open.
     pub(crate) works: bool,
+    /// Whether its logins are to be refused: [`crate::spec::Destination::Stranger`].
+    pub(crate) is_stranger: bool,
     /// Its place in the worker.
     pub(crate) index: u32,
 }
@@ -73,6 +75,8 @@ pub(crate) struct Course {
     pub(crate) under_way: bool,
     /// Which one of the mix.
     pub(crate) routine: usize,
+    /// The one after it, where that is known before it is due.
+    pub(crate) next: Option<usize>,
     /// The next of its steps.
     pub(crate) step: usize,
     /// When it was to begin.
@@ -129,7 +133,7 @@ impl Connection {
         let statements = if prepares { program.statements.len() * program.tables as usize } else { 0 };
         Self {
             place,
-            stage: Stage::Down,
+            stage: if place.is_stranger { Stage::Away } else { Stage::Down },
             channel: Channel::default(),
             opening: Opening::default(),
             values: Values::new(seed, (place.stream, place.number), program.slots),
@@ -279,7 +283,7 @@ impl Connection {
         matches!(self.stage, Stage::Connecting) || self.channel.is_blocked()
     }
 
-    /// Goes on with the login. Returns how many bytes are done with, and whether it has ended.
+    /// Resumes the login. Returns how many bytes are done with, and whether it has ended.
     pub(crate) fn log_in(
         &mut self,
         bytes: &[u8],

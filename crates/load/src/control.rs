@@ -1,7 +1,7 @@
-//! What whoever conducts a load and its workers say to each other. Orders are given a few times in a load; on
-//! the hot path they are only looked at.
+//! What the conductor of a load and its workers say to each other. Orders are given a few times per load; the
+//! hot path only looks whether there are any.
 
-use crate::{clock::Moment, record::Batch};
+use crate::{clock::Moment, error::PartFailure, host::Seen, record::Batch, sample::Broken};
 use rustix::{
     event::{EventfdFlags, eventfd},
     fd::OwnedFd,
@@ -25,6 +25,18 @@ pub(crate) enum Order {
     End(Moment),
     /// Everything is over: what is open is closed.
     Stop,
+}
+
+impl Order {
+    /// The same for whoever's clock is so far ahead.
+    pub(crate) fn moved(self, ns: i64) -> Self {
+        match self {
+            Self::Start(at) => Self::Start(at.moved(ns)),
+            Self::Begin { stream, at } => Self::Begin { stream, at: at.moved(ns) },
+            Self::End(at) => Self::End(at.moved(ns)),
+            Self::MeasureFrom { .. } | Self::Stop => self,
+        }
+    }
 }
 
 /// The orders so far, as the workers of a process see them.
@@ -100,6 +112,16 @@ impl Control {
     }
 }
 
+impl Message {
+    /// The same from whoever's clock is so far behind.
+    pub(crate) fn moved(self, ns: i64) -> Self {
+        match self {
+            Self::Done { stream, at } => Self::Done { stream, at: at.moved(ns) },
+            other => other,
+        }
+    }
+}
+
 /// What workers tell, and what a part tells of all of its workers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
@@ -113,18 +135,24 @@ pub(crate) enum Message {
         was_open: bool,
     },
     /// An error that makes going on pointless.
-    Hopeless(String),
+    Hopeless(Broken),
     /// A second of one worker, or of one part.
     Second(Box<Batch>),
-    /// The share that one worker, or one part, has of a stream has reached its limit; its last transaction
-    /// ended then.
+    /// The share that one worker, or one part, has of a stream has reached its limit, or has no time left;
+    /// its last transaction ended then.
     Done {
         stream: usize,
         at: Moment,
     },
+    /// A part tells what it sees of its load host.
+    Seen {
+        part: String,
+        at: Moment,
+        seen: Seen,
+    },
     /// A part of the load will not be done.
     Lost {
         part: String,
-        reason: String,
+        failure: PartFailure,
     },
 }

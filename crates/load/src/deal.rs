@@ -1,7 +1,7 @@
-//! Which connection, and which start of a schedule, is whose. Connections of all streams are numbered
-//! through: number `n` belongs to part `n` modulo the parts of the load, and there to worker `n / parts`
-//! modulo the workers of that part. So each part and each worker has its share of every stream, and what a
-//! connection does depends on neither.
+//! Which connections and which starts of a schedule belong to whom. Connections are numbered over all
+//! streams: number `n` belongs to part `n` modulo the number of parts, and within that part to worker `n /
+//! parts` modulo the number of its workers. So each part and each worker has its share of every stream, and
+//! what a connection does depends on neither.
 
 use crate::spec::{Part, Spec, Stream};
 use std::thread;
@@ -32,8 +32,8 @@ impl Deal {
         (0..self.connections).any(|number| self.owns_connection(number))
     }
 
-    /// Whether start `number` of the stream's schedule is: it belongs to connection `number` modulo
-    /// `connections`.
+    /// Whether start `number` of the stream's schedule belongs to it: a start belongs to connection `number`
+    /// modulo `connections`.
     pub(crate) fn owns_start(&self, number: u64) -> bool {
         self.owns_connection((number % u64::from(self.connections)) as u32)
     }
@@ -56,7 +56,7 @@ impl Deal {
     }
 }
 
-/// Numbers of the first connection of each stream, those of all streams counted through.
+/// Number of each stream's first connection, numbered over all streams.
 pub(crate) fn firsts(spec: &Spec) -> Vec<u64> {
     let count = |stream: &Stream| u64::from(stream.connections) + u64::from(stream.idle);
     let first = |index| spec.streams[..index].iter().map(count).sum();
@@ -69,7 +69,7 @@ pub(crate) fn workers(spec: &Spec) -> usize {
     (wanted as usize).clamp(1, of_part(spec))
 }
 
-/// Most workers of a part that may be of use: one for each connection that works, and one for each processor.
+/// Most workers that a part can use: one for each connection that works, and one for each processor.
 pub(crate) fn workers_max(spec: &Spec, processors: u32) -> u32 {
     u32::try_from(of_part(spec)).unwrap_or(u32::MAX).clamp(1, processors.max(1))
 }

@@ -1,13 +1,13 @@
-//! How a connection carries out its transactions: begins what is due, sends one statement after the other,
-//! reads and judges replies, counts.
+//! How a connection executes its transactions: it begins what is due, sends one statement after another,
+//! reads and judges the replies, and counts.
 
 use crate::{
     bench::Bench,
     clock::Moment,
-    compose::write_plain,
     connection::{After, Connection, Prepared, Stage},
     loss::Loss,
-    program::{Action, Drawn, Part, Program},
+    program::{Action, Program},
+    sample::Broken,
     share::Turn,
     spec::{ConnectionMode, Expect},
     transport::Received,
@@ -26,7 +26,7 @@ const CANNOT_PREPARE: [u16; 2] = [1295, 1047];
 const HOPELESS: [u16; 12] = [1044, 1045, 1046, 1049, 1054, 1064, 1136, 1142, 1146, 1290, 1461, 1836];
 
 impl Connection {
-    /// The socket has something. Reads it, and goes on with whatever that allows.
+    /// The socket has something. Reads it, and resumes whatever that allows.
     pub(crate) fn on_readable(&mut self, bench: &mut Bench<'_>) -> Result<After, Loss> {
         // the buffer is taken out for the time, so that what is read can be looked at while `bench` is in use
         let mut input = std::mem::take(&mut bench.input);
@@ -62,6 +62,8 @@ impl Connection {
                 after = done.max(after);
             }
             if !self.channel.may_hold_more() {
+                // not read on at once: an endless result would keep the others waiting
+                self.channel.is_to_be_rearmed |= count == input.len();
                 return Ok(after);
             }
         }
@@ -140,7 +142,7 @@ impl Connection {
         if !bench.is_over() && self.find(now, bench) { self.advance(now, bench) } else { Ok(()) }
     }
 
-    /// Goes on with the transaction that needed a socket, or begins the next one.
+    /// Resumes the transaction that needed a socket, or begins the next one.
     pub(crate) fn resume(&mut self, now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         if self.course.under_way { self.advance(now, bench) } else { self.take_up(now, bench) }
     }
@@ -158,7 +160,9 @@ impl Connection {
                 self.course.due = due;
                 self.course.began = None;
                 self.agenda.wake = Moment::NEVER;
-                self.course.routine = bench.programs[self.place.stream].choose(&mut self.values.random);
+                let program = &bench.programs[self.place.stream];
+                let chosen = self.course.next.take();
+                self.course.routine = chosen.unwrap_or_else(|| program.choose(&mut self.values.random));
                 self.course.step = 0;
                 self.values.arena.clear();
                 return true;
@@ -177,9 +181,8 @@ impl Connection {
         false
     }
 
-    /// Goes on with the current transaction until something must be waited for.
-    /// `now` is when the last reply came: a transaction ends with the reply to its last statement, in the
-    /// same second.
+    /// Resumes the current transaction until something must be waited for. `now` is when the last reply came:
+    /// a transaction ends with the reply to its last statement, in the same second.
     fn advance(&mut self, mut now: Moment, bench: &mut Bench<'_>) -> Result<(), Loss> {
         let programs = bench.programs;
         let program = &programs[self.place.stream];
@@ -199,14 +202,15 @@ impl Connection {
                 Action::Draw { slot, source } => {
                     self.values.draw(*slot, program, source);
                 }
-                Action::Loop { slot, times } => {
+                Action::Loop { slot, number, times } => {
                     let rounds = self.values.rounds(program, times, bench);
-                    self.values.slots[usize::from(*slot)] = Drawn::Integer(rounds);
+                    self.values.begin_rounds((*slot, *number), rounds);
                 }
-                Action::Round { slot, end } => match &mut self.values.slots[usize::from(*slot)] {
-                    Drawn::Integer(rounds) if *rounds > 0 => *rounds -= 1,
-                    _ => self.course.step = *end,
-                },
+                Action::Round { slot, number, end } => {
+                    if !self.values.next_round((*slot, *number)) {
+                        self.course.step = *end;
+                    }
+                }
                 Action::Unless(test, to) => {
                     if !self.values.holds(program, test, bench) {
                         self.course.step = *to;
@@ -252,39 +256,22 @@ impl Connection {
         if !std::mem::take(&mut self.course.under_way) {
             return;
         }
-        self.note_if_too_late(now, bench);
         let began = self.course.began.take().unwrap_or(now);
-        let tally = &mut bench.tally.batch.streams[self.place.stream].transactions[self.course.routine];
-        tally.count += 1;
-        tally.service.record_ns(now.since(began));
-        if let Some(response) = &mut tally.response {
-            response.record_ns(now.since(self.course.due));
-        }
-        if bench.tally.is_measuring() {
-            self.finished += 1;
-        }
-        let share = &mut bench.shares[self.place.stream];
-        share.busy -= 1;
-        share.ended = now;
-        if !bench.tally.over {
-            share.watch.success(now);
-        }
+        let place = (self.place.stream, self.course.routine);
+        let is_measured = bench.note_ended(place, (self.course.due, began), now);
+        self.finished += u64::from(is_measured);
         self.be_ready(now, bench);
     }
 
-    /// A transaction that ends after the interval was in flight at its end, also where the worker, busy with
-    /// other replies, has not yet looked for such.
-    fn note_if_too_late(&self, now: Moment, bench: &mut Bench<'_>) {
-        if bench.tally.over && !bench.stopping {
-            bench.shares[self.place.stream].in_flight.add(self.course.due, now);
-        }
-    }
-
     /// A transaction has ended, well or not: when may the next one begin, and does the connection stay open?
-    fn be_ready(&mut self, now: Moment, bench: &mut Bench<'_>) {
+    pub(crate) fn be_ready(&mut self, now: Moment, bench: &mut Bench<'_>) {
         let share = &bench.shares[self.place.stream];
         self.agenda.ready = now;
-        if let Some(pause_ns) = share.pause_ns(&mut self.values.random) {
+        // what is keyed in depends on what comes next
+        let program = &bench.programs[self.place.stream];
+        self.course.next = share.has_keying().then(|| program.choose(&mut self.values.random));
+        let around = (self.course.routine, self.course.next.unwrap_or(self.course.routine));
+        if let Some(pause_ns) = share.pause_ns(around, &mut self.values.random) {
             self.agenda.next_due = now.after(pause_ns);
         }
         self.channel.uses += 1;
@@ -345,14 +332,7 @@ impl Connection {
     #[inline]
     fn note_began(&mut self, now: Moment, bench: &mut Bench<'_>) {
         self.course.began = Some(now);
-        let share = &mut bench.shares[self.place.stream];
-        if !share.waits_for_times() {
-            return;
-        }
-        share.started(self.course.due, now, &mut bench.tally.batch.streams[self.place.stream].schedule);
-        if bench.tally.is_measuring() {
-            bench.send_delay.record_ns(now.since(self.course.due.max(self.agenda.ready)));
-        }
+        bench.note_began(self.place.stream, (self.course.due, self.agenda.ready), now);
     }
 
     fn prepared_index(&self, program: &Program, statement: usize) -> usize {
@@ -364,16 +344,7 @@ impl Connection {
     fn prepare(&mut self, index: usize, bench: &mut Bench<'_>) -> Result<(), Loss> {
         let program = &bench.programs[self.place.stream];
         bench.text.clear();
-        for part in &program.statements[index].parts {
-            match part {
-                Part::Sql(sql) => bench.text.extend_from_slice(sql),
-                Part::Parameter(_) => bench.text.push(b'?'),
-                Part::Table(slot) => {
-                    write_plain(self.values.slots[usize::from(*slot)], &self.values.arena, &mut bench.text)
-                }
-                Part::Inline(_) => {}
-            }
-        }
+        self.values.write_prepared(&program.statements[index], &mut bench.text);
         self.channel.session()?.prepare(&bench.text, &mut bench.out)?;
         self.stage = Stage::Preparing(index);
         self.send(bench)
@@ -441,7 +412,8 @@ impl Connection {
             let message = self.channel.message();
             bench.count_error(self.place.stream, error.code, error.state, message, now);
             if HOPELESS.contains(&error.code) && bench.hopeless.is_none() {
-                bench.hopeless = Some(format!("{message} (error {error})"));
+                let (code, state, message) = (error.code, error.state_text(), message.to_owned());
+                bench.hopeless = Some(Broken::Statement { code, state, message });
             }
             return;
         }
@@ -494,7 +466,7 @@ impl Connection {
     pub(crate) fn fail_transaction(&mut self, bench: &mut Bench<'_>, now: Moment) {
         bench.turn(now);
         if std::mem::take(&mut self.course.under_way) {
-            self.note_if_too_late(now, bench);
+            bench.note_if_too_late(self.place.stream, self.course.due, now);
             let batch = &mut bench.tally.batch.streams[self.place.stream];
             batch.transactions[self.course.routine].errors += 1;
             let share = &mut bench.shares[self.place.stream];

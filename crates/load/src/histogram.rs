@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize, de, de::Visitor as _, ser};
 
 /// A histogram of durations in nanoseconds.
 ///
-/// One that was read from bytes stays packed (a few hundred bytes) until something is added to it; only then,
-/// and in a new one, does it take the memory to count (about 200 kB, of which the system gives only pages
+/// One that was read from bytes stays packed (a few hundred bytes) until something is added to it. Only then,
+/// and in a new one, does it take the memory to count (about 200 kB, of which the system provides only pages
 /// that are used).
 #[derive(Clone)]
 pub struct Histogram(Form);
@@ -53,7 +53,7 @@ impl Histogram {
         Self(Form::Counting(counting()))
     }
 
-    /// Adds one value; above [`HIGHEST_NS`] it is recorded as that.
+    /// Adds one value; a value above [`HIGHEST_NS`] is recorded as that.
     #[inline]
     pub fn record_ns(&mut self, value_ns: u64) {
         self.unpack().saturating_record(value_ns);
@@ -141,7 +141,7 @@ impl Histogram {
         }
     }
 
-    /// Several quantiles, which must ascend: of a stored histogram faster than one after the other.
+    /// Several quantiles, which must ascend: for a stored histogram, that is faster than asking one by one.
     #[must_use]
     pub fn quantiles_ns<const N: usize>(&self, quantiles: [f64; N]) -> [u64; N] {
         match &self.0 {
@@ -189,7 +189,7 @@ impl Histogram {
         bytes
     }
 
-    /// HdrHistogram's V2 format without compression, for those who compress many at once.
+    /// HdrHistogram's V2 format without compression, for callers that compress many at once.
     #[must_use]
     pub fn to_raw_bytes(&self) -> Vec<u8> {
         match &self.0 {
@@ -202,7 +202,7 @@ impl Histogram {
         }
     }
 
-    /// Reads either form back; `None` if it is damaged or has other bounds than ours.
+    /// Reads either form back; `None` if it is damaged or has other bounds than Prony's.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Packed::read(bytes).map(|packed| Self(Form::Packed(packed)))

@@ -7,7 +7,7 @@ use rustix::{
     fd::{AsRawFd as _, BorrowedFd},
 };
 use serde::{Deserialize, Serialize};
-use std::{io, mem::MaybeUninit, time::Duration};
+use std::{fs, io, mem::MaybeUninit, time::Duration};
 
 /// CPU time of the process or of the calling thread.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub struct Usage {
     pub user: Duration,
     /// In the kernel.
     pub system: Duration,
+    /// How long its cgroup was held back, since it had used up its CPU time; of a process only.
+    pub throttled: Duration,
 }
 
 impl Usage {
@@ -25,6 +27,7 @@ impl Usage {
         Self {
             user: self.user.saturating_sub(earlier.user),
             system: self.system.saturating_sub(earlier.system),
+            throttled: self.throttled.saturating_sub(earlier.throttled),
         }
     }
 }
@@ -32,7 +35,35 @@ impl Usage {
 /// What the whole process has used so far.
 #[must_use]
 pub fn process_usage() -> Usage {
-    usage(libc::RUSAGE_SELF)
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let found = statistics(&groups).into_iter().find_map(|path| fs::read_to_string(path).ok());
+    Usage { throttled: found.map_or(Duration::ZERO, |text| throttled(&text)), ..usage(libc::RUSAGE_SELF) }
+}
+
+/// Where the kernel may count for the cgroup of a process (`/proc/PID/cgroup`), the likeliest first. Where a
+/// container has cgroups of its own, its root is its group, whatever that is called outside.
+fn statistics(groups: &str) -> Vec<String> {
+    let hierarchy = |line: &str| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next()?, fields.next()?.trim_end_matches('/').to_owned());
+        let has_cpu = controllers.is_empty() || controllers.split(',').any(|name| name == "cpu");
+        let directory = if controllers.is_empty() { String::new() } else { format!("/{controllers}") };
+        has_cpu.then_some((directory, group))
+    };
+    let found: Vec<_> = groups.lines().filter_map(hierarchy).collect();
+    let own = found.iter().map(|(directory, group)| format!("/sys/fs/cgroup{directory}{group}/cpu.stat"));
+    let roots = found.iter().map(|(directory, _)| format!("/sys/fs/cgroup{directory}/cpu.stat"));
+    own.chain(roots).collect()
+}
+
+/// From the counts of a cgroup (`cpu.stat`), version 2 or 1.
+fn throttled(counts: &str) -> Duration {
+    let count = |name: &str| {
+        let line = counts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|count| count.trim().parse::<u64>().ok())
+    };
+    let by_version_1 = || count("throttled_time").map(Duration::from_nanos);
+    count("throttled_usec").map(Duration::from_micros).or_else(by_version_1).unwrap_or_default()
 }
 
 /// What the calling thread has used so far.
@@ -51,7 +82,7 @@ fn usage(who: libc::c_int) -> Usage {
     let time = |value: libc::timeval| {
         Duration::from_secs(value.tv_sec as u64) + Duration::from_micros(value.tv_usec as u64)
     };
-    Usage { user: time(raw.ru_utime), system: time(raw.ru_stime) }
+    Usage { user: time(raw.ru_utime), system: time(raw.ru_stime), throttled: Duration::ZERO }
 }
 
 /// Peak resident memory of this process, bytes; 0 where the kernel does not tell. Not `ru_maxrss`, which a
@@ -64,8 +95,8 @@ pub fn memory_bytes_max() -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// Puts the calling thread under SCHED_BATCH, which needs no privilege: being woken, it does not preempt the
-/// server's threads that run on the same processor. Returns whether the kernel accepted.
+/// Puts the calling thread under SCHED_BATCH, which needs no privilege: when it wakes up, it does not preempt
+/// server threads on the same processor. Returns whether the kernel accepted.
 pub fn be_a_batch_thread() -> bool {
     // SAFETY: sched_param has no invalid values, and 0 names the calling thread.
     unsafe {
@@ -75,8 +106,8 @@ pub fn be_a_batch_thread() -> bool {
 }
 
 /// Lets the calling thread run as soon as it has something to do, before all ordinary threads, as a network
-/// does: by a real-time policy, else by its nice value, else by the shortest time slice, which needs no right
-/// and kernels know from 6.12 on. Only for threads that sleep most of the time.
+/// does: by a real-time policy, else by its nice value, else by the shortest time slice, which needs no
+/// privilege and which kernels support from 6.12 on. Only for threads that sleep most of the time.
 pub fn be_a_prompt_thread() {
     // SAFETY: sched_param has no invalid values, 0 names the calling thread, and sched_attr is as long as it
     // says.
@@ -143,7 +174,7 @@ pub fn read_with_age(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(u
     }
 }
 
-/// Lets a socket that is bound to an address without a port get its port when it connects: then the port need
+/// Lets a socket that is bound to an address without a port get its port when it connects. Then the port need
 /// only be free towards that one server, and thousands of connections fit on one address.
 pub fn choose_port_when_connecting(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
@@ -171,7 +202,7 @@ fn set_option(
 /// What epoll told of, and room for it.
 pub struct Events {
     raw: Vec<libc::epoll_event>,
-    /// The kernel has no waiting with nanoseconds (before Linux 5.11), or a sandbox forbids it.
+    /// The kernel cannot wait in nanoseconds (before Linux 5.11), or a sandbox forbids it.
     is_coarse: bool,
 }
 
@@ -188,9 +219,9 @@ impl Events {
         Self { raw: Vec::with_capacity(count), is_coarse: false }
     }
 
-    /// Waits until something happens, but not longer than `limit`, to the nanosecond. On kernels that only
-    /// wait in milliseconds it comes back early rather than late. (rustix rounds up to milliseconds,
-    /// which is why this is here.)
+    /// Waits until something happens, but not longer than `limit`, to the nanosecond. On kernels that can
+    /// only wait in milliseconds, it returns early rather than late. (rustix rounds up to milliseconds, which
+    /// is why this exists.)
     ///
     /// # Errors
     /// If `poll` is no epoll descriptor.
@@ -267,6 +298,17 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_long_a_cgroup_was_held_back_is_found_in_both_versions() {
+        let two = statistics("0::/a/b\n");
+        assert_eq!(two, ["/sys/fs/cgroup/a/b/cpu.stat", "/sys/fs/cgroup/cpu.stat"]);
+        let one = statistics("9:name=systemd:/x\n4:memory:/x\n1:cpu,cpuacct:/x\n");
+        assert_eq!(one, ["/sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "/sys/fs/cgroup/cpu,cpuacct/cpu.stat"]);
+        assert_eq!(throttled("nr_throttled 3\nthrottled_usec 2500\n"), Duration::from_micros(2500));
+        assert_eq!(throttled("nr_throttled 3\nthrottled_time 2500\n"), Duration::from_nanos(2500));
+        assert_eq!(throttled("usage_usec 5\n"), Duration::ZERO);
+    }
 
     #[test]
     fn a_busy_thread_uses_time() {

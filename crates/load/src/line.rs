@@ -1,10 +1,10 @@
-//! The line before a Unix socket whose backlog is full. There a socket that does not block is refused
-//! (EAGAIN) where one that blocks waits in the kernel until the server has accepted another; epoll tells
-//! nothing of it. So one thread for each worker and server connects as a client that blocks does, for one
-//! connection after the other, in their order: it is woken at once, and costs nothing while nobody waits. It
-//! is started when a backlog is full for the first time.
+//! The waiting line for a Unix socket whose backlog is full. There, a non-blocking socket is refused
+//! (EAGAIN), while a blocking one waits in the kernel until the server has accepted another; epoll reports
+//! nothing. So one thread per worker and server connects with blocking sockets, one connection after another,
+//! in order: it is woken at once, and costs nothing while nobody waits. It is started when a backlog is full
+//! for the first time.
 //!
-//! It must not know connections: it gets sockets with a ticket, and gives them back connected.
+//! It does not know connections: it takes sockets with a ticket, and returns them connected.
 
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
@@ -34,11 +34,11 @@ const SLICE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) connection: u32,
-    /// Number of its attempt, so that what it has given up is not taken for what it does now.
+    /// Number of its attempt, so that an attempt that was given up is not taken for the present one.
     pub(crate) attempt: u32,
 }
 
-/// A socket that waits to be connected; nobody is interested in it after `until`.
+/// A socket that waits to be connected; after `until`, nobody wants it any more.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) ticket: Ticket,
@@ -55,7 +55,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Whether somebody waits for this server, so that whoever comes now has to go to the end.
+    /// Whether somebody waits for this server, so that newcomers go to the end of the line.
     pub(crate) fn waits(&self, server: usize) -> bool {
         self.line(server).is_some_and(|line| line.length > 0)
     }
@@ -64,8 +64,8 @@ impl Lines {
         self.of.get(server)?.as_ref()
     }
 
-    /// Puts a socket at the end of the line before `path`. From the first time on `poll` tells under the
-    /// token `wake` that somebody has got through.
+    /// Puts a socket at the end of the line before `path`. From the first time on, `poll` reports under the
+    /// token `wake` when a socket has got through.
     pub(crate) fn join(
         &mut self,
         (poll, wake): (&OwnedFd, u64),
@@ -108,7 +108,7 @@ struct Line {
 }
 
 impl Line {
-    /// A line before `path`, which writes to `wake` when somebody has got through.
+    /// A line before `path`, which writes to `wake` when a socket has got through.
     fn start(path: &Path, wake: Arc<OwnedFd>) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
         let (waiting, line) = mpsc::channel::<Waiting>();

@@ -1,13 +1,14 @@
-//! The port through which a load is started, wherever it is carried out: in this process ([`crate::Here`]),
-//! in others beside it ([`crate::Parts`]), or, as another implementation, on other machines. Who starts a
-//! load knows this and no more.
+//! The port through which a load is started, wherever it runs: in this process ([`crate::Here`]), in other
+//! processes beside it ([`crate::Parts`]), or, with another implementation, on other machines. Whoever starts
+//! a load knows this port and nothing else.
 
-use crate::{Outcome, Sample, Spec, error::Error, stop::Stop};
+use crate::{Outcome, Sample, Spec, error::Error, host::Seen, stop::Stop};
+use std::time::Duration;
 
 /// What happens while a load runs.
 #[derive(Debug)]
 pub enum Progress {
-    /// These processes, and not this one, carry it out.
+    /// These processes run it, not this one.
     Processes(Vec<u32>),
     /// So many connections are open, of so many.
     Opening {
@@ -20,26 +21,36 @@ pub enum Progress {
     Started,
     /// A second of one stream.
     Sample(Box<Sample>),
+    /// What one of several load hosts sees of itself, about once a second from before the load until its end.
+    Seen {
+        /// The part of the load that it carries out: `agent a:7433`.
+        part: String,
+        /// How long ago that was.
+        ago: Duration,
+        /// What.
+        seen: Seen,
+    },
 }
 
-/// What whoever is told of a load answers: whether the warm-up, whose length is then the longest, may end.
+/// The answer to each report of a load: whether the warm-up, whose length is then the longest possible, may
+/// end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmUp {
     /// It goes on.
     Goes,
-    /// It has done its work: the measurement begins with one of the next seconds, of all workers at the same
-    /// time. What is answered later is of no matter.
+    /// It may end: the measurement begins with one of the next seconds, for all workers at the same time.
+    /// Later answers do not matter.
     Done,
 }
 
 /// Carries loads out.
 pub trait Loader {
-    /// Carries a load out and tells of it, with a warm-up that ends as soon as `tell` says so. Returns when
-    /// the load is over, every connection is closed and nothing of it runs any more.
+    /// Runs a load and reports on it, with a warm-up that ends as soon as `tell` says so. Returns when the
+    /// load is over, every connection is closed and nothing of it runs any more.
     ///
     /// # Errors
-    /// Where it could not begin, or where it is not known what a part of it did. What goes wrong at the
-    /// server once it has begun is in the [`Outcome`].
+    /// Where it could not begin, or where it is unknown what one of its parts did. What goes wrong at the
+    /// server after the beginning is in the [`Outcome`].
     fn run_until_warm(
         &self,
         spec: &Spec,
@@ -47,10 +58,10 @@ pub trait Loader {
         tell: &mut dyn FnMut(Progress) -> WarmUp,
     ) -> Result<Outcome, Error>;
 
-    /// Most worker threads in each process ([`Spec::workers`]) that may be of use to a load.
+    /// Most worker threads in each process ([`Spec::workers`]) that a load can use.
     fn workers_max(&self, spec: &Spec) -> u32;
 
-    /// Carries a load out with its whole warm-up.
+    /// Runs a load with its whole warm-up.
     ///
     /// # Errors
     /// As [`Loader::run_until_warm`].

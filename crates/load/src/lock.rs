@@ -1,4 +1,4 @@
-//! Named locks of a server (`GET_LOCK`), which hold between processes and hosts and end with the connection
+//! Named locks of a server (`GET_LOCK`). They hold across processes and hosts, and end with the connection
 //! that took them.
 
 use crate::client::{Connection, Error};
@@ -25,7 +25,7 @@ impl Connection {
     /// Takes a lock, and waits for it for at most `wait`, whole seconds. `name` is SQL that yields its name:
     /// 64 characters is the longest that MySQL takes.
     ///
-    /// Before MySQL 5.7 and MariaDB 10.0.2 a server takes the lock away that this connection held before.
+    /// Before MySQL 5.7 and MariaDB 10.0.2, a server releases the lock that this connection held before.
     ///
     /// # Errors
     /// Where the connection breaks.

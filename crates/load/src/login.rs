@@ -12,6 +12,8 @@ use crate::{
 };
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+/// Who no server knows, and what he says.
+const STRANGER: (&str, &str) = ("prony_stranger", "not a password");
 /// How long the server's address may take to answer at all.
 const REACH_MAX: Duration = Duration::from_secs(10);
 
@@ -25,14 +27,25 @@ pub(crate) struct Login {
     pub(crate) sources: Vec<IpAddr>,
 }
 
-/// How to log in to each server; one that no stream goes to is not asked.
+/// How to log in to each server; a server that no stream uses is not contacted.
 pub(crate) fn logins(spec: &Spec, secrets: &Secrets, stop: &Stop) -> Result<Vec<Option<Login>>, Error> {
     let is_wanted = |server| is_used(&spec.streams, server, spec.members.len());
     let login = |(number, target)| {
         let wanted = is_wanted(number).then(|| login(target, &secrets.of_way(number), spec, stop));
         wanted.transpose()
     };
-    spec.ways().enumerate().map(login).collect()
+    let mut logins: Vec<Option<Login>> = spec.ways().enumerate().map(login).collect::<Result<_, _>>()?;
+    let stranger = is_wanted(logins.len()).then(|| stranger(spec, secrets, stop)).transpose()?;
+    logins.push(stranger);
+    Ok(logins)
+}
+
+/// The way of [`crate::spec::Destination::Stranger`].
+fn stranger(spec: &Spec, secrets: &Secrets, stop: &Stop) -> Result<Login, Error> {
+    let mut known = login(&spec.target, &secrets.of_way(0), spec, stop)?;
+    let options = Arc::make_mut(&mut known.options);
+    (options.user, options.password) = (STRANGER.0.to_owned(), STRANGER.1.to_owned());
+    Ok(known)
 }
 
 /// Resolves the address to one that answers, so that thousands of connections do not each try a dead one

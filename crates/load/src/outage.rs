@@ -1,15 +1,15 @@
-//! Times without success. Each worker notes its own; a stream is out where all of its workers are at the same
-//! time, from the first failure on.
+//! Times without success. Each worker notes its own. A stream has an outage where all of its workers have one
+//! at the same time, from the first failure on.
 
 use crate::{clock::Moment, sample::Outage};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A silence is noted from this length on, also where nothing failed in it: another worker of the stream may
-/// have had the failure. Shorter ones are errors and slow replies, and counted as that; a busy client alone
-/// can make some of 10 ms.
+/// A silence is noted from this length on, even where nothing failed in it: another worker of the stream may
+/// have had the failure. Shorter ones count as errors and slow replies; a busy client alone can cause some of
+/// 10 ms.
 const SILENCE_MIN_NS: u64 = 100_000_000;
-/// Most silences that a worker keeps of one stream: the longest ones.
+/// Most silences that a worker keeps of one stream: the longest ones are kept.
 const KEPT_MAX: usize = 512;
 
 /// A time without success.
@@ -75,6 +75,12 @@ impl Watch {
 }
 
 impl Silence {
+    /// The same on a clock that is so far ahead.
+    pub(crate) fn moved(self, ns: i64) -> Self {
+        let failed = self.failed.map(|at| at.moved(ns));
+        Self { from: self.from.moved(ns), until: self.until.moved(ns), failed, ..self }
+    }
+
     fn length(&self) -> u64 {
         self.until.since(self.from)
     }

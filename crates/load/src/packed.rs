@@ -1,6 +1,6 @@
-//! A histogram that only rests: HdrHistogram's V2 encoding kept as it was read, a few hundred bytes in place
-//! of the 200 kB of one that counts. A stored run has tens of thousands of them, one for each second and kind
-//! of statement.
+//! A histogram at rest: HdrHistogram's V2 encoding, kept as it was read. It takes a few hundred bytes, where
+//! a histogram that counts takes 200 kB. A stored run has tens of thousands of them, one for each second and
+//! kind of statement.
 //!
 //! Layout of the encoding: HdrHistogram, "V2 encoding format", `HistogramLogProcessor` of the Java
 //! implementation.
@@ -8,7 +8,7 @@
 use flate2::bufread::ZlibDecoder;
 use std::io::Read;
 
-/// Lowest value told apart, in ns. A finer one would only store noise of the clock.
+/// Lowest distinct value, in ns. A finer one would only store noise of the clock.
 pub const LOWEST_NS: u64 = 64;
 /// Highest value kept, in ns (1000 s); anything longer is recorded as this.
 pub const HIGHEST_NS: u64 = 1_000_000_000_000;
@@ -62,7 +62,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Takes bytes with our own bounds, compressed or not; `None`: they are something else.
+    /// Takes bytes with Prony's own bounds, compressed or not; `None`: they are something else.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let Some(packed) = bytes.strip_prefix(&COOKIE_COMPRESSED.to_be_bytes()) else {
             return Self::read_plain(bytes);
@@ -140,7 +140,7 @@ impl Packed {
 pub(crate) struct Buckets<'a> {
     payload: &'a [u8],
     index: u64,
-    /// Whether the bytes turned out to be none of ours.
+    /// Whether the bytes turned out to be something else.
     damaged: bool,
 }
 
@@ -167,7 +167,7 @@ impl Iterator for Buckets<'_> {
     }
 }
 
-/// Buckets that there are between our bounds: one power of two more for each bit above the first 2048 units.
+/// Number of buckets between the bounds: one power of two more for each bit above the first 2048 units.
 const LENGTH: u64 = {
     let mut powers = 1;
     while (2 * HALF) << (UNIT + powers - 1) <= HIGHEST_NS {
@@ -176,7 +176,7 @@ const LENGTH: u64 = {
     (powers as u64 + 1) * HALF
 };
 
-/// More than any histogram of ours takes: damage must not ask for all memory.
+/// More than any of Prony's histograms takes: damaged data must not ask for all memory.
 const BYTES_MAX: u64 = HEADER as u64 + 9 * LENGTH;
 
 impl Buckets<'_> {

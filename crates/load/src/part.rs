@@ -1,13 +1,16 @@
-//! The other end of a [`crate::Parts`]: a process that carries out a part of a load, as it is told over a
-//! stream of bytes, and tells over another what comes of it.
+//! The other end of a [`crate::Parts`]: a process that runs one part of a load. It takes its orders from one
+//! stream of bytes and reports its results over another.
 
 use crate::{
+    clock::Moment,
     conduct::Team as _,
     control::{Control, Message, Order},
     engine::Ground,
-    error::Error,
-    frame::{self, Hello, Said, Task},
+    error::{Error, PartFailure},
+    frame::{self, Hello, Said, Task, Told},
     gather::{Merger, PartReport},
+    host::Seen,
+    play::Interpreter,
     secrets::Secrets,
     spec::Spec,
     stop::Stop,
@@ -22,23 +25,47 @@ use std::{
 /// How often a part says that it is there.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
-/// Carries out the part that is asked for at `from`. Returns when it is over, also because whoever asked is
-/// gone.
+/// Runs the part that is asked for at `from`. Returns when it is over, also because the asking process is
+/// gone. On a load host, `look` sees what that does meanwhile.
 ///
 /// # Errors
 /// Where what comes is no task.
-pub fn serve(mut from: impl Read + Send, mut to: impl Write + Send) -> io::Result<()> {
+pub fn serve(
+    mut from: impl Read + Send,
+    mut to: impl Write + Send,
+    interpreter: Option<&'static dyn Interpreter>,
+    look: Option<fn() -> Seen>,
+) -> io::Result<()> {
     frame::write(&mut to, &Hello::ours())?;
-    let Some(Task { spec, secrets }) = frame::read(&mut from)? else { return Ok(()) };
-    let (stop, control) = (Stop::default(), Control::new(spec.streams.len())?);
     let speaker = Speaker(Mutex::new(to));
+    let Task { spec, secrets } = loop {
+        match frame::read::<Told>(&mut from) {
+            Ok(None) => return Ok(()),
+            Ok(Some(Told::Clock(asked))) => speaker.say(&Said::Clock { asked, there: Moment::now() }),
+            Ok(Some(Told::Task(task))) => break *task,
+            Ok(Some(Told::Order(_))) => {}
+            Err(error) => {
+                // whoever asked would only see that it ended
+                let cause = format!("its task cannot be understood: {error}");
+                speaker.say(&Said::Failed(PartFailure::Refused { cause }));
+                return Err(error);
+            }
+        }
+    };
+    let (stop, control) = (Stop::default(), Control::new(spec.streams.len())?);
     thread::scope(|scope| {
         scope.spawn(|| {
-            while let Ok(Some(order)) = frame::read::<Order>(&mut from) {
-                if order == Order::Stop {
-                    stop.stop();
+            while let Ok(Some(told)) = frame::read::<Told>(&mut from) {
+                match told {
+                    Told::Clock(asked) => speaker.say(&Said::Clock { asked, there: Moment::now() }),
+                    Told::Task(_) => break,
+                    Told::Order(order) => {
+                        if order == Order::Stop {
+                            stop.stop();
+                        }
+                        control.order(order);
+                    }
                 }
-                control.order(order);
             }
             // whoever asked for it has all that it wants, or is gone
             stop.stop();
@@ -46,16 +73,22 @@ pub fn serve(mut from: impl Read + Send, mut to: impl Write + Send) -> io::Resul
         });
         let (over, is_over) = mpsc::channel::<()>();
         let speaker = &speaker;
-        scope.spawn(move || {
+        let live = move || speaker.say(&Said::Alive { at: Moment::now(), seen: look.map(|look| look()) });
+        let alive = scope.spawn(move || {
+            live();
             while is_over.recv_timeout(ALIVE_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
-                speaker.say(&Said::Alive);
+                live();
             }
+            // what a load host did until the end is known with that
+            live();
         });
-        let said = match carry_out(&spec, &secrets, (&control, &stop), speaker) {
+        let said = match carry_out((&spec, &secrets), interpreter, (&control, &stop), speaker) {
             Ok(report) => Said::Finished(Box::new(report)),
-            Err(error) => Said::Refused(error.to_string()),
+            Err(error) => Said::Failed(PartFailure::Refused { cause: error.to_string() }),
         };
         drop(over);
+        // it panics only where this one's clock or memory does
+        let _ = alive.join();
         speaker.say(&said);
     });
     Ok(())
@@ -73,12 +106,12 @@ impl<W: Write> Speaker<W> {
 }
 
 fn carry_out(
-    spec: &Spec,
-    secrets: &Secrets,
+    (spec, secrets): (&Spec, &Secrets),
+    interpreter: Option<&'static dyn Interpreter>,
     (control, stop): (&Control, &Stop),
     speaker: &Speaker<impl Write + Send>,
 ) -> Result<PartReport, Error> {
-    let ground = Ground::prepare(spec, secrets, control, stop)?;
+    let ground = Ground::prepare(spec, secrets, (control, interpreter), stop)?;
     thread::scope(|scope| {
         let (messages, inbox) = mpsc::channel();
         let mut crew = ground.crew(scope, messages)?;

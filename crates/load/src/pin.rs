@@ -1,4 +1,4 @@
-//! The processors that a load runs on: those of the thread that begins it, which all of its threads inherit.
+//! The processors that a load runs on: those of the thread that starts it, which all of its threads inherit.
 
 use crate::error::Error;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -31,7 +31,7 @@ impl Pinned {
         if wanted().all(|number| number < CpuSet::MAX_CPU && now.is_set(number)) {
             Ok(pinned)
         } else {
-            Err(failed(io::Error::other("this machine does not have all of them, or not for Prony")))
+            Err(failed(io::Error::other("this machine does not have all of them, or Prony may not use them")))
         }
     }
 }

@@ -1,8 +1,10 @@
-//! A workload made ready to run: names become indices, distributions and texts are prepared once, so that
+//! A workload made ready to run: names become indices, and distributions and texts are prepared once, so that
 //! nothing is looked up, parsed or allocated between two statements of a running connection.
 
 use crate::{
+    play::Verb,
     random::{self, Random, Sampler},
+    rows::Found,
     spec::{
         self, Comparison, Condition, ConnectionMode, Draw, Expect, Literal, Operand, Part as PartOfLoad,
         Piece, Protocol, SlotIndex, Statement, Step, Stream, Workload,
@@ -31,7 +33,7 @@ pub enum Error {
     #[error("{0}: parameters are not possible in a bulk row; write the value inline")]
     Bulk(String),
     /// More than the engine has room for.
-    #[error("{what}: {count}, but at most {limit} are possible")]
+    #[error("{what}: {count}, but at most {limit} are allowed")]
     TooMany {
         /// What there is too much of.
         what: &'static str,
@@ -94,11 +96,14 @@ pub(crate) enum Action {
     /// Begins a loop: how many rounds there are is kept in the slot.
     Loop {
         slot: SlotIndex,
+        number: Option<SlotIndex>,
         times: Input,
     },
     /// Takes one round off those in the slot; after the last it goes on at `end`.
     Round {
         slot: SlotIndex,
+        /// Counts the rounds.
+        number: Option<SlotIndex>,
         end: usize,
     },
     /// Goes on at a step of the routine unless the condition holds.
@@ -181,6 +186,22 @@ pub(crate) enum Source {
         first: i64,
     },
     Connection,
+    OwnOf {
+        min: i64,
+        count: u64,
+        each: u32,
+    },
+    Near {
+        slot: SlotIndex,
+        min: i64,
+        count: u64,
+        other_percent: u32,
+    },
+    RowWith {
+        slot: SlotIndex,
+        found: Found,
+    },
+    LastName(Sampler),
     Literal(Literal),
 }
 
@@ -201,6 +222,31 @@ pub(crate) enum Drawn {
 pub(crate) struct Drawer<'a> {
     pub(crate) random: &'a mut Random,
     pub(crate) connection: u32,
+    pub(crate) slots: &'a [Drawn],
+}
+
+impl Drawer<'_> {
+    /// The whole number that a slot holds; one from a row of the text protocol is a text in `arena`.
+    fn integer(&self, slot: SlotIndex, arena: &[u8]) -> Option<i64> {
+        match self.slots[usize::from(slot)] {
+            Drawn::Integer(number) => Some(number),
+            Drawn::Text { start, end } => {
+                std::str::from_utf8(arena.get(start as usize..end as usize)?).ok()?.parse().ok()
+            }
+            Drawn::Null | Drawn::Real(_) => None,
+        }
+    }
+
+    /// See [`Draw::Near`]; of `count` numbers from `min` on.
+    fn near(&mut self, slot: SlotIndex, (min, count): (i64, u64), other_percent: u32) -> Drawn {
+        let held = self.slots[usize::from(slot)];
+        let Drawn::Integer(own) = held else { return held };
+        if count < 2 || self.random.below(100) >= u64::from(other_percent) {
+            return held;
+        }
+        let other = min + self.random.below(count - 1) as i64;
+        Drawn::Integer(other + i64::from(other >= own))
+    }
 }
 
 /// Most statements that one connection of a workload prepares: each different one once, and once for each
@@ -220,12 +266,25 @@ impl Program {
         let is_scheduled = stream.arrival.is_scheduled();
         let responds_apart = is_scheduled || stream.connect != ConnectionMode::Long;
         let program = Self::new(&stream.workload, stream.protocol, stream.connections)?;
+        program.make_ready();
         let counters = program.counters.iter().map(|_| AtomicU64::new(part.number.into())).collect();
         Ok(Self { responds_apart, is_scheduled, counters, parts: part.of.into(), ..program })
     }
 
+    /// Computes what draws need and takes a while, so that no transaction waits for it.
+    fn make_ready(&self) {
+        for action in self.transactions.iter().flat_map(|routine| &routine.steps) {
+            if let Action::Draw { source: Source::RowWith { found, .. }, .. } = action {
+                found.make_ready();
+            }
+        }
+    }
+
     /// Compiles a workload for a stream of `connections` connections.
     pub(crate) fn new(workload: &Workload, protocol: Protocol, connections: u32) -> Result<Self, Error> {
+        if workload.script().is_some() {
+            return Ok(Self::of_script(&workload.name));
+        }
         let all = workload.transactions();
         // a transaction that sends nothing would never let its worker go
         if all.is_empty() || !all.iter().all(|each| acts(&each.steps)) {
@@ -271,6 +330,22 @@ impl Program {
             counters: compiler.counters,
             parts: 1,
         })
+    }
+
+    /// What is counted of a script: its events, and its statements by what they do.
+    fn of_script(name: &str) -> Self {
+        Self {
+            transactions: vec![Routine { name: name.to_owned(), steps: Vec::new() }],
+            cumulated: vec![1.0],
+            tables: 1,
+            kinds: Verb::ALL.iter().map(|verb| verb.name().to_owned()).collect(),
+            statements: Vec::new(),
+            slots: 0,
+            responds_apart: false,
+            is_scheduled: false,
+            counters: Vec::new(),
+            parts: 1,
+        }
     }
 
     /// Chooses the next transaction by weight.
@@ -320,10 +395,27 @@ impl Program {
                 return Drawn::Integer(first.wrapping_add(index as i64));
             }
             Source::Connection => return Drawn::Integer(i64::from(drawer.connection)),
+            Source::OwnOf { min, count, each } => {
+                return Drawn::Integer(min + (u64::from(drawer.connection / each) % count) as i64);
+            }
+            Source::Near { slot, min, count, other_percent } => {
+                return drawer.near(*slot, (*min, *count), *other_percent);
+            }
+            Source::RowWith { slot, found } => {
+                let value = drawer.integer(*slot, arena);
+                let row = value.and_then(|value| found.draw(value, drawer.random));
+                return row.map_or(Drawn::Null, Drawn::Integer);
+            }
+            Source::LastName(sampler) => random::write_last_name(sampler.draw(drawer.random), arena),
             Source::Literal(value) => return literal(value, arena),
         }
         Drawn::Text { start, end: arena.len() as u32 }
     }
+}
+
+/// How many numbers there are from `min` to `max`, both included; 1 at least.
+fn count(min: i64, max: i64) -> u64 {
+    max.saturating_sub(min).max(0) as u64 + 1
 }
 
 /// Whether steps send something whatever is drawn, kept or compared.
@@ -331,10 +423,12 @@ fn acts(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Draw { .. } => false,
         Step::Statement(_) | Step::BulkRow { .. } => true,
-        Step::Repeat { times: Operand::Draw(Draw::Literal(Literal::Integer(times))), steps } => {
+        Step::Repeat { times: Operand::Draw(Draw::Literal(Literal::Integer(times))), steps, .. } => {
             *times > 0 && acts(steps)
         }
-        Step::Repeat { times: Operand::Draw(Draw::Integer { min, .. }), steps } => *min > 0 && acts(steps),
+        Step::Repeat { times: Operand::Draw(Draw::Integer { min, .. }), steps, .. } => {
+            *min > 0 && acts(steps)
+        }
         Step::Repeat { .. } => false,
         Step::If { then, otherwise, .. } => acts(then) && acts(otherwise),
     })
@@ -371,7 +465,8 @@ impl Compiler {
         match step {
             Step::Draw { slot, .. } => self.slot(*slot),
             Step::Statement(statement) => statement.keep.iter().for_each(|slot| self.slot(*slot)),
-            Step::BulkRow { .. } | Step::Repeat { .. } | Step::If { .. } => {}
+            Step::Repeat { number, .. } => number.iter().for_each(|slot| self.slot(*slot)),
+            Step::BulkRow { .. } | Step::If { .. } => {}
         }
     }
 
@@ -379,7 +474,7 @@ impl Compiler {
     fn steps(&mut self, steps: &[Step], actions: &mut Vec<Action>) -> Result<(), Error> {
         for step in steps {
             match step {
-                Step::Repeat { times, steps } => {
+                Step::Repeat { times, number, steps } => {
                     let slot = SlotIndex::try_from(self.slots).map_err(|_| Error::TooMany {
                         what: "values of a transaction",
                         count: self.slots,
@@ -387,12 +482,12 @@ impl Compiler {
                     })?;
                     let times = self.input(times);
                     self.slot(slot);
-                    actions.push(Action::Loop { slot, times });
+                    actions.push(Action::Loop { slot, number: *number, times });
                     let round = actions.len();
                     actions.push(Action::Jump(round));
                     self.steps(steps, actions)?;
                     actions.push(Action::Jump(round));
-                    actions[round] = Action::Round { slot, end: actions.len() };
+                    actions[round] = Action::Round { slot, number: *number, end: actions.len() };
                 }
                 Step::If { condition: Condition { left, is, right }, then, otherwise } => {
                     let test = Test { left: self.input(left), is: *is, right: self.input(right) };
@@ -540,6 +635,19 @@ impl Compiler {
             Draw::Unique { offset } => Source::Unique { counter: self.counter(), offset: *offset },
             Draw::Sequence { first } => Source::Sequence { counter: self.counter(), first: *first },
             Draw::Connection => Source::Connection,
+            Draw::OwnOf { min, max, each } => {
+                Source::OwnOf { min: *min, count: count(*min, *max), each: (*each).max(1) }
+            }
+            Draw::Near { slot, min, max, other_percent } => {
+                self.slot(*slot);
+                let (min, count) = (*min, count(*min, *max));
+                Source::Near { slot: *slot, min, count, other_percent: *other_percent }
+            }
+            Draw::RowWith { slot, rows } => {
+                self.slot(*slot);
+                Source::RowWith { slot: *slot, found: Found::new(rows) }
+            }
+            Draw::LastName { distribution } => Source::LastName(Sampler::new(0, 999, *distribution)),
             Draw::Literal(value) => Source::Literal(value.clone()),
         }
     }

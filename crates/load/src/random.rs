@@ -49,6 +49,12 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
+/// The generator of one column in row `number` of a table: `key` is the column's own.
+#[must_use]
+pub fn of_row(key: u64, number: u64) -> Random {
+    Random::for_connection(mix(key.wrapping_add(mix(number))), 0, 0)
+}
+
 /// A distribution over the integers from `min` to `max`, with what can be computed beforehand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
@@ -65,6 +71,8 @@ enum Shape {
     Special { iterations: u32, hot_share: f64, hot_draws: f64 },
     Pareto { power: f64 },
     Zipfian(Zipfian),
+    Latest(Zipfian),
+    NonUniform { a: u64, c: u64, min: u64 },
 }
 
 impl Sampler {
@@ -82,6 +90,10 @@ impl Sampler {
             },
             Distribution::Pareto { h } => Shape::Pareto { power: h.ln() / (1.0 - h).ln() },
             Distribution::Zipfian { exponent } => Shape::Zipfian(Zipfian::new(count, exponent)),
+            Distribution::Latest { exponent } => Shape::Latest(Zipfian::new(count, exponent)),
+            Distribution::NonUniform { a, c } => {
+                Shape::NonUniform { a: a.into(), c: c.into(), min: u64::try_from(min).unwrap_or(0) }
+            }
         };
         Self { min, count, shape }
     }
@@ -97,6 +109,11 @@ impl Sampler {
             }
             Shape::Pareto { power } => (self.count as f64 * random.unit().powf(*power)) as u64,
             Shape::Zipfian(zipfian) => zipfian.rank(random) - 1,
+            Shape::Latest(zipfian) => self.count.saturating_sub(zipfian.rank(random)),
+            Shape::NonUniform { a, c, min } => {
+                let number = random.below(a + 1) | (min + random.below(self.count));
+                (number + c) % self.count
+            }
         };
         self.min.wrapping_add(offset.min(self.count - 1) as i64)
     }
@@ -230,6 +247,17 @@ pub fn write_date(day: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// The syllables of TPC-C's last names, by digit.
+const SYLLABLES: [&str; 10] =
+    ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+
+/// The last name with this number, 0 to 999 (TPC-C, specification 5.11, 4.3.2.3): a syllable for each digit.
+pub fn write_last_name(number: i64, out: &mut Vec<u8>) {
+    for digit in [number / 100, number / 10, number] {
+        out.extend_from_slice(SYLLABLES[digit.rem_euclid(10) as usize].as_bytes());
+    }
+}
+
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// Letters and digits, between `min` and `max` of them.
@@ -261,6 +289,8 @@ mod tests {
             Distribution::Pareto { h: 0.2 },
             Distribution::Zipfian { exponent: 0.8 },
             Distribution::Zipfian { exponent: 1.0 },
+            Distribution::Latest { exponent: 0.8 },
+            Distribution::NonUniform { a: 255, c: 3 },
         ] {
             for (min, max) in [(1, 1), (1, 2), (-5, 5), (1, 10_000), (i64::MAX - 3, i64::MAX)] {
                 let sampler = Sampler::new(min, max, distribution);
@@ -304,6 +334,59 @@ mod tests {
             let expected = (rank as f64).powf(-0.8) / norm;
             let seen = share(&values, |value| value == rank);
             assert!((seen / expected - 1.0).abs() < 0.05, "rank {rank}: {seen} for {expected}");
+        }
+    }
+
+    #[test]
+    fn the_latest_are_drawn_as_often_as_the_first_of_zipf() {
+        let latest = draws(Distribution::Latest { exponent: 0.8 }, 100_000);
+        let first = draws(Distribution::Zipfian { exponent: 0.8 }, 100_000);
+        assert!(latest.iter().zip(&first).all(|(latest, first)| latest + first == 10_001));
+    }
+
+    /// The four draws that TPC-C makes, against the exact distribution: every pair of the two uniform numbers
+    /// counted.
+    #[test]
+    fn non_uniform_numbers_are_those_of_tpc_c() {
+        for (a, c, min, max) in [(255, 173, 0, 999), (1023, 259, 1, 3000)] {
+            let count = (max - min + 1) as usize;
+            let mut exact = vec![0u32; count];
+            for one in 0..=a {
+                for other in min..=max {
+                    exact[((one | other) + c) as usize % count] += 1;
+                }
+            }
+            let pairs = f64::from(exact.iter().sum::<u32>());
+            let distribution = Distribution::NonUniform { a: a as u32, c: c as u32 };
+            let sampler = Sampler::new(min, max, distribution);
+            let mut random = Random::for_connection(5, 0, 0);
+            let draws = 400_000;
+            let mut seen = vec![0u32; count];
+            for _ in 0..draws {
+                seen[(sampler.draw(&mut random) - min) as usize] += 1;
+            }
+            let chi: f64 = exact
+                .iter()
+                .zip(&seen)
+                .filter(|(exact, _)| **exact > 0)
+                .map(|(exact, seen)| {
+                    let expected = f64::from(*exact) / pairs * f64::from(draws);
+                    (f64::from(*seen) - expected).powi(2) / expected
+                })
+                .sum();
+            let cells = exact.iter().filter(|exact| **exact > 0).count() as f64;
+            assert!(chi < cells + 5.0 * (2.0 * cells).sqrt(), "{a}: {chi} for {cells} numbers");
+            let never = exact.iter().zip(&seen).filter(|(exact, seen)| **exact == 0 && **seen > 0);
+            assert_eq!(never.count(), 0);
+        }
+    }
+
+    #[test]
+    fn last_names_are_made_of_syllables() {
+        for (number, name) in [(0, "BARBARBAR"), (371, "PRICALLYOUGHT"), (999, "EINGEINGEING")] {
+            let mut text = Vec::new();
+            write_last_name(number, &mut text);
+            assert_eq!(String::from_utf8(text).expect("letters"), name);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Most different error codes kept apart; any further one is counted under [`OTHER_ERRORS`].
+/// Most error codes that are counted separately; any further one is counted under [`OTHER_ERRORS`].
 const CODES_MAX: usize = 64;
 /// Code of all errors for which there was no more room. No server uses it.
 pub(crate) const OTHER_ERRORS: u16 = 65_535;
@@ -186,9 +186,9 @@ impl Seconds {
         Duration::from_nanos(self.warm_up_ns)
     }
 
-    /// Whole seconds after which the measurement begins, ns since the load began, if it is told at `now_ns`:
-    /// the first that is far enough away that all workers hear of it before. `None` where the warm-up is
-    /// over by then.
+    /// Whole seconds after which the measurement begins, ns since the load began, if it is announced at
+    /// `now_ns`: the first that is far enough away for all workers to hear of it in time. `None` where the
+    /// warm-up is over by then.
     pub(crate) fn measure_soon(&self, now_ns: u64) -> Option<u64> {
         let at_ns = now_ns.saturating_add(TOLD_AHEAD_NS).div_ceil(SECOND_NS).saturating_mul(SECOND_NS);
         (at_ns < self.warm_up_ns).then_some(at_ns)
@@ -241,7 +241,7 @@ impl Seconds {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long before the end of a warm-up workers are told of it: they look up every tenth of a second.
+/// How long before the end of a warm-up workers must be told of it: they look up every tenth of a second.
 const TOLD_AHEAD_NS: u64 = 250_000_000;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What the engine measured: one [`Sample`] for each stream and second while it runs, one [`Outcome`] at the
 //! end.
 
-use crate::histogram::Histogram;
-use serde::{Deserialize, Serialize};
+use crate::{clocks::Offset, histogram::Histogram, host::Host};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
 /// Whether a second belongs to the result.
@@ -37,8 +37,8 @@ pub struct Sample {
     pub schedule: Option<Schedule>,
 }
 
-/// What became of the starts of a schedule: [`crate::spec::Arrival::Paced`] and
-/// [`crate::spec::Arrival::Open`].
+/// What became of the starts of a schedule ([`crate::spec::Arrival::Paced`] and
+/// [`crate::spec::Arrival::Open`]).
 ///
 /// Over a whole interval, `backlog + offered = started + skipped + never_sent`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -162,7 +162,7 @@ pub struct Outcome {
     pub streams: Vec<StreamOutcome>,
     /// What the engine itself used.
     pub client: ClientUsage,
-    /// How long the warm-up really was; `None` in records of the first versions: as long as was asked for.
+    /// How long the warm-up really was; `None` in records of the first versions: as long as requested.
     #[serde(default)]
     pub warm_up: Option<Duration>,
     /// How long the interval really was.
@@ -181,8 +181,55 @@ pub enum End {
     Completed,
     /// The caller asked for it.
     Interrupted,
-    /// Every connection was gone, or an error made going on pointless; the text says which.
-    Failed(String),
+    /// Going on was pointless.
+    Failed(#[serde(deserialize_with = "Broken::from_store")] Broken),
+}
+
+/// What made going on with a load pointless.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Broken {
+    /// A statement failed in a way that will not pass, such as a table that is not there.
+    #[error("{message} (error {code}, state {state})")]
+    Statement {
+        /// The server's number of it.
+        code: u16,
+        /// SQL state.
+        state: String,
+        /// The server's words.
+        message: String,
+    },
+    /// A script cannot go on.
+    #[error("{message}")]
+    Script {
+        /// Where and why, in its interpreter's words.
+        message: String,
+    },
+    /// A thread of the engine ended early.
+    #[error("a worker ended early")]
+    WorkerGone,
+    /// Known in words only: by an older version of Prony.
+    #[error("{0}")]
+    Told(String),
+}
+
+impl Broken {
+    /// As a record has it: records of older versions have words only.
+    fn from_store<'de, D: Deserializer<'de>>(stored: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Words(String),
+            Whole(Broken),
+        }
+        // the one that is a word itself
+        const WORKER_GONE: &str = "worker_gone";
+        Ok(match Stored::deserialize(stored)? {
+            Stored::Words(word) if word == WORKER_GONE => Self::WorkerGone,
+            Stored::Words(words) => Self::Told(words),
+            Stored::Whole(broken) => broken,
+        })
+    }
 }
 
 /// What one stream did.
@@ -304,7 +351,7 @@ pub struct ErrorCount {
     pub last: Duration,
 }
 
-/// What one of several processes used that carried a load out together.
+/// What one of the processes that ran the load together used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartUsage {
     /// Which: `load process 2 of 4`.
@@ -313,16 +360,53 @@ pub struct PartUsage {
     pub cpu_user: Duration,
     /// CPU time in the kernel in the measurement interval.
     pub cpu_system: Duration,
+    /// How long its cgroup was held back in the measurement interval, since it had used up its CPU time.
+    #[serde(default)]
+    pub throttled: Duration,
     /// Worker threads.
     pub workers: u32,
     /// Peak resident memory, bytes.
     pub memory_bytes_max: u64,
-    /// How long after the time that was set for all of them its first stream began.
+    /// How long after the time that was set for all processes its first stream began.
     pub start_delay: Duration,
+    /// CPU time of its busiest worker thread.
+    #[serde(default)]
+    pub worker_max: Duration,
+    /// Its part of [`ClientUsage::send_delay`].
+    #[serde(default)]
+    pub send_delay: Histogram,
+    /// Its part of [`ClientUsage::queueing`].
+    #[serde(default)]
+    pub queueing: Histogram,
+    /// How its clock stood to the one of whoever conducted the load; `None`: it was the same.
+    #[serde(default)]
+    pub clock: Option<PartClock>,
+    /// The load host that it was on; `None`: the machine of whoever conducted the load.
+    #[serde(default)]
+    pub host: Option<Host>,
 }
 
-/// What the engine itself used during the measurement interval: the process, or all those that carried parts
-/// of the load out.
+/// How the clock of a part on another machine stood to the one of whoever conducted the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartClock {
+    /// Before the load began; by this one all times of the part are reckoned.
+    pub before: Offset,
+    /// At its end.
+    pub after: Offset,
+}
+
+impl PartClock {
+    /// How far the clocks have moved apart meanwhile, as far as that is more than what is not known.
+    #[must_use]
+    pub fn drift(&self) -> Duration {
+        let apart = self.after.ahead_ns.abs_diff(self.before.ahead_ns);
+        let unknown = self.after.uncertainty_ns.saturating_add(self.before.uncertainty_ns);
+        Duration::from_nanos(apart.saturating_sub(unknown))
+    }
+}
+
+/// What the engine itself used during the measurement interval: this process, or all that ran parts of the
+/// load.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ClientUsage {
     /// CPU time in user mode.
@@ -331,26 +415,38 @@ pub struct ClientUsage {
     pub cpu_system: Duration,
     /// CPU time of each worker thread.
     pub workers: Vec<Duration>,
-    /// Worker threads in each process that were asked for ([`crate::Spec::workers`]), of which no more run
-    /// than there are connections; 0: nobody asked for a number.
+    /// Worker threads requested in each process ([`crate::Spec::workers`]), of which no more run than there
+    /// are connections; 0: none were requested.
     #[serde(default)]
     pub workers_asked: u32,
     /// Peak resident memory, bytes.
     pub memory_bytes_max: u64,
-    /// The engine's own part of a start's delay: from when a transaction was due and had a connection to
-    /// when it was sent. Only of arrivals that wait for a time: think time, paced, open loop.
+    /// The engine's own part of a start's delay: from when a transaction was due and had a connection to when
+    /// it was sent. Only for arrivals that wait for a time: think time, paced, open loop.
     #[serde(default)]
     pub send_delay: Histogram,
     /// How long a socket that the kernel had reported as readable waited for its turn.
     #[serde(default)]
     pub queueing: Histogram,
-    /// Each process, where others than Prony's own carried the load out.
+    /// Each process, if the load did not run in Prony's own.
     #[serde(default)]
     pub parts: Vec<PartUsage>,
 }
 
 impl ClientUsage {
-    /// How far the begins of the processes lie apart; zero: one process carried the load out.
+    /// How exactly the clocks of parts on other machines were known, and by how much they drifted, in the
+    /// worst case; `None`: there are none.
+    #[must_use]
+    pub fn clocks(&self) -> Option<(Duration, Duration)> {
+        let known = |clock: PartClock| {
+            Duration::from_nanos(clock.before.uncertainty_ns.max(clock.after.uncertainty_ns))
+        };
+        let clocks = || self.parts.iter().filter_map(|part| part.clock);
+        Some((clocks().map(known).max()?, clocks().map(|clock| clock.drift()).max()?))
+    }
+
+    /// How far the starts of the processes are apart, each by its own clock as far as that is known; zero:
+    /// one process ran the load.
     #[must_use]
     pub fn start_skew(&self) -> Duration {
         let delays = || self.parts.iter().map(|part| part.start_delay);

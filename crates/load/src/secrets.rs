@@ -1,6 +1,6 @@
 //! What a login needs and nobody else may see: passwords, and the certificates and keys that a target names.
-//! They travel apart from the load itself, as values: a [`Spec`] that is written down holds none of them, and
-//! who carries a load out elsewhere has not the files.
+//! They travel apart from the load, as values: a [`Spec`] that is written down holds none of them, and a
+//! process that runs the load elsewhere does not have the files.
 
 use crate::spec::{Spec, Target, TlsMode};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,8 @@ pub(crate) struct Held {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a login at one target needs. It can be serialised, for whoever logs in elsewhere; `Debug` hides it.
+/// What a login at one target needs. It can be serialised, for a process elsewhere that logs in; `Debug`
+/// hides it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     pub(crate) password: String,
@@ -41,7 +42,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those of a target; reads the files that it names, as far as its way of encryption uses them.
+    /// Those of a target; reads the files that it names, as far as its TLS mode needs them.
     ///
     /// # Errors
     /// Where one cannot be read.

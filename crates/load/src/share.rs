@@ -9,7 +9,7 @@ use crate::{
     random::Random,
     record::ErrorBook,
     sample::{Connects, Schedule},
-    spec::{Arrival, ConnectionMode, Gaps, Limit, Rate, Stream, Think},
+    spec::{Arrival, ConnectionMode, Gaps, Limit, Rate, Stream, Think, Waits},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -23,6 +23,8 @@ use std::{
 const LEASE_PART: i64 = 32;
 /// Number under which the schedule's random numbers are drawn: no connection has it.
 const SCHEDULE: u32 = u32::MAX;
+/// Longest think time around a transaction, as a multiple of its mean (TPC-C, specification 5.11, 5.2.5.4).
+const THINK_MAX: f64 = 10.0;
 
 /// What a connection that is free has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +44,22 @@ pub(crate) enum Turn {
 enum Pace {
     Closed,
     Think(Think),
-    Paced { every_ns: u64, lateness_max_ns: u64, firsts: Vec<Moment> },
-    Open { rate: Rate, gaps: Gaps, lateness_max_ns: u64, arrivals: Option<Box<Arrivals>> },
+    /// By transaction, and how long all of it takes on average.
+    Waits {
+        waits: Vec<Waits>,
+        cycle_ns: u64,
+    },
+    Paced {
+        every_ns: u64,
+        lateness_max_ns: u64,
+        firsts: Vec<Moment>,
+    },
+    Open {
+        rate: Rate,
+        gaps: Gaps,
+        lateness_max_ns: u64,
+        arrivals: Option<Box<Arrivals>>,
+    },
 }
 
 /// Transactions that had not ended when the interval was over.
@@ -75,7 +91,7 @@ pub(crate) struct Share<'a> {
     /// When it begins; far away: not known yet.
     pub(crate) begins: Moment,
     pub(crate) begun: bool,
-    /// No further transaction begins: its limit is reached.
+    /// No further transaction begins: its limit is reached, or its time is over.
     pub(crate) over: bool,
     /// Transactions under way.
     pub(crate) busy: u32,
@@ -87,6 +103,9 @@ pub(crate) struct Share<'a> {
     free: VecDeque<u32>,
     pace: Pace,
     budget: Option<Budget<'a>>,
+    time_limit_ns: u64,
+    /// When its time is over; far away: not before the interval is, or it has not begun.
+    closes: Moment,
     deal: Deal,
     seed: (u64, u32),
     /// Started or skipped, ever.
@@ -142,11 +161,21 @@ pub(crate) fn budget_of(stream: &Stream, deal: Deal) -> AtomicI64 {
 }
 
 impl<'a> Share<'a> {
-    pub(crate) fn new(stream: &Stream, left: &'a AtomicI64, deal: Deal, seed: (u64, u32)) -> Self {
+    /// `arrival` is the stream's, or another one where nothing of it becomes due here.
+    pub(crate) fn new(
+        (stream, arrival): (&Stream, &Arrival),
+        left: &'a AtomicI64,
+        deal: Deal,
+        seed: (u64, u32),
+    ) -> Self {
         let at_most = |limit: Option<Duration>| limit.map_or(u64::MAX, ns);
-        let pace = match &stream.arrival {
+        let pace = match arrival {
             Arrival::Closed => Pace::Closed,
             Arrival::Think(think) => Pace::Think(*think),
+            Arrival::Waits(waits) => {
+                let cycle = stream.arrival.wait_mean(&stream.workload);
+                Pace::Waits { waits: waits.clone(), cycle_ns: ns(cycle) }
+            }
             Arrival::Paced { every, lateness_max } => Pace::Paced {
                 every_ns: ns(*every),
                 lateness_max_ns: at_most(*lateness_max),
@@ -177,6 +206,8 @@ impl<'a> Share<'a> {
             free: VecDeque::with_capacity(stream.connections as usize / deal.workers + 1),
             pace,
             budget: stream.limit.map(|limit| Budget { left, limit, workers, leased: 0 }),
+            time_limit_ns: at_most(stream.time_limit),
+            closes: Moment::NEVER,
             deal,
             seed,
             settled: 0,
@@ -189,6 +220,7 @@ impl<'a> Share<'a> {
     pub(crate) fn begin(&mut self) {
         self.begun = true;
         self.ended = self.begins;
+        self.closes = self.begins.after(self.time_limit_ns);
         self.watch.begin(self.begins);
         if let Pace::Open { rate, gaps, arrivals, .. } = &mut self.pace {
             let random = Random::for_connection(self.seed.0, self.seed.1, SCHEDULE);
@@ -202,6 +234,7 @@ impl<'a> Share<'a> {
         let period_ns = match &self.pace {
             Pace::Paced { every_ns, .. } => *every_ns,
             Pace::Think(Think::Fixed(pause) | Think::Exponential(pause)) => ns(*pause),
+            Pace::Waits { cycle_ns, .. } => *cycle_ns,
             Pace::Closed | Pace::Open { .. } => return self.begins,
         };
         let phase = u128::from(period_ns) * u128::from(number) / u128::from(self.deal.connections.max(1));
@@ -226,12 +259,13 @@ impl<'a> Share<'a> {
         next_due: &mut Moment,
         schedule: &mut Option<Schedule>,
     ) -> Turn {
+        self.over |= now >= self.closes;
         if self.over || !self.begun {
             return Turn::Rest;
         }
         let due = match &mut self.pace {
             Pace::Closed => now,
-            Pace::Think(_) => *next_due,
+            Pace::Think(_) | Pace::Waits { .. } => *next_due,
             Pace::Paced { every_ns, lateness_max_ns, .. } => {
                 let latest = next_due.after(*lateness_max_ns);
                 if now > latest {
@@ -271,10 +305,21 @@ impl<'a> Share<'a> {
         Turn::Go(due)
     }
 
-    /// How long a connection pauses after a transaction; `None`: its times do not depend on that.
+    /// Whether the pause before a transaction depends on which one it is.
     #[inline]
-    pub(crate) fn pause_ns(&self, random: &mut Random) -> Option<u64> {
+    pub(crate) fn has_keying(&self) -> bool {
+        matches!(self.pace, Pace::Waits { .. })
+    }
+
+    /// How long a connection pauses between two transactions of these numbers; `None`: its times do not
+    /// depend on that.
+    #[inline]
+    pub(crate) fn pause_ns(&self, (ended, next): (usize, usize), random: &mut Random) -> Option<u64> {
         match &self.pace {
+            Pace::Waits { waits, .. } => {
+                let think = exponential(random).min(THINK_MAX) * waits[ended].think.as_nanos() as f64;
+                Some(ns(waits[next].keying).saturating_add(think as u64))
+            }
             Pace::Think(Think::Fixed(pause)) => Some(ns(*pause)),
             Pace::Think(Think::Exponential(mean)) => {
                 Some((mean.as_nanos() as f64 * exponential(random)) as u64)
@@ -322,11 +367,23 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// Whether the stream has a limit, has reached it, and nothing of it is under way here any more.
-    pub(crate) fn is_done(&mut self) -> bool {
+    /// Whether the stream has a limit, has reached it or has no time left at `now`, and nothing of it is
+    /// under way here any more.
+    pub(crate) fn is_done(&mut self, now: Moment) -> bool {
         let Some(budget) = &self.budget else { return false };
-        self.over |= self.begun && budget.is_used_up();
-        self.over && self.busy == 0
+        let is_late = now >= self.closes;
+        self.over |= self.begun && (budget.is_used_up() || is_late);
+        let is_done = self.over && self.busy == 0;
+        if is_done && is_late && !budget.is_used_up() {
+            // pauses at its end are part of the time that it took for what it did
+            self.ended = self.ended.max(self.closes);
+        }
+        is_done
+    }
+
+    /// Whether its limit is reached, as far as it concerns this share.
+    pub(crate) fn is_limit_reached(&self) -> bool {
+        self.budget.as_ref().is_some_and(Budget::is_used_up)
     }
 
     /// Adds a connection that waits to be called.

@@ -1,8 +1,8 @@
-//! A blocking socket of which every wait has a limit and ends where the user asks for an end. It knows
-//! addresses, and no protocol.
+//! A blocking socket whose every wait has a limit, and ends when the user asks to stop. It knows addresses,
+//! but no protocol.
 //!
-//! It wakes up ten times a second to look at the clock and the stop, which costs a control connection nothing
-//! that could be measured.
+//! It wakes up ten times a second to look at the clock and at the stop. That costs a control connection
+//! nothing that could be measured.
 
 use crate::{spec::Address, stop::Stop};
 use rustix::{
@@ -26,8 +26,8 @@ use std::{
 
 /// How often a wait looks at the clock and the stop.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a wait may still go on once the user has asked for an end: most statements are done by then, and
-/// one that is done leaves nothing half done.
+/// How long a wait may still last once the user has asked to stop: most statements are done by then, and one
+/// that is done leaves nothing half done.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How long to wait, and when to break off.
@@ -73,14 +73,14 @@ impl From<Ended> for io::Error {
 }
 
 impl Patience {
-    /// Waits so long, and not beyond the pulling of `stop`. One that has been pulled already does not count:
-    /// who begins to wait then cleans up.
+    /// Waits at most this long, and not beyond the pulling of `stop`. A stop that was pulled before does not
+    /// count: whoever starts waiting then is cleaning up.
     pub(crate) fn new(limit: Duration, stop: Option<&Stop>) -> Self {
         let stop = stop.filter(|stop| !stop.is_stopped()).cloned();
         Self { deadline: Instant::now() + limit, stop, stopped: None, quiet: None }
     }
 
-    /// Speaks up after each such time in which nothing came.
+    /// Reports each time in which nothing came for this long.
     pub(crate) fn asking_after(self, quiet: Duration) -> Self {
         Self { quiet: Some((quiet, Instant::now() + quiet)), ..self }
     }
@@ -131,7 +131,7 @@ enum Kind {
 pub(crate) enum Unconnected {
     /// The host's name leads nowhere.
     Name(io::Error),
-    /// Nobody answers; the last address that was tried, where it is not the one that was asked for.
+    /// Nobody answers; the last address that was tried, if it is not the requested one.
     Nobody(Option<SocketAddr>, io::Error),
 }
 
@@ -238,7 +238,7 @@ fn resolve(host: &str, port: u16, patience: &mut Patience) -> io::Result<Vec<Soc
     }
 }
 
-/// The first address of a host at which somebody answers.
+/// The first address of a host that answers.
 pub(crate) fn reach(host: &str, port: u16, mut patience: Patience) -> Result<SocketAddr, Unconnected> {
     let found = resolve(host, port, &mut patience).map_err(Unconnected::Name)?;
     first(&found, &mut patience, |address, patience| match connect_tcp(address, patience) {
@@ -248,7 +248,7 @@ pub(crate) fn reach(host: &str, port: u16, mut patience: Patience) -> Result<Soc
     })
 }
 
-/// What the first of these addresses gave that gave something.
+/// What the first of these addresses that gave something gave.
 fn first<T>(
     found: &[SocketAddr],
     patience: &mut Patience,
@@ -297,7 +297,7 @@ fn connect_tcp(address: &SocketAddr, patience: &mut Patience) -> io::Result<TcpS
     Ok(socket)
 }
 
-/// A socket whose queue is full lets the caller wait, for which it would have all the time in the world.
+/// A socket whose queue is full makes the caller wait, which would have no limit.
 fn connect_unix(path: &Path, patience: &mut Patience) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

@@ -1,8 +1,14 @@
 //! What is asked of the engine: the target, the streams and their workloads, how long. Plain values; nothing
 //! here acts.
 
+mod arrival;
+mod distribution;
+pub mod script;
 mod target;
 
+pub use arrival::{Arrival, Gaps, Rate, RateStep, Think, Waits};
+pub use distribution::{Distribution, Distributions};
+pub use script::Script;
 pub use target::{Address, Secret, Target, Tls, TlsMode, Trust};
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +33,7 @@ pub struct Spec {
     /// Load before the measurement; its samples are marked [`crate::sample::Phase::WarmUp`].
     pub warm_up: Duration,
     /// The measurement interval. Where streams have a [`Stream::limit`] it is the longest: the load ends as
-    /// soon as all of them have reached theirs.
+    /// soon as all of them have reached theirs, or their time limits.
     pub interval: Duration,
     /// Seed of everything random: connection `n` of stream `s` draws the same numbers on any thread.
     pub seed: u64,
@@ -46,7 +52,7 @@ pub struct Spec {
     /// How long opening one connection may take, from the first packet to the end of the login.
     #[serde(default = "connect_timeout")]
     pub connect_timeout: Duration,
-    /// How long a reply may take before its connection is given up (error 2013) and opened anew; `None`: any
+    /// How long a reply may take before its connection is given up (error 2013) and opened again; `None`: any
     /// time.
     #[serde(default)]
     pub reply_timeout: Option<Duration>,
@@ -151,6 +157,10 @@ pub struct Stream {
     /// What ends it before the interval is over.
     #[serde(default)]
     pub limit: Option<Limit>,
+    /// How long it may take to reach its limit, from its begin: then it ends without having reached it, and
+    /// those that wait for it begin. `None`: until the interval is over.
+    #[serde(default)]
+    pub time_limit: Option<Duration>,
 }
 
 impl Stream {
@@ -168,6 +178,7 @@ impl Stream {
             protocol: Protocol::Prepared,
             begin: Begin::Together,
             limit: None,
+            time_limit: None,
         }
     }
 }
@@ -186,17 +197,22 @@ pub enum Destination {
     All,
     /// [`Spec::target`] by the way of [`Spec::local`].
     Local,
+    /// [`Spec::target`], as a user that it does not know: each transaction is a login that is refused. Such
+    /// connections are not opened before the load begins.
+    Stranger,
 }
 
 impl Destination {
     /// The server of connection `number` where there are `members` beside the first: 0 is [`Spec::target`], 1
-    /// the first of [`Spec::members`], and the one after the last of these [`Spec::local`].
+    /// the first of [`Spec::members`], the one after the last of these [`Spec::local`], and the next
+    /// [`Spec::target`] for strangers.
     #[must_use]
     pub fn server_of(self, number: u32, members: usize) -> usize {
         match self {
             Self::Members if members > 0 => 1 + number as usize % members,
             Self::All => number as usize % (members + 1),
             Self::Local => members + 1,
+            Self::Stranger => members + 2,
             Self::Primary | Self::Members => 0,
         }
     }
@@ -211,115 +227,6 @@ pub fn is_used(streams: &[Stream], server: usize, members: usize) -> bool {
         (0..all).any(|number| stream.to.server_of(number, members) == server)
     };
     streams.iter().any(goes_there)
-}
-
-/// When a connection starts its next transaction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Arrival {
-    /// As soon as the last one has ended.
-    #[default]
-    Closed,
-    /// A pause after the last one has ended.
-    Think(Think),
-    /// Each connection one transaction every so often, at times fixed beforehand; the connections' times are
-    /// spread evenly. A connection that is late goes on at once until it has caught up.
-    Paced {
-        /// From one intended start to the next, on each connection.
-        every: Duration,
-        /// A start that is later than this is skipped; `None`: none is.
-        #[serde(default)]
-        lateness_max: Option<Duration>,
-    },
-    /// At a rate, at times fixed beforehand, whoever is free: what finds no free connection waits for one.
-    Open {
-        /// Starts in a second, all connections together.
-        rate: Rate,
-        /// How the starts lie in time.
-        #[serde(default)]
-        gaps: Gaps,
-        /// A start that is later than this is skipped; `None`: none is.
-        #[serde(default)]
-        lateness_max: Option<Duration>,
-    },
-}
-
-impl Arrival {
-    /// Whether starts have times that are fixed beforehand.
-    #[must_use]
-    pub fn is_scheduled(&self) -> bool {
-        matches!(self, Self::Paced { .. } | Self::Open { .. })
-    }
-}
-
-/// How long a connection pauses between two transactions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Think {
-    /// Always the same.
-    Fixed(Duration),
-    /// Exponentially distributed with this mean.
-    Exponential(Duration),
-}
-
-/// How the starts of an open loop lie in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Gaps {
-    /// Evenly.
-    Constant,
-    /// As independent customers come: a Poisson process.
-    #[default]
-    Poisson,
-}
-
-/// A rate of starts in a second that may change with time; time counts from the stream's begin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Rate {
-    /// Always this.
-    Constant(f64),
-    /// One after the other; the last one lasts.
-    Steps(Vec<RateStep>),
-    /// Changes evenly, then stays.
-    Ramp {
-        /// At the begin.
-        from: f64,
-        /// At the end.
-        to: f64,
-        /// How long it takes.
-        over: Duration,
-    },
-    /// Up and down: `mean + amplitude * sin(2 pi t / period)`.
-    Sine {
-        /// In the middle.
-        mean: f64,
-        /// At most this much more and less; not above `mean`.
-        amplitude: f64,
-        /// From one top to the next.
-        period: Duration,
-    },
-    /// `peak` for the first `length` of each `every`, otherwise `base`.
-    Burst {
-        /// Between bursts.
-        base: f64,
-        /// In a burst.
-        peak: f64,
-        /// How long a burst lasts.
-        length: Duration,
-        /// From the begin of one burst to that of the next.
-        every: Duration,
-    },
-}
-
-/// A rate and how long it lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RateStep {
-    /// Starts in a second.
-    pub rate: f64,
-    /// How long.
-    pub lasts: Duration,
 }
 
 /// How long a connection is kept.
@@ -346,7 +253,7 @@ pub enum Begin {
     Together,
     /// This long after the warm-up was over.
     After(Duration),
-    /// When the stream of this name, which must have a [`Stream::limit`], has reached it.
+    /// When the stream of this name, which must have a [`Stream::limit`], has reached it or its time limit.
     WhenDone(String),
 }
 
@@ -386,14 +293,12 @@ pub struct Workload {
 }
 
 /// How it is said what is done.
-///
-/// A second way is a variant of its own: a script, say, as a value that holds its text, so that a load can be
-/// offered from another host. It gets a key of its own in `StoredWorkload`, becomes a form of
-/// `program::Routine`, and whoever looks at [`Workload::transactions`] finds none.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// A mix of transactions made of steps; each start of one draws it by weight. Not empty.
     Program(Vec<Transaction>),
+    /// A Lua script, each of whose events is a transaction; what it sends is known only when it does.
+    Script(Box<Script>),
 }
 
 /// A workload as it is written to plans and stores.
@@ -403,17 +308,24 @@ struct StoredWorkload {
     name: String,
     tables: u32,
     transactions: Vec<Transaction>,
+    #[serde(default)]
+    script: Option<Box<Script>>,
 }
 
 impl From<StoredWorkload> for Workload {
-    fn from(StoredWorkload { name, tables, transactions }: StoredWorkload) -> Self {
-        Self::new(name, tables, transactions)
+    fn from(StoredWorkload { name, tables, transactions, script }: StoredWorkload) -> Self {
+        let work = script.map_or(Work::Program(transactions), Work::Script);
+        Self { name, tables, work }
     }
 }
 
 impl From<Workload> for StoredWorkload {
-    fn from(Workload { name, tables, work: Work::Program(transactions) }: Workload) -> Self {
-        Self { name, tables, transactions }
+    fn from(Workload { name, tables, work }: Workload) -> Self {
+        let (transactions, script) = match work {
+            Work::Program(transactions) => (transactions, None),
+            Work::Script(script) => (Vec::new(), Some(script)),
+        };
+        Self { name, tables, transactions, script }
     }
 }
 
@@ -424,11 +336,28 @@ impl Workload {
         Self { name: name.into(), tables, work: Work::Program(transactions) }
     }
 
-    /// The transactions of a program.
+    /// What a script does.
+    #[must_use]
+    pub fn of_script(name: impl Into<String>, script: Script) -> Self {
+        Self { name: name.into(), tables: 1, work: Work::Script(Box::new(script)) }
+    }
+
+    /// The transactions of a program; none of a script, whose statements nobody knows beforehand.
     #[must_use]
     pub fn transactions(&self) -> &[Transaction] {
-        let Work::Program(transactions) = &self.work;
-        transactions
+        match &self.work {
+            Work::Program(transactions) => transactions,
+            Work::Script(_) => &[],
+        }
+    }
+
+    /// The script, where it is one.
+    #[must_use]
+    pub fn script(&self) -> Option<&Script> {
+        match &self.work {
+            Work::Program(_) => None,
+            Work::Script(script) => Some(script),
+        }
     }
 
     /// Every step of a program, those within others included.
@@ -498,6 +427,9 @@ pub enum Step {
     Repeat {
         /// How often: a whole number, at most [`REPEAT_MAX`]; what is none counts as 0.
         times: Operand,
+        /// Where the number of the round is kept, from 1; `None`: nowhere.
+        #[serde(default)]
+        number: Option<SlotIndex>,
         /// What is done.
         steps: Vec<Step>,
     },
@@ -585,7 +517,7 @@ pub enum Operand {
     Slot(SlotIndex),
     /// The integer that a slot holds, plus a number (`id + range_size - 1`).
     SlotPlus(SlotIndex, i64),
-    /// Drawn anew each time.
+    /// Drawn again each time.
     Draw(Draw),
 }
 
@@ -661,8 +593,63 @@ pub enum Draw {
     },
     /// Number of the connection in its stream, from 0.
     Connection,
+    /// The connection's own number of a range: connections `n` (from 0) to `n + each - 1` have the same, the
+    /// next ones the next, and behind the last comes the first again.
+    OwnOf {
+        /// Lowest.
+        min: i64,
+        /// Highest.
+        max: i64,
+        /// How many connections in a row have the same, 1 or more.
+        each: u32,
+    },
+    /// The number that a slot holds; but in so many of 100 draws any other of a range, uniform, where there
+    /// is another.
+    Near {
+        /// The slot, filled by an earlier step.
+        slot: SlotIndex,
+        /// Lowest of the others.
+        min: i64,
+        /// Highest.
+        max: i64,
+        /// How often it is another, 0 to 100.
+        other_percent: u32,
+    },
+    /// The number of a row of which a column holds what a slot holds; NULL where there is none. The draw
+    /// belongs into a slot: [`Step::Draw`].
+    RowWith {
+        /// The slot, filled by an earlier step.
+        slot: SlotIndex,
+        /// The rows.
+        rows: RowsWith,
+    },
+    /// One of the 1,000 last names of TPC-C (specification 5.11, 4.3.2.3), by its number from 0 to 999.
+    LastName {
+        /// How the numbers are distributed.
+        distribution: Distribution,
+    },
     /// A fixed value.
     Literal(Literal),
+}
+
+/// Rows of a table with what a column of them holds: a function of the rows' numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowsWith {
+    /// Of the column's generators: see [`crate::random::of_row`].
+    pub key: u64,
+    /// How many rows there are.
+    pub count: u32,
+    /// Number of the first one.
+    pub first: i64,
+    /// Share of the rows in which the column is NULL, which is drawn first.
+    pub null: f64,
+    /// Lowest value.
+    pub min: i64,
+    /// Highest value.
+    pub max: i64,
+    /// How the values are distributed.
+    pub distribution: Distribution,
 }
 
 /// A fixed value.
@@ -677,40 +664,6 @@ pub enum Literal {
     Real(f64),
     /// Text.
     Text(String),
-}
-
-/// How integers of a range are distributed. The first four are those of sysbench 1.0.20, the fifth of its
-/// later sources.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Distribution {
-    /// All as likely.
-    #[default]
-    Uniform,
-    /// Mean of `iterations` uniform numbers: a bell in the middle of the range.
-    Gaussian {
-        /// sysbench: 12.
-        iterations: u32,
-    },
-    /// Most draws hit a small set in the middle of the range.
-    Special {
-        /// Of the bell outside the hot set; sysbench: 12.
-        iterations: u32,
-        /// Size of the hot set, per cent of the range; sysbench: 1.
-        hot_set_percent: u32,
-        /// Share of draws that hit it, per cent; sysbench: 75.
-        hot_draws_percent: u32,
-    },
-    /// Low numbers more often: a share `1 - h` of draws hits the first `h` of the range.
-    Pareto {
-        /// sysbench: 0.2.
-        h: f64,
-    },
-    /// The number of rank r is drawn with a frequency that falls as r to the power of minus `exponent`.
-    Zipfian {
-        /// sysbench: 0.8.
-        exponent: f64,
-    },
 }
 
 /// What a right reply has.

@@ -1,11 +1,11 @@
-//! How a load, and whatever else waits, is told to end.
+//! How a load, and anything else that waits, is told to end.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-/// Stops a load from another thread. Clones are one and the same stop.
+/// Stops a load from another thread. Clones are the same stop.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -15,7 +15,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The flag itself, for work that is not a load but shall end with it.
+    /// The flag itself, for work that is no load but must end with it.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }

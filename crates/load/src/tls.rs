@@ -2,23 +2,25 @@
 //! blocking client and the event loop both take a [`Connector`] from here.
 //!
 //! rustls speaks TLS 1.2 and 1.3 with elliptic curves. MySQL 5.5, 5.6 and the community builds of 5.7 were
-//! made with yaSSL, which ends at 1.1, and the first versions of 8.0 with an OpenSSL that has no curves
-//! switched on (8.0.12 offers DHE and nothing else): such a server says that it has TLS, and the handshake
-//! then fails. [`TlsMode::Preferred`] goes on without TLS there, on a new connection; every other mode
-//! reports it.
+//! built with yaSSL, which ends at TLS 1.1, and the first versions of 8.0 with an OpenSSL that has no curves
+//! switched on (8.0.12 offers DHE and nothing else). Such a server says that it has TLS, and then the
+//! handshake fails. [`TlsMode::Preferred`] continues without TLS there, on a new connection; every other mode
+//! reports the failure.
 
 use crate::{
     secrets::{Credentials, Held},
     spec::{Address, Target, TlsMode},
 };
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, ServerConfig,
+    SignatureScheme,
     client::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem, pem::PemObject},
+    server::WebPkiClientVerifier,
 };
 use std::{path::PathBuf, sync::Arc};
 use wire::client::TlsWish;
@@ -43,13 +45,13 @@ pub enum Error {
         /// What is wrong with it.
         source: pem::Error,
     },
-    /// Something is to be verified, and nobody is trusted.
-    #[error("the TLS modes verify_ca and verify_identity need the certificate of an authority: set `ssl-ca`")]
+    /// Something is to be verified, but no authority is trusted.
+    #[error("the TLS modes verify_ca and verify_identity need a CA certificate: set `ssl-ca`")]
     NoAuthority,
     /// Only one of certificate and key is given.
     #[error("a client certificate needs both `ssl-cert` and `ssl-key`")]
     HalfCertificate,
-    /// The host's name is none that a certificate could have.
+    /// A certificate cannot contain this host name.
     #[error("`{0}` is not a host name or address that a certificate can be verified for")]
     Name(String),
     /// rustls does not accept what it is given.
@@ -60,8 +62,8 @@ pub enum Error {
     Handshake(rustls::Error),
     /// The server went away in the middle of the handshake.
     #[error(
-        "the server closed the connection during the TLS handshake; its error log may say why. Where its TLS \
-         is broken or too old, only `ssl-mode=disabled` connects"
+        "the server closed the connection during the TLS handshake; its error log may say why. If its TLS is \
+         broken or too old, only `ssl-mode=disabled` connects"
     )]
     BrokenOff,
 }
@@ -101,6 +103,116 @@ impl Connector {
     pub fn connect(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(Error::Handshake)
     }
+}
+
+/// Who one is where both sides show a certificate of the same authority: that authority's certificate, one's
+/// own, and its key. A certificate says whether it is for a client or for a server.
+#[derive(Clone)]
+pub struct Identity {
+    authority: Held,
+    certificate: Held,
+    key: Held,
+    /// What the other side's certificate is for; `None`: the address at which it is called.
+    peer: Option<String>,
+}
+
+impl Identity {
+    /// From files (PEM) with what they hold.
+    #[must_use]
+    pub fn new(
+        authority: (PathBuf, Vec<u8>),
+        certificate: (PathBuf, Vec<u8>),
+        key: (PathBuf, Vec<u8>),
+    ) -> Self {
+        let held = |(path, bytes)| Held { path, bytes };
+        Self { authority: held(authority), certificate: held(certificate), key: held(key), peer: None }
+    }
+
+    /// For others whose certificate has this name, at whatever address they are called.
+    #[must_use]
+    pub fn calling(self, peer: impl Into<String>) -> Self {
+        Self { peer: Some(peer.into()), ..self }
+    }
+
+    /// The name that the certificate of one who is called at this host must have.
+    pub(crate) fn name_of<'a>(&'a self, host: &'a str) -> &'a str {
+        self.peer.as_deref().unwrap_or(host)
+    }
+
+    /// As a server that lets only clients of the same authority in.
+    pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, Error> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots()?), Arc::clone(&provider))
+                .build()
+                .map_err(setup)?;
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(setup)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(certificates(&self.certificate)?, private_key(&self.key)?)
+            .map_err(setup)?;
+        Ok(Arc::new(config))
+    }
+
+    /// As a client of servers of the same authority.
+    pub(crate) fn client(&self) -> Result<Arc<ClientConfig>, Error> {
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(setup)?
+            .with_root_certificates(self.roots()?)
+            .with_client_auth_cert(certificates(&self.certificate)?, private_key(&self.key)?)
+            .map_err(setup)?;
+        Ok(Arc::new(config))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, Error> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&self.authority)? {
+            roots.add(certificate).map_err(setup)?;
+        }
+        Ok(roots)
+    }
+}
+
+/// Whom a client that is none of a database trusts.
+#[derive(Debug, Clone, Copy)]
+pub enum Authorities<'a> {
+    /// Certificates (PEM).
+    These(&'a [u8]),
+    /// Whoever answers.
+    Anybody,
+}
+
+/// What such a client needs; `own` is its certificate and its key (PEM).
+pub(crate) fn client_of(
+    trust: Authorities<'_>,
+    own: Option<(&[u8], &[u8])>,
+) -> Result<Arc<ClientConfig>, Error> {
+    let held = |what: &str, bytes: &[u8]| Held { path: what.into(), bytes: bytes.to_vec() };
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Authorities::Anybody => Arc::new(Anybody(Arc::clone(&provider))),
+        Authorities::These(pem) => {
+            let held = Some(held("the authority's certificate", pem));
+            authorities(&Credentials { authorities: held, ..Credentials::default() }, &provider)?
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(setup)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match own {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let chain = certificates(&held("the client's certificate", certificate))?;
+            builder
+                .with_client_auth_cert(chain, private_key(&held("the client's key", key))?)
+                .map_err(setup)?
+        }
+    };
+    Ok(Arc::new(config))
 }
 
 /// The same wish in the protocol's terms.
@@ -157,7 +269,10 @@ fn explained(error: &rustls::Error) -> String {
              them"
         ),
         rustls::Error::InvalidCertificate(reason) => unverified(reason),
-        _ => format!("{error}. The server's error log may say more; `ssl-mode=disabled` goes without TLS"),
+        _ => format!(
+            "{error}. The server's error log may say more; `ssl-mode=disabled` connects without \
+                      TLS"
+        ),
     }
 }
 
@@ -167,32 +282,32 @@ fn unverified(reason: &CertificateError) -> String {
     let days = |later: UnixTime, earlier: UnixTime| later.as_secs().saturating_sub(earlier.as_secs()) / 86400;
     match reason {
         CertificateError::ExpiredContext { time, not_after } => format!(
-            "the server's certificate, or its authority's, expired {} days ago: renew it, unless this \
-             machine's clock is wrong. {UNVERIFIED}",
+            "the server's certificate, or its CA's, expired {} days ago: renew it, unless this machine's \
+             clock is wrong. {UNVERIFIED}",
             days(*time, *not_after)
         ),
         CertificateError::NotValidYetContext { time, not_before } => format!(
-            "the server's certificate, or its authority's, is not valid yet, but in {} days: look whether \
-             this machine's clock is right, and that of the one that made it. {UNVERIFIED}",
+            "the server's certificate, or its CA's, becomes valid only in {} days: check the clock of this \
+             machine and of the one that issued it. {UNVERIFIED}",
             days(*not_before, *time)
         ),
         CertificateError::UnknownIssuer => format!(
-            "no authority in `ssl-ca` has signed the server's certificate: name the file of the one that \
-             has, or the certificate itself if it signed itself. {UNVERIFIED}"
+            "no CA in `ssl-ca` has signed the server's certificate: set `ssl-ca` to the file of the CA that \
+             has, or to the certificate itself if it is self-signed. {UNVERIFIED}"
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
-            "{reason}. The certificate must have the host in its alternative names (the common name does \
-             not count); `ssl-mode=verify_ca` does not look at the name"
+            "{reason}. The certificate must list the host in its subject alternative names (the common name \
+             does not count); `ssl-mode=verify_ca` does not check the name"
         ),
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => format!(
-            "the server's certificate is that of an authority (CA:TRUE), which no server may use as its \
-             own: make one with CA:FALSE. {UNVERIFIED}"
+            "the server's certificate is a CA certificate (CA:TRUE), which a server must not use: create one \
+             with CA:FALSE. {UNVERIFIED}"
         ),
         _ => format!("the server's certificate cannot be verified: {reason}. {UNVERIFIED}"),
     }
 }
 
-/// Verifies nothing, so it also takes certificates that cannot be verified (X.509 version 1, as old servers
+/// Verifies nothing, so it also accepts certificates that cannot be verified (X.509 version 1, as old servers
 /// make).
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);

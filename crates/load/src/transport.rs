@@ -1,5 +1,5 @@
-//! A non-blocking byte stream to the server: TCP or Unix socket, with or without TLS. Memory is the worker's:
-//! a connection without TLS owns no buffer but what the kernel would not take at once.
+//! A non-blocking byte stream to the server: TCP or a Unix socket, with or without TLS. Memory belongs to the
+//! worker: a connection without TLS owns no buffer but for what the kernel would not take at once.
 
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
@@ -16,7 +16,7 @@ use std::{
     path::PathBuf,
 };
 
-/// How long sent bytes may stay unacknowledged before the kernel gives the connection up.
+/// How long sent bytes may stay unacknowledged before the kernel gives up the connection.
 const UNACKNOWLEDGED_MAX_MS: u32 = 30_000;
 
 /// Where to connect, after names were resolved.
@@ -40,7 +40,7 @@ pub(crate) struct Transport {
 pub(crate) enum Opening {
     /// The socket becomes writable when done.
     Begun(Transport),
-    /// The Unix socket's backlog is full: a client that blocks would wait now.
+    /// The Unix socket's backlog is full: a blocking client would wait now.
     Full(OwnedFd),
 }
 
@@ -56,8 +56,8 @@ pub(crate) enum Received {
 }
 
 impl Transport {
-    /// Begins to connect. A `source` is the address to connect from; with `waits`, others wait before the
-    /// Unix socket already.
+    /// Begins to connect. A `source` is the address to connect from. With `waits`, others are already waiting
+    /// before the Unix socket.
     pub(crate) fn open(peer: &Peer, source: Option<IpAddr>, waits: bool) -> io::Result<Opening> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = match peer {
@@ -97,13 +97,13 @@ impl Transport {
         Self { socket, tls: None, unsent: Vec::new() }
     }
 
-    /// After the socket became writable for the first time: whether connecting worked.
+    /// After the socket became writable for the first time: whether it is connected.
     pub(crate) fn finish_connecting(&self) -> io::Result<()> {
         sockopt::socket_error(&self.socket)??;
         Ok(())
     }
 
-    /// Speaks TLS from here on; the first bytes of the handshake are sent.
+    /// Speaks TLS from now on; the first bytes of the handshake are sent.
     pub(crate) fn start_tls(&mut self, session: ClientConnection) -> io::Result<()> {
         self.tls = Some(Box::new(session));
         self.send(&[])
@@ -135,7 +135,7 @@ impl Transport {
         self.tls.is_some()
     }
 
-    /// Bytes that TLS has deciphered and nobody has read.
+    /// Bytes that TLS has decrypted and nobody has read.
     #[inline]
     pub(crate) fn unread(&mut self) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return Ok(0) };

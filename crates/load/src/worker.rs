@@ -1,37 +1,28 @@
-//! One thread with its connections: an event loop over epoll. Connections are owned by workers and nothing is
-//! shared between two of them, so that throughput grows with processors.
+//! One thread with its connections: an event loop over epoll. Each connection belongs to one worker and no
+//! two workers share anything, so throughput grows with the number of processors.
 
 use crate::{
     bench::{Bench, Timeline},
     clock::{Moment, ns},
-    connection::{self, After, Connection},
+    connection::{self, After, Connection, Stage},
     control::{Control, Message},
-    histogram::Histogram,
-    io::{self, Events, Usage},
+    io::Events,
     line::{Lines, Ticket, Waiting},
     login::Login,
     loss::Loss,
-    outage::Silence,
+    orders::{DRAIN_MAX, Orders, Report, prepare_thread},
     program::Program,
-    record::ErrorBook,
-    sample::Connects,
-    share::{InFlight, Share},
+    share::Share,
     transport::Peer,
+    watch::{ENDS, WATCHED, tick},
 };
 use rustix::{
     event::epoll,
     fd::{AsFd as _, OwnedFd},
-    thread::set_current_timer_slack,
-    time::{
-        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-        timerfd_settime,
-    },
 };
-use serde::{Deserialize, Serialize};
 use std::{
     cmp::Reverse,
     collections::VecDeque,
-    num::NonZeroU64,
     sync::mpsc::Sender,
     time::{Duration, Instant},
 };
@@ -40,10 +31,10 @@ use std::{
 const EVENTS_AT_ONCE: usize = 128;
 /// First pause before a lost connection is opened again; doubled up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(20);
+/// Shortest pause between two logins of a stranger.
+const TURNED_AWAY: Duration = Duration::from_millis(1);
 /// Longest such pause.
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
-/// How long replies are waited for after the end of the load, before connections are cut.
-const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// How often the worker looks whether it is to stop, when nothing else happens.
 const LOOK_UP: Duration = Duration::from_millis(100);
 /// Token of the descriptor that tells of orders.
@@ -57,34 +48,6 @@ const THROUGH: u64 = u64::MAX - 2;
 const CALLS_AT_ONCE: usize = 64;
 /// How often connections are looked through for those that take longer than they may.
 const SWEEP_NS: u64 = 50_000_000;
-
-/// What a worker has to tell in the end.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) streams: Vec<StreamReport>,
-    /// Stream, number and transactions of each connection that works.
-    pub(crate) finished: Vec<(usize, u32, u64)>,
-    pub(crate) usage: Usage,
-    /// What its whole process used meanwhile, of the first worker only.
-    pub(crate) of_process: Usage,
-    /// How long after its time the first stream began.
-    pub(crate) start_delay: Duration,
-    pub(crate) send_delay: Histogram,
-    pub(crate) queueing: Histogram,
-}
-
-/// What it has to tell of a stream.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct StreamReport {
-    pub(crate) opening: Connects,
-    pub(crate) reconnecting: Connects,
-    pub(crate) opened: u64,
-    pub(crate) rolled_back: u64,
-    pub(crate) errors: ErrorBook,
-    pub(crate) silences: Vec<Silence>,
-    pub(crate) begins: Moment,
-    pub(crate) in_flight: InFlight,
-}
 
 /// What a worker needs to know of the load beside its connections.
 #[derive(Debug, Clone, Copy)]
@@ -104,8 +67,7 @@ pub(crate) struct Terms {
 pub(crate) struct Worker<'a> {
     pub(crate) connections: Vec<Connection>,
     pub(crate) bench: Bench<'a>,
-    pub(crate) control: &'a Control,
-    pub(crate) messages: Sender<Message>,
+    orders: Orders<'a>,
     terms: Terms,
     to_open: VecDeque<u32>,
     /// When the next connection may be opened before the load begins.
@@ -113,17 +75,8 @@ pub(crate) struct Worker<'a> {
     opening: usize,
     lines: Lines,
     swept: Moment,
-    /// Streams of which the coordinator knows that they have reached their limit.
-    told_done: Vec<bool>,
-    /// Whether the end was moved to an earlier time.
-    is_cut: bool,
-    /// Whether the end of the warm-up was.
-    is_warm: bool,
     /// Whether something other than a reply is waited for.
     keeps_times: bool,
-    /// CPU time of the thread and of the process: when the measurement began, and when it ended.
-    used: [Option<(Usage, Usage)>; 2],
-    start_delay: Option<Duration>,
 }
 
 impl<'a> Worker<'a> {
@@ -132,45 +85,35 @@ impl<'a> Worker<'a> {
         (programs, shares, logins): (&'a [Program], Vec<Share<'a>>, &'a [Option<Login>]),
         timeline: Timeline,
         terms: Terms,
-        (control, messages): (&'a Control, Sender<Message>),
+        channels: (&'a Control, Sender<Message>),
     ) -> Self {
         for (index, connection) in connections.iter_mut().enumerate() {
             connection.place.index = index as u32;
         }
+        let lasting = connections.iter().filter(|connection| !connection.place.is_stranger);
         Self {
-            to_open: (0..connections.len() as u32).collect(),
+            to_open: lasting.map(|connection| connection.place.index).collect(),
             bench: Bench::new((programs, shares), logins, timeline, connections.len()),
             connections,
-            control,
-            messages,
+            orders: Orders::new(channels, programs.len(), terms.is_first),
             terms,
             open_at: Moment::now(),
             opening: 0,
             lines: Lines::default(),
             swept: Moment::ZERO,
-            told_done: vec![false; programs.len()],
-            is_cut: false,
-            is_warm: false,
             keeps_times: true,
-            used: [None; 2],
-            start_delay: None,
         }
     }
 
     /// Runs to the end of the load.
     pub(crate) fn run(mut self) -> std::io::Result<Report> {
-        if self.terms.is_batch {
-            io::be_a_batch_thread();
-        }
-        // timers that fire when they are due; where the kernel refuses, starts are later and the result says
-        // so
-        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        prepare_thread(self.terms.is_batch);
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         // all workers watch the one descriptor, and none reads it
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&poll, self.control.wake(), epoll::EventData::new_u64(WAKE), edges)?;
+        epoll::add(&poll, self.orders.control.wake(), epoll::EventData::new_u64(WAKE), edges)?;
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
-        let tick = self.tick(&poll)?;
+        let tick = tick(&poll, TICK, LOOK_UP)?;
         let mut drained = Moment::NEVER;
         loop {
             // where nothing has a time to keep, that of the last wake-up is near enough: every reply reads
@@ -208,66 +151,20 @@ impl<'a> Worker<'a> {
         Ok(self.finish())
     }
 
-    /// What the coordinator wants: start, begin of a stream, end; and whether the time is over.
+    /// What the coordinator wants, and whether the time is over.
     fn look_up(&mut self, now: Moment) {
-        if let Some(start) = self.control.start()
-            && !self.bench.tally.started()
-        {
-            self.bench.tally.start(start);
-        }
-        if let Some(at_ns) = self.control.measure_ns()
-            && !self.is_warm
-        {
-            self.is_warm = true;
-            self.bench.measure_from(at_ns);
-        }
-        for (index, share) in self.bench.shares.iter_mut().enumerate() {
-            if !share.begun {
-                share.begins = self.control.begin(index);
-            }
-            if !self.told_done[index] && share.is_done() {
-                self.told_done[index] = true;
-                let done = Message::Done { stream: index, at: share.ended };
-                // the coordinator may be gone already: then the load is being given up anyway
-                let _ = self.messages.send(done);
-            }
-        }
-        if let Some(end) = self.control.end()
-            && !self.is_cut
-        {
-            self.is_cut = true;
-            self.bench.cut(end);
-        }
-        if self.bench.tally.is_measuring() && self.used[0].is_none() {
-            self.note_usage(0);
-        }
-        if let Some(message) = self.bench.hopeless.take() {
-            let _ = self.messages.send(Message::Hopeless(message));
-            self.bench.stopping = true;
-        }
-        if self.control.is_stopped() || self.bench.tally.over {
+        if self.orders.look_up(&mut self.bench, now) {
             self.note_in_flight(now);
-            self.note_usage(1);
             self.bench.stopping = true;
         }
-    }
-
-    /// Notes what thread and process have used so far.
-    fn note_usage(&mut self, place: usize) {
-        let of_process = if self.terms.is_first { io::process_usage() } else { Usage::default() };
-        self.used[place] = Some((io::thread_usage(), of_process));
     }
 
     /// Begins the streams whose time has come.
     fn begin_streams(&mut self, poll: &OwnedFd, now: Moment) {
         for stream in 0..self.bench.shares.len() {
-            let share = &mut self.bench.shares[stream];
-            if share.begun || now < share.begins || !self.bench.tally.started() {
+            if !self.orders.begin(&mut self.bench, stream, now) {
                 continue;
             }
-            share.begin();
-            let begins = share.begins;
-            self.start_delay.get_or_insert_with(|| Duration::from_nanos(now.since(begins)));
             for index in 0..self.connections.len() {
                 let connection = &mut self.connections[index];
                 if connection.place.stream != stream || !connection.place.works {
@@ -347,17 +244,6 @@ impl<'a> Worker<'a> {
                 self.bench.shares[connection.place.stream].in_flight.add(began, now);
             }
         }
-    }
-
-    /// A timer that wakes the worker every [`LOOK_UP`], so that a wait need not arm one of its own: between
-    /// two replies of a closed loop that would be a good part of the work.
-    fn tick(&self, poll: &OwnedFd) -> std::io::Result<OwnedFd> {
-        let tick = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        let every = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
-        let setting = Itimerspec { it_interval: every, it_value: every };
-        timerfd_settime(&tick, TimerfdTimerFlags::empty(), &setting)?;
-        epoll::add(poll, &tick, epoll::EventData::new_u64(TICK), epoll::EventFlags::IN)?;
-        Ok(tick)
     }
 
     /// How long events may be waited for until something else is to be done; `None`: until the next tick.
@@ -449,9 +335,8 @@ impl<'a> Worker<'a> {
     fn watch(&mut self, poll: &OwnedFd, index: usize) -> Result<(), Loss> {
         let connection = &self.connections[index];
         let socket = connection.channel.socket().ok_or(Loss::Closed)?;
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let token = epoll::EventData::new_u64(index as u64);
-        epoll::add(poll, socket, token, flags).map_err(std::io::Error::from)?;
+        epoll::add(poll, socket, token, WATCHED | epoll::EventFlags::OUT).map_err(std::io::Error::from)?;
         Ok(())
     }
 
@@ -462,8 +347,9 @@ impl<'a> Worker<'a> {
         if flags.contains(epoll::EventFlags::OUT) {
             result = connection.on_writable(&self.bench).map(|()| After::Carry);
         }
-        let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-        if result.is_ok() && flags.intersects(readable) && !connection.is_down() {
+        // the end of a socket comes after its last bytes, and is told once
+        connection.channel.is_to_be_rearmed = flags.intersects(ENDS);
+        if result.is_ok() && flags.intersects(ENDS | epoll::EventFlags::IN) && !connection.is_down() {
             result = connection.on_readable(&mut self.bench);
         }
         self.settle(poll, index, result);
@@ -480,15 +366,16 @@ impl<'a> Worker<'a> {
             Err(loss) => return self.lost(index, &loss),
         }
         let blocked = connection.is_blocked();
-        if blocked != connection.channel.wants_write
+        if (blocked != connection.channel.wants_write || connection.channel.is_to_be_rearmed)
             && let Some(socket) = connection.channel.socket()
         {
-            let mut flags = epoll::EventFlags::IN;
+            let mut flags = WATCHED;
             flags.set(epoll::EventFlags::OUT, blocked);
             let token = epoll::EventData::new_u64(index as u64);
             // this can only fail for a descriptor that is not ours
             let _ = epoll::modify(poll, socket, token, flags);
             connection.channel.wants_write = blocked;
+            connection.channel.is_to_be_rearmed = false;
         }
     }
 
@@ -500,7 +387,7 @@ impl<'a> Worker<'a> {
         if !self.bench.tally.started() {
             let version = connection.channel.server_version().unwrap_or_default().to_owned();
             connection.opening.is_told = true;
-            let _ = self.messages.send(Message::Opened { version });
+            self.orders.tell(Message::Opened { version });
         }
         let mut result = Ok(());
         if self.bench.tally.started() && !self.bench.stopping {
@@ -532,10 +419,13 @@ impl<'a> Worker<'a> {
             let says_code = matches!(loss, Loss::Wire(wire::Error::Server { .. }));
             let text = if says_code { loss.to_string() } else { format!("{loss} (error {code})") };
             let was_open = std::mem::take(&mut connection.opening.is_told);
-            let _ = self.messages.send(Message::NotOpened { loss: text, code, was_open });
+            self.orders.tell(Message::NotOpened { loss: text, code, was_open });
         }
         let doublings = connection.opening.failures.min(8);
         connection.close();
+        if connection.place.is_stranger {
+            return self.turned_away(index, now);
+        }
         if !self.bench.stopping {
             let pause = (BACK_OFF * 2u32.pow(doublings)).min(BACK_OFF_MAX);
             connection.agenda.wake = now.after(ns(pause));
@@ -543,13 +433,17 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// A login was refused, as it was to be: the next one is the next transaction's.
+    fn turned_away(&mut self, index: usize, now: Moment) {
+        let connection = &mut self.connections[index];
+        connection.stage = Stage::Away;
+        connection.be_ready(now, &mut self.bench);
+        // never at once: whoever cannot connect at all would try in a circle
+        connection.agenda.wake = connection.agenda.next_due.max(now.after(ns(TURNED_AWAY)));
+        self.bench.wake_at(connection.agenda.wake, index as u32);
+    }
+
     fn finish(mut self) -> Report {
-        if self.used[1].is_none() {
-            self.note_usage(1);
-        }
-        let end = self.used[1].unwrap_or_default();
-        let start = self.used[0].unwrap_or(end);
-        let (usage, of_process) = (end.0.since(start.0), end.1.since(start.1));
         let mut finished = Vec::with_capacity(self.connections.len());
         for connection in &mut self.connections {
             if connection.place.works {
@@ -557,20 +451,6 @@ impl<'a> Worker<'a> {
             }
             connection.quit(&mut self.bench);
         }
-        let end = self.bench.tally.load_end();
-        let Bench { shares, send_delay, queueing, .. } = self.bench;
-        let report = |share: Share<'_>| StreamReport {
-            silences: share.watch.finish(if share.over { share.ended } else { end }),
-            opening: share.opening,
-            reconnecting: share.reconnecting,
-            opened: share.opened,
-            rolled_back: share.rolled_back,
-            errors: share.errors,
-            begins: share.begins,
-            in_flight: share.in_flight,
-        };
-        let streams = shares.into_iter().map(report).collect();
-        let start_delay = self.start_delay.unwrap_or_default();
-        Report { streams, finished, usage, of_process, start_delay, send_delay, queueing }
+        self.orders.report(self.bench, finished)
     }
 }

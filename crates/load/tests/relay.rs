@@ -4,7 +4,7 @@
 use load::{
     Histogram, Spec, Stop,
     null::NullServer,
-    relay::{Figures, Relay, keep_awake, window},
+    relay::{Figures, Line, Relay, keep_awake, window},
     spec::{
         Address, Arrival, Expect, Gaps, Piece, Rate, Secret, Statement, Step, Stream, Target, Tls,
         Transaction, Workload,
@@ -94,6 +94,24 @@ fn all_bytes_arrive_in_order_and_then_the_end() {
     thread.join().expect("no panic");
     assert!(received == sent, "{} of {} bytes", received.len(), sent.len());
     wait_for(&relay, |figures| figures.connections == 0);
+}
+
+#[test]
+fn a_narrow_line_takes_its_time_for_all_connections_together() {
+    let line = Line { one_way: Duration::from_millis(1), bytes_per_second: Some(1_000_000) };
+    let relay = Relay::start(echo(), line, 2).expect("a relay");
+    let begun = Instant::now();
+    let each = |_| {
+        let mut socket = connect(&relay);
+        thread::spawn(move || ask(&mut socket, &vec![1; 100_000]))
+    };
+    let threads: Vec<_> = (0..3).map(each).collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    // 300,000 bytes and the headers of their packets each way, one way behind the other
+    let least = Duration::from_millis(313);
+    assert!(begun.elapsed() > least && begun.elapsed() < 10 * least, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Prony puts database servers on a dynamometer. See `ARCHITECTURE.md` for the line that a study runs along:
+//! Prony puts database servers on a dynamometer. `ARCHITECTURE.md` shows the line that a study runs along:
 //! study, plan, run (provision, dataset, load, telemetry), store, analyse, report. Data flows down that line;
 //! each module uses the types above it and knows nothing below.
 
@@ -15,6 +15,7 @@ pub mod fairness;
 pub mod family;
 pub mod foreign;
 pub mod layout;
+pub mod live;
 pub mod loader;
 pub mod mysqlslap;
 pub mod network;
@@ -25,6 +26,8 @@ pub mod quantity;
 pub mod report;
 pub mod run;
 pub mod search;
+pub mod serve;
+pub mod sketch;
 pub mod store;
 pub mod study;
 pub mod sysbench;

@@ -1,4 +1,4 @@
-//! Connecting anew for each transaction over a Unix socket whose backlog is full most of the time, on a real
+//! Connecting again for each transaction over a Unix socket whose backlog is full most of the time, on a real
 //! server: the engine's response times are distributed as those of a client that has a blocking thread for
 //! each connection.
 #![expect(clippy::print_stdout, reason = "the figures are worth reading")]

@@ -181,8 +181,8 @@ fn every_kind_of_load_says_what_was_offered_and_what_came_of_it() {
     assert!(open["timing"]["send_delay"].is_object() && open["timing"]["clock_ns"].as_u64() > Some(0));
     let paced = load("-c 4 -t 2s --pace 50ms");
     let offered = paced["streams"][0]["schedule"]["offered"].as_u64().expect("a count");
-    assert!((156..=164).contains(&offered), "4 connections, 20 a second, 2 s: {offered}");
-    // 20 connections with pauses of 10 s do not all come at once: 2 in a second
+    assert!((156..=164).contains(&offered), "4 connections, 20 per second, 2 s: {offered}");
+    // 20 connections with pauses of 10 s do not all come at once: 2 per second
     let thinking = load("-c 20 -t 2s --think 10s");
     assert!(thinking["streams"][0]["transactions"].as_u64() <= Some(6), "{thinking}");
     let limited = load("-c 3 --transactions 1000");
@@ -223,12 +223,12 @@ fn a_workload_written_in_a_study_can_be_offered_by_itself() {
         "{unknown}"
     );
     let both = stderr(&load("reads", &["--rows", "5"]));
-    assert!(both.contains("--rows and --study exclude each other"), "{both}");
+    assert!(both.contains("--rows cannot be used with --study"), "{both}");
 }
 
 #[test]
 fn a_load_that_cannot_be_kept_up_is_marked_and_its_seconds_are_told() {
-    // every reply takes 20 ms: 2 connections bear 100 in a second
+    // every reply takes 20 ms: 2 connections bear 100 per second
     let slow = |_: u64, _: load::null::Asked<'_>| {
         std::thread::sleep(Duration::from_millis(20));
         load::null::Answer::Row
@@ -249,7 +249,7 @@ fn a_load_that_cannot_be_kept_up_is_marked_and_its_seconds_are_told() {
 
 #[test]
 fn the_highest_rate_is_found_confirmed_and_shown_to_be_the_highest() {
-    // one after the other, each 5 ms: no more than 200 in a second
+    // one after the other, each 5 ms: no more than 200 per second
     let slow = |_: u64, _: load::null::Asked<'_>| {
         std::thread::sleep(Duration::from_millis(5));
         load::null::Answer::Row
@@ -288,7 +288,7 @@ fn a_rate_that_nothing_keeps_is_said_with_what_was_measured() {
     let refused = prony(home.path(), &[&fixed, &nothing[..]].concat()).output().expect("prony starts");
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     assert!(
-        stdout(&refused).contains("none: even 4 transactions/s do not keep p95 < 1ms")
+        stdout(&refused).contains("none: even 4 transactions/s does not keep p95 < 1ms")
             && stdout(&refused).contains("make --duration longer"),
         "{}",
         stdout(&refused)
@@ -400,7 +400,7 @@ fn data_is_made_used_and_removed_and_foreign_tables_stay() {
     let made = ok(&[&["prepare", "oltp_read_write"], &flags[..]].concat());
     assert!(made.contains("2 tables with 6,000 rows"), "{made}");
     let again = ok(&[&["prepare", "oltp_read_write", "--checksum"], &flags[..]].concat());
-    assert!(again.contains("complete already") && again.contains("checksum"), "{again}");
+    assert!(again.contains("already complete") && again.contains("checksum"), "{again}");
     let load = [&["load", "oltp_read_write", "-c", "4", "-t", "1s", "--warm-up", "0", "--json"], &flags[..]]
         .concat();
     let figures = judged(&output(home.path(), &load));
@@ -426,8 +426,8 @@ fn data_is_made_used_and_removed_and_foreign_tables_stay() {
     connection.query("CREATE TABLE sbtest1 (id INT PRIMARY KEY)").expect("a table");
     let refused = output(home.path(), &[&["prepare", "oltp_read_write"], &flags[..]].concat());
     assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("not made by Prony"), "{}", stderr(&refused));
-    assert!(ok(&["cleanup", "--url", &url]).contains("left alone"));
+    assert!(stderr(&refused).contains("Prony did not create"), "{}", stderr(&refused));
+    assert!(ok(&["cleanup", "--url", &url]).contains("not touched"));
     connection.query("SELECT * FROM sbtest1").expect("it is still there");
 }
 
@@ -464,7 +464,7 @@ fn a_killed_run_leaves_no_server_and_goes_on_where_it_was() {
     wait_until_gone(home.path());
     let resumed = output(home.path(), &["run", "small.toml", "--resume"]);
     assert!(resumed.status.success(), "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("finished before"), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("already finished"), "{}", stderr(&resumed));
     let left: Vec<_> =
         fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
@@ -590,6 +590,45 @@ repeats = 1
         let by_tls = point["levels"]["tls"] == "required";
         assert_eq!(point["opening"]["tls_ms"]["p50"].is_number(), by_tls, "{point}");
     }
+}
+
+#[test]
+fn a_run_speaks_the_language_of_the_environment() {
+    let home = home();
+    let study = r#"
+title = "Words"
+title_zh = "文字"
+[server.db]
+product = "mariadb"
+version = "10.11"
+[data]
+rows = 100
+[[stream]]
+workload = "oltp_point_select"
+connections = 2
+[measure]
+warm_up = "0s"
+interval = "300ms"
+repeats = 1
+[[claim]]
+says = "Fast."
+says_zh = "很快。"
+value = "> 900_000_000/s"
+"#;
+    fs::write(home.path().join("words.toml"), study).expect("written");
+    let mut run = prony(home.path(), &["run", "words.toml", "--check"]);
+    let output = run.env_remove("LC_ALL").env("LANG", "zh_CN.UTF-8").output().expect("prony starts");
+    let said = stderr(&output);
+    assert!([Some(3), Some(4)].contains(&output.status.code()), "{said}");
+    for words in ["文字", "1 次试验", "数据已装载并校验", "个事务   p95", "报告：", "1 条论断"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    for words in ["trial", "loaded", "transactions", "stored in", "report:", "claims"] {
+        let lines = said.lines().filter(|line| !line.contains(".html") && !line.contains("prony.sqlite"));
+        assert!(!lines.collect::<String>().contains(words), "{words}: {said}");
+    }
+    assert!(stdout(&output).contains("论断共 1 条"), "{}", stdout(&output));
 }
 
 #[test]
@@ -763,6 +802,27 @@ fn imports_of_sysbench_are_compared_by_the_percentile_that_it_states() {
 }
 
 #[test]
+fn what_a_machine_cannot_do_is_said_before_anything_starts() {
+    let home = home();
+    // the programs that make file systems and networks are not there
+    let plan = prony(home.path(), &["plan", "durability"]).env("PATH", home.path()).output().expect("prony");
+    let text = stdout(&plan);
+    assert!(plan.status.success(), "{}", stderr(&plan));
+    let lacks = text.find("a loss of power cannot be imitated here").expect(&text);
+    assert!(text[lacks..].contains("leave \"power\" out of `kinds`"), "{text}");
+    let left = fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().count();
+    assert_eq!(left, 0, "what was tried is removed");
+    let plan = prony(home.path(), &["plan", "connection-modes"]).env("PATH", home.path()).output();
+    let text = stdout(&plan.expect("prony"));
+    assert!(text.contains("Networks: by a relay, because"), "{text}");
+    let account = "client.authentication=caching_sha2_password";
+    let plan = output(home.path(), &["plan", "quickstart", "--set", account]);
+    assert_eq!(plan.status.code(), Some(2));
+    let refusal = stderr(&plan);
+    assert!(refusal.contains("mariadb does not have caching_sha2_password"), "{refusal}");
+}
+
+#[test]
 fn the_old_names_of_options_go_on_working_with_a_note() {
     let home = home();
     let slap = "Benchmark\n\tAverage number of seconds to run all queries: 0.5 seconds\n\tNumber of clients \
@@ -770,7 +830,7 @@ fn the_old_names_of_options_go_on_working_with_a_note() {
     fs::write(home.path().join("slap.txt"), slap).expect("written");
     let old = output(home.path(), &["import", "mysqlslap", "slap.txt", "--output", "mine.sqlite"]);
     assert!(old.status.success(), "{}", stderr(&old));
-    assert!(stderr(&old).contains("note: --output is called --store now"), "{}", stderr(&old));
+    assert!(stderr(&old).contains("note: --output is now called --store"), "{}", stderr(&old));
     let new = output(home.path(), &["list", "runs", "--store", "mine.sqlite"]);
     assert!(stdout(&new).contains("mysqlslap") && !stderr(&new).contains("note"), "{}", stderr(&new));
     for command in ["run", "report", "list", "export", "history"] {

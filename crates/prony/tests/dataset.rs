@@ -1,4 +1,4 @@
-//! Data sets on a real server: the same however they are loaded, gone on with after a break, never at others'
+//! Data sets on a real server: the same however they are loaded, resumed after a break, never at others'
 //! cost.
 
 use load::{client::Connection, spec::Target};
@@ -87,7 +87,7 @@ fn a_data_set_is_the_same_however_many_connections_load_it_and_is_known_again() 
 
     let again = prepare(&one, &plan, 2).unwrap();
     assert_eq!((again.rows_loaded, again.tables_kept), (0, 2));
-    // A workload that removes rows leaves a table to be made anew; one that changes them leaves one for the
+    // A workload that removes rows leaves a table to be made again; one that changes them leaves one for the
     // checksum to tell.
     query(&one, "DELETE FROM sbtest1 WHERE id = 77");
     query(&one, "UPDATE sbtest2 SET k = k + 1 WHERE id = 77");
@@ -225,7 +225,7 @@ fn layouts_are_those_of_sysbench_and_mistakes_are_explained() {
     query(&target, "CREATE USER poor@'%' IDENTIFIED BY 'x'; GRANT SELECT ON layouts.* TO poor@'%'");
     let poor = Target { user: "poor".to_owned(), password: load::spec::Secret::new("x"), ..target.clone() };
     let message = said(&poor, &plan(1, 10));
-    assert!(message.contains("needs the privileges"), "{message}");
+    assert!(message.contains("grant the account the privileges"), "{message}");
     let message = said(&Target { database: Some("absent".to_owned()), ..poor }, &plan(1, 10));
     assert!(message.contains("absent"), "{message}");
     server.stop().unwrap();

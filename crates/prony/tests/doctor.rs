@@ -1,7 +1,10 @@
 //! The doctor on machines as their kernels show them (`support/machines`), and on the one that the test runs
 //! on.
 
-use prony::doctor::{Busy, Disk, Effort, Files, Finding, Level, Observed, examine};
+use prony::{
+    doctor::{Busy, Disk, Effort, Files, Finding, Level, Observed, examine},
+    report::Words,
+};
 use std::{fs, path::Path, process::Command};
 
 /// Unpacks a recorded machine: each file behind a line `== PATH`.
@@ -18,19 +21,21 @@ fn machine(name: &str) -> tempfile::TempDir {
 }
 
 fn of<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
-    findings.iter().find(|finding| finding.id == id).unwrap_or_else(|| panic!("no {id} in {findings:#?}"))
+    findings.iter().find(|finding| finding.id() == id).unwrap_or_else(|| panic!("no {id} in {findings:#?}"))
 }
 
 /// That each has this level, and says these words of what was read or of what to do.
 fn expect(findings: &[Finding], expected: &[(&str, Level, &str)]) {
     for (id, level, words) in expected {
         let finding = of(findings, id);
-        let said = format!("{} {}", finding.read, finding.remedy);
-        assert!(finding.level == *level && said.contains(words), "{id}: {finding:?}");
+        let examined = Words::default().examined(finding.level, &finding.reading);
+        let said = format!("{} {}", examined.read, examined.remedy);
+        assert!(finding.level == *level && said.contains(words), "{id}: {finding:?}: {said}");
     }
     for finding in findings {
-        let explained = !finding.effect.is_empty() && !finding.remedy.is_empty();
-        assert_eq!(explained, finding.level != Level::Fine, "{finding:?}");
+        let examined = Words::default().examined(finding.level, &finding.reading);
+        let explained = !examined.effect.is_empty() && !examined.remedy.is_empty();
+        assert_eq!(explained, finding.level != Level::Fine, "{examined:?}");
     }
 }
 
@@ -56,23 +61,19 @@ fn a_laptop_saves_power_turns_its_clock_up_and_swaps() {
         &[
             ("governor", Level::Warning, "powersave (intel_pstate, balance_power) on 4 of 4 processors"),
             ("turbo", Level::Note, "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"),
-            (
-                "other-load",
-                Level::Warning,
-                "25 % of the processors: firefox (pid 4711, 90 % of one processor)",
-            ),
+            ("other-load", Level::Warning, "25 % of the processors: firefox (pid 4711, 90 % CPU)"),
             ("steal", Level::Fine, "0.0 % now"),
             ("processors", Level::Fine, "4 processors"),
-            ("limits", Level::Fine, "no limit"),
+            ("limits", Level::Fine, "no cgroup limit"),
             ("clock-source", Level::Fine, "tsc"),
             ("virtualisation", Level::Fine, ""),
             ("huge-pages", Level::Fine, "madvise"),
-            ("swap", Level::Warning, "1376 of 8388 MB of swap space in use, vm.swappiness 60"),
+            ("swap", Level::Warning, "1,376 of 8,388 MB of swap space in use, vm.swappiness 60"),
             ("numa", Level::Fine, "one"),
-            ("open-files", Level::Fine, "524288"),
-            ("ports", Level::Fine, "28232 ports for outgoing connections, 4 closed ones"),
-            ("backlog", Level::Fine, "4096"),
-            ("disk-space", Level::Fine, "100.0 of 400.0 GB free"),
+            ("open-files", Level::Fine, "524,288"),
+            ("ports", Level::Fine, "28,232 ports for outgoing connections, 4 of them closed"),
+            ("backlog", Level::Fine, "4,096"),
+            ("disk-space", Level::Fine, "100 of 400 GB free"),
             ("file-system", Level::Note, "btrfs at /home/ada"),
             ("sync-speed", Level::Fine, "900 writes per second"),
             ("build", Level::Fine, ""),
@@ -98,15 +99,15 @@ fn an_old_numa_server_in_a_container_has_much_to_mend() {
             ("huge-pages", Level::Warning, "echo madvise"),
             ("swap", Level::Fine, "no swap space"),
             ("numa", Level::Warning, "sysctl -w kernel.numa_balancing=0; then numactl --interleave=all"),
-            ("open-files", Level::Note, "hard limit 4096"),
-            ("ports", Level::Warning, "19044 closed ones wait"),
+            ("open-files", Level::Note, "hard limit 4,096"),
+            ("ports", Level::Warning, "19,044 of them closed and waiting"),
             ("backlog", Level::Note, "somaxconn 128"),
             ("file-system", Level::Note, "overlay"),
             ("sync-speed", Level::Warning, "84 writes per second"),
         ],
     );
     let on_volume = examine(&Files::below(root.path()), &observed("/data/prony", stat, 84.0));
-    assert_eq!(of(&on_volume, "file-system").read, "xfs at /data/prony");
+    expect(&on_volume, &[("file-system", Level::Fine, "xfs at /data/prony")]);
 }
 
 #[test]
@@ -121,13 +122,13 @@ fn a_full_disk_and_one_in_memory_are_told() {
     expect(
         &findings,
         &[
-            ("disk-space", Level::Warning, "1.0 of 400.0 GB free for /tmp/prony"),
+            ("disk-space", Level::Warning, "1 of 400 GB free for /tmp/prony"),
             ("file-system", Level::Warning, "tmpfs"),
-            ("sync-speed", Level::Note, "400000"),
+            ("sync-speed", Level::Note, "400,000"),
             ("build", Level::Warning, "cargo build --release"),
         ],
     );
-    assert!(findings.iter().all(|finding| finding.id != "steal"), "nothing is said of what was not read");
+    assert!(findings.iter().all(|finding| finding.id() != "steal"), "nothing is said of what was not read");
 }
 
 #[test]
@@ -175,5 +176,5 @@ fn this_machine_is_examined_and_left_as_it_was() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.contains("set XDG_STATE_HOME to a directory that may be written"), "{message}");
+    assert!(message.contains("set XDG_STATE_HOME to a writable directory"), "{message}");
 }

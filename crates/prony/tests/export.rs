@@ -13,13 +13,16 @@ mod synthetic;
 #[expect(unreachable_pub, dead_code, reason = "shared by several test programs, each of which needs a part")]
 mod synthetic_load;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use load::sample::Phase;
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::Field,
 };
 use prony::{
     export::{self, Error},
-    report::Words,
+    report::{Format, Options, Words, render},
     run::{Event, TrialOutcome},
     store::{RunRecord, Store},
 };
@@ -224,6 +227,25 @@ fn what_is_there_is_not_overwritten() {
 }
 
 /// Checks the files with what users have.
+/// Readers of histogram logs and OpenMetrics that are not ours.
+const FURTHER_READERS: &str = r#"
+import glob, sys
+from hdrh.log import HistogramLogReader
+from hdrh.histogram import HdrHistogram
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+logs, figures, transactions = sys.argv[1:]
+total = 0
+for path in sorted(glob.glob(logs + "/*.hlog")):
+    whole = HdrHistogram(1, 10**13, 3)
+    reader = HistogramLogReader(path, whole)
+    while (one := reader.get_next_interval_histogram()) is not None:
+        total += one.get_total_count()
+assert total == int(transactions), (total, transactions)
+families = {one.name: one for one in text_string_to_metric_families(open(figures).read())}
+assert families["prony_transactions_per_second"].samples, families.keys()
+assert families["prony_response_time_seconds"].unit == "seconds"
+"#;
+
 const READERS: &str = "
 import sys, duckdb, pandas
 folder, transactions, trials = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -241,6 +263,38 @@ assert ask(\"\"\"SELECT statement, second, max(p99_us) FROM 'data/statements.par
 assert ask(\"SELECT sum(count) FROM 'data/histograms.parquet' WHERE kind = 'all'\")[0][0] > 0
 ";
 
+/// Every second of the measurement, with exactly the values that the store has, in order.
+#[test]
+fn histogram_logs_have_every_second_of_the_measurement() {
+    let Stored { directory, record, .. } = Stored::of(&of_few_trials(synthetic_load::events()));
+    let data = directory.path().join("logs");
+    let names = export::hlog(&record, &data).unwrap();
+    let measured = || record.trials.iter().filter(|trial| !trial.seconds.is_empty());
+    assert_eq!(names.len(), measured().count());
+    for (name, trial) in names.iter().zip(measured()) {
+        let bytes = fs::read(data.join(name)).unwrap();
+        let mut entries = IntervalLogIterator::new(&bytes).filter_map(|entry| match entry.unwrap() {
+            LogEntry::Interval(interval) => Some(interval),
+            _ => None,
+        });
+        for second in trial.seconds.iter().filter(|second| second.phase == Phase::Measure) {
+            let interval = entries.next().unwrap();
+            let streams = &record.plan.treatments[trial.trial.treatment].streams;
+            let tag = (streams.len() > 1).then(|| streams[usize::from(second.stream)].name.as_str());
+            assert_eq!(interval.tag().map(|tag| tag.as_str()), tag, "tools read what has none by default");
+            assert_eq!(interval.duration(), second.length);
+            let packed = BASE64_STANDARD.decode(interval.encoded_histogram()).unwrap();
+            let read = load::Histogram::from_bytes(&packed).unwrap();
+            let response = second.transactions.response();
+            assert_eq!((read.count(), read.max_ns()), (response.count(), response.max_ns()));
+            assert_eq!(read.quantiles_ns([0.5, 0.99]), response.quantiles_ns([0.5, 0.99]));
+        }
+        assert!(entries.next().is_none());
+    }
+    let again = export::hlog(&record, &data);
+    assert!(matches!(again, Err(Error::Exists { .. })), "nothing is overwritten");
+}
+
 #[test]
 #[ignore = "long: gets DuckDB and pandas from pip"]
 fn duckdb_and_pandas_read_it() {
@@ -249,9 +303,16 @@ fn duckdb_and_pandas_read_it() {
     let Stored { directory, store, record } = Stored::of(&synthetic::events());
     let (python, data) = (directory.path().join("python"), directory.path().join("data"));
     export::parquet(&store, record.id, &said, &data).unwrap();
+    let logs = directory.path().join("logs");
+    export::hlog(&record, &logs).unwrap();
+    let figures = directory.path().join("figures.txt");
+    let findings = prony::analyse::analyse(&record);
+    let open_metrics = (Format::OpenMetrics, &Options::default());
+    fs::write(&figures, render(&record, &findings, open_metrics.0, open_metrics.1).unwrap()).unwrap();
     let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
     done(Command::new("python3").args(["-m", "venv"]).arg(&python));
-    done(Command::new(python.join("bin/pip")).args(["install", "--quiet", "duckdb", "pandas", "pyarrow"]));
+    let packages = ["duckdb", "pandas", "pyarrow", "hdrhistogram", "prometheus-client"];
+    done(Command::new(python.join("bin/pip")).args(["install", "--quiet"]).args(packages));
     let samples = record.trials.iter().flat_map(|trial| &trial.seconds);
     let transactions: u64 = samples.map(|sample| sample.transactions.count).sum();
     done(
@@ -260,13 +321,117 @@ fn duckdb_and_pandas_read_it() {
             .arg(&data)
             .args([transactions.to_string(), record.trials.len().to_string()]),
     );
+    let measured = record.trials.iter().flat_map(|trial| &trial.seconds);
+    let measured = measured.filter(|second| second.phase == Phase::Measure);
+    let measured: u64 = measured.map(|second| second.transactions.response().count()).sum();
+    done(
+        Command::new(python.join("bin/python"))
+            .args(["-c", FURTHER_READERS])
+            .args([&logs, &figures])
+            .arg(measured.to_string()),
+    );
 }
 
-/// The query of the README names only columns that every export has, whatever the study varies.
+/// A study of a second or two, whose claim holds on any machine.
+const STUDY: &str = r#"
+title = "Small"
+[server.plain]
+product = "mariadb"
+version = "10.11"
+[server.pooled]
+product = "mariadb"
+version = "10.11"
+settings = { thread_handling = "pool-of-threads" }
+[data]
+rows = 500
+[[stream]]
+workload = "oltp_point_select"
+connections = 2
+[vary]
+server = ["plain", "pooled"]
+[measure]
+warm_up = "100ms"
+interval = "300ms"
+repeats = 3
+[[claim]]
+says = "Nothing fails."
+metric = "errors"
+of = { server = "plain" }
+value = "< 1%"
+"#;
+
+/// A command in a home of its own, with what it printed and told.
+fn done(home: &Path, command: &mut Command, code: i32) -> String {
+    command.current_dir(home).env("XDG_DATA_HOME", home.join("data")).env("LC_ALL", "C");
+    command.env("XDG_STATE_HOME", home.join("state")).env_remove("PRONY_STORE");
+    let output = command.env("PRONY", env!("CARGO_BIN_EXE_prony")).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {}", text.concat());
+    text.concat()
+}
+
 #[test]
-fn the_query_in_the_readme_works_on_every_export() {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let query: String = readme.lines().skip_while(|line| !line.starts_with("    SELECT ")).take(3).collect();
+fn a_package_is_unpacked_verified_and_repeated_by_its_own_script() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("small study.toml"), STUDY).unwrap();
+    let prony = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(arguments);
+        command
+    };
+    done(home, &mut prony(&["run", "small study.toml", "--set", "measure.repeats=2"]), 0);
+    let pack = ["export", "last", "--format", "package", "--write", "small.tar.gz"];
+    done(home, &mut prony(&pack), 0);
+    assert!(done(home, &mut prony(&pack), 2).contains("already exists"));
+    done(home, Command::new("tar").args(["-xzf", "small.tar.gz"]), 0);
+    let root = home.join("prony-small_study-1");
+    let versions: serde_json::Value =
+        serde_json::from_slice(&fs::read(root.join("versions.json")).unwrap()).unwrap();
+    assert_eq!(versions["set"], serde_json::json!(["measure.repeats=2"]), "{versions}");
+    assert!(versions["servers"][0]["version"].as_str().unwrap().starts_with("10.11"), "{versions}");
+    assert_eq!(fs::read_to_string(root.join("small_study.toml")).unwrap(), STUDY);
+
+    let said = done(home, &mut Command::new(root.join("repeat.sh")), 0);
+    assert!(said.contains("Claims decided by the base: 1. The run decides 1 of them alike"), "{said}");
+    let repeated = Store::open(&root.join("repeat.sqlite")).unwrap();
+    let (base, again) = (repeated.run(1).unwrap(), repeated.run(2).unwrap());
+    assert_eq!((again.plan.seed, &again.plan.trials), (base.plan.seed, &base.plan.trials));
+    drop(repeated);
+
+    let report = root.join("report.json");
+    fs::write(&report, fs::read_to_string(&report).unwrap() + "\n").unwrap();
+    assert!(
+        done(home, &mut Command::new(root.join("repeat.sh")), 2).contains("not the files that were packed")
+    );
+}
+
+#[test]
+fn what_no_study_can_repeat_is_not_packed() {
+    let Stored { directory, store, mut record } = Stored::of(&of_few_trials(synthetic::events()));
+    let at = |name: &str| directory.path().join(name);
+    export::package(&store, 1, vec![("a.txt", "a".to_owned())], &at("one.tar.gz")).unwrap();
+    export::package(&store, 1, vec![("a.txt", "a".to_owned())], &at("two.tar.gz")).unwrap();
+    assert_eq!(fs::read(at("one.tar.gz")).unwrap(), fs::read(at("two.tar.gz")).unwrap());
+    record.plan.study_text.clear();
+    let mut other = Store::open(&at("other.sqlite")).unwrap();
+    let id = other.add("sysbench", record.started, &record.plan, &[]).unwrap();
+    let refused = export::package(&other, id, Vec::new(), &at("three.tar.gz")).unwrap_err();
+    assert!(matches!(refused, Error::NoStudy { .. }), "{refused}");
+    assert!(!at("three.tar.gz").exists());
+}
+
+/// The query of the guide names only columns that every export has, whatever the study varies.
+#[test]
+fn the_query_in_the_guide_works_on_every_export() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/results.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let query: String = guide
+        .lines()
+        .skip_while(|line| !line.starts_with("SELECT "))
+        .take(3)
+        .map(|line| format!("{line} "))
+        .collect();
     assert!(query.contains("GROUP BY ALL"), "{query}");
     const SQL: [&str; 16] = [
         "SELECT",

@@ -210,7 +210,7 @@ fn a_run_is_not_gone_on_with_when_the_study_changed_unless_that_is_wanted() {
     let store = Store::open(&home.store).expect("a store");
     let record = store.run(1).expect("a run");
     assert!(record.complete);
-    assert!(record.resumed[0].differences[0].contains("measure.interval"), "{:?}", record.resumed);
+    assert!(record.resumed[0].differences[0].what == "measure.interval", "{:?}", record.resumed);
     home.assert_nothing_runs();
 }
 

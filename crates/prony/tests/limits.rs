@@ -8,12 +8,15 @@ mod support {
 
 use load::{client::Connection, spec::Address};
 use prony::{
-    network::{Link, round_trip},
+    network::{Link, Shape, bandwidth, round_trip},
     plan::{Limits, ServerPlan, ServerSource},
     provision::{Error, Places, Provisioner, Server},
 };
+use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -39,14 +42,14 @@ fn limited(state: &Path, settings: &[(&str, &str)], limits: Limits) -> Option<Se
         Err(error @ Error::CannotLimit { .. }) => {
             let message = error.to_string();
             assert!(message.contains("systemd-run") && message.contains("Nothing is measured"), "{message}");
-            let has_no_disk = message.contains("without a disk of its own");
+            let has_no_disk = message.contains("not backed by a single disk");
             require(if has_no_disk { Need::BlockDevice } else { Need::ControlGroups }, Err(message))
         }
         Err(error) => panic!("{error}"),
     }
 }
 
-/// Control groups of Prony's that are left for instances below `state`.
+/// Cgroups of Prony's that are left for instances below `state`.
 fn groups_below(state: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for owner in fs::read_dir(state.join("instances")).into_iter().flatten().flatten() {
@@ -136,7 +139,7 @@ fn writing_stays_within_its_limit() {
     const LIMIT: u64 = 4_000_000;
     let state = tempfile::tempdir().expect("a directory");
     let limits = Limits { write_bytes_per_second: Some(LIMIT), ..Limits::default() };
-    // the first version of control groups knows only of what is written past the page cache whose it is
+    // the first version of cgroups knows only of what is written past the page cache whose it is
     let settings = [("innodb_buffer_pool_size", "32M"), ("innodb_flush_method", "O_DIRECT")];
     let Some(server) = limited(state.path(), &settings, limits) else { return };
     let mut connection = Connection::open(server.target(), WAIT).expect("a connection");
@@ -149,7 +152,7 @@ fn writing_stays_within_its_limit() {
     }
     // what the kernel lets through at once is small, and a slow disk or a busy machine only takes longer
     let rate = (written(pid) - before) as f64 / begun.elapsed().as_secs_f64();
-    assert!(rate < 1.3 * LIMIT as f64, "{rate:.0} bytes a second");
+    assert!(rate < 1.3 * LIMIT as f64, "{rate:.0} bytes per second");
     server.stop().expect("stopped");
 }
 
@@ -160,7 +163,7 @@ fn a_network_adds_what_it_says_to_a_round_trip_and_ends_with_its_owner() {
     let direct = server.target().clone();
     let Address::Tcp { host, port } = &direct.address else { panic!("{:?} is not TCP", direct.address) };
     let launcher = Path::new(env!("CARGO_BIN_EXE_prony"));
-    let mut link = Link::start(launcher, host, *port, stated, &[]).expect("a network");
+    let mut link = Link::start(launcher, host, *port, stated.into(), &[]).expect("a network");
     let there = link.address();
     let address = Address::Tcp { host: there.ip().to_string(), port: there.port() };
     let through = load::spec::Target { address, ..direct.clone() };
@@ -171,6 +174,119 @@ fn a_network_adds_what_it_says_to_a_round_trip_and_ends_with_its_owner() {
     assert!(figures.pieces > 100 && figures.refused == 0, "{figures:?}");
     drop(link);
     assert!(Connection::open(&through, Duration::from_secs(5)).is_err(), "it is gone");
+}
+
+/// One byte goes through a relay that is stopped for a while. What the relay reports as its lateness is what
+/// the client had to wait in addition to the network.
+#[test]
+fn a_relay_is_as_late_as_it_says() {
+    let (one_way, pause) = (Duration::from_millis(200), Duration::from_millis(600));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a connection");
+        let mut byte = [0];
+        while socket.read_exact(&mut byte).and_then(|()| socket.write_all(&byte)).is_ok() {}
+    });
+    let launcher = Path::new(env!("CARGO_BIN_EXE_prony"));
+    let mut link = Link::start(launcher, "127.0.0.1", port, (2 * one_way).into(), &[]).expect("a network");
+    let relay = Pid::from_raw(link.pid() as i32).expect("a process");
+    let mut socket = TcpStream::connect(link.address()).expect("a relay");
+    for attempt in 0.. {
+        let _ = link.figures().expect("running");
+        let begun = Instant::now();
+        socket.write_all(b"x").expect("sent");
+        link.cut().expect("stopped");
+        let in_time = begun.elapsed() < one_way / 2;
+        thread::sleep(pause);
+        kill_process(relay, Signal::CONT).expect("it goes on");
+        socket.read_exact(&mut [0]).expect("the byte");
+        let (waited, figures) = (begun.elapsed() - 2 * one_way, link.figures().expect("running"));
+        // the first byte waits for the handshake as well; a busy machine may stop the relay too late
+        if attempt == 0 || !in_time && attempt < 20 {
+            continue;
+        }
+        assert_eq!(figures.pieces, 2, "there and back");
+        let late = 2 * figures.late_mean;
+        assert!(late > (pause - one_way) * 9 / 10 && late < waited * 11 / 10, "{waited:?} but {figures:?}");
+        break;
+    }
+}
+
+#[test]
+fn a_narrow_network_lets_through_what_it_says() {
+    let (_state, server) = mariadb(&[]);
+    let direct = server.target().clone();
+    let Address::Tcp { host, port } = &direct.address else { panic!("{:?} is not TCP", direct.address) };
+    let launcher = Path::new(env!("CARGO_BIN_EXE_prony"));
+    let shape = Shape { round_trip: Duration::from_millis(1), bandwidth: Some(2_000_000) };
+    let link = Link::start(launcher, host, *port, shape, &[]).expect("a network");
+    let there = link.address();
+    let address = Address::Tcp { host: there.ip().to_string(), port: there.port() };
+    let through = load::spec::Target { address, ..direct.clone() };
+    let measured = bandwidth(&direct, &through, 2_000_000).expect("an answer");
+    // headers of packets go through as well; a busy machine is slower
+    assert!((500_000..2_000_000).contains(&measured), "{measured} bytes per second");
+}
+
+/// Each statement fails unless the account is the one that the study names.
+const ACCOUNT: &str = r#"
+[server.a]
+product = "mariadb"
+version = "10.11"
+[settings]
+innodb_buffer_pool_size = "32M"
+[data]
+rows = 1000
+[client]
+bandwidth = "1 Mbit/s"
+authentication = "ed25519"
+[[stream]]
+name = "main"
+workload = "who"
+connections = 4
+limit = "1_000_000 transactions"
+time_limit = "400ms"
+[[stream]]
+name = "local"
+workload = "who"
+connections = 1
+to = "local"
+begin = "after main"
+limit = "50 transactions"
+[workload.who]
+statements = [
+  """SELECT REPEAT('x', 2500), CASE WHEN CURRENT_USER() LIKE 'prony_ed25519%' THEN 1
+     ELSE (SELECT id FROM sbtest1) END""",
+]
+[measure]
+warm_up = "0s"
+interval = "60s"
+repeats = 1
+"#;
+
+#[test]
+fn a_load_logs_in_as_it_is_told_over_a_narrow_network_and_is_stopped_in_time() {
+    let home = tempfile::tempdir().expect("a directory");
+    fs::write(home.path().join("study.toml"), ACCOUNT).expect("a file");
+    let output = prony(home.path()).args(["run", "study.toml", "--json"]).output().expect("prony");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let [main, local] = &document["points"].as_array().expect("points")[..] else { panic!("two streams") };
+    for point in [main, local] {
+        assert_eq!(point["error_share"], 0.0, "{point:#}");
+    }
+    let number = |point: &serde_json::Value, path: &str| point.pointer(path).and_then(|one| one.as_f64());
+    // 125,000 bytes per second are 50 such replies, and some that begin before the first has ended
+    let rate = number(main, "/throughput/value").expect("a rate");
+    assert!((5.0..60.0).contains(&rate), "{rate} replies per second");
+    assert_eq!((&main["limit"]["extrapolated"], &local["limit"]["reached"]), (&1.into(), &1.into()));
+    let seconds = number(main, "/limit/seconds/value").expect("extrapolated");
+    assert!((seconds * rate / 1e6 - 1.0).abs() < 0.01, "{seconds} s at {rate}/s");
+    let network = document["servers"][0]["networks"][0].as_str().expect("a network");
+    assert!(network.contains("at most 1 Mbit/s in each direction, measured"), "{network}");
+    assert!(document["run"]["complete"] == true, "{told}");
 }
 
 const STUDY: &str = r#"
@@ -198,14 +314,16 @@ repeats = 1
 /// A run of [`STUDY`] with a home of its own.
 fn run(home: &Path, interval: &str) -> Command {
     fs::write(home.join("study.toml"), STUDY).expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    let mut command = prony(home);
+    command.args(["run", "study.toml", "--set"]).arg(format!("interval={interval}"));
     command
-        .args(["run", "study.toml", "--set"])
-        .arg(format!("interval={interval}"))
-        .env("XDG_DATA_HOME", home.join("data"))
-        .env("XDG_STATE_HOME", home)
-        .env_remove("PRONY_STORE")
-        .current_dir(home);
+}
+
+/// Prony with a home of its own but for the cache of servers.
+fn prony(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.env("XDG_DATA_HOME", home.join("data")).env("XDG_STATE_HOME", home);
+    command.env_remove("PRONY_STORE").current_dir(home);
     command
 }
 
@@ -234,7 +352,14 @@ fn what_a_killed_run_leaves_of_limits_and_networks_is_gone_after_the_next() {
     let next = run(home.path(), "1s").output().expect("prony");
     let told = String::from_utf8_lossy(&next.stdout);
     assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
-    assert!(told.contains("400 MiB of memory") && told.contains("2.000 ms round trip by a relay"), "{told}");
+    assert!(
+        told.contains("400 MiB of memory")
+            && told.contains(
+                "2.000 ms round trip through a \
+        relay"
+            ),
+        "{told}"
+    );
     assert!(groups.iter().all(|group| !group.exists()), "{groups:?}");
     assert!(groups_below(&state).is_empty());
 }

@@ -1,26 +1,32 @@
 //! A load that several processes share: what it measures, how it ends when one of them goes, and that none
 //! outlives the one who started them.
 
+mod support {
+    pub(crate) mod processes;
+}
+
 use load::{
     Loader, Outcome, Progress, Spec, Stop,
     null::NullServer,
     sample::End,
     spec::{Address, Stream, Target, Tls, Trust},
 };
-use prony::{loader, workload};
+use prony::{
+    loader,
+    study::{self, Adjustments},
+    workload,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    thread,
     time::{Duration, Instant},
 };
+use support::processes::{PATIENCE, is_alive, load_processes_of, wait_until};
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_prony");
-/// Nothing here takes nearly as long, on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn processes(count: u32) -> Box<dyn Loader> {
     loader::in_processes(count, &[], Path::new(LAUNCHER))
@@ -38,11 +44,6 @@ fn spec(server: &NullServer, connections: u32, interval: Duration) -> Spec {
     };
     let workload = workload::builtin("oltp_point_select", &workload::Options::default()).expect("built in");
     Spec::new(target, vec![Stream::new("main", workload, connections)], Duration::ZERO, interval)
-}
-
-fn is_alive(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
 /// Runs a load in two processes and does something to the second of them once it has begun.
@@ -109,8 +110,45 @@ fn a_process_that_is_killed_is_an_error_that_names_it_and_ends_the_others() {
 fn a_process_that_hangs_is_an_error_that_names_it() {
     let (result, pids) = disturbed(PATIENCE * 2, |pid| kill_process(pid, Signal::STOP).expect("it lives"));
     let error = result.expect_err("its part is missing").to_string();
-    assert_eq!(error, "load process 2 of 2: it has said nothing for 10 s: it hangs");
+    assert_eq!(error, "load process 2 of 2: it has not reported for 10 s: it hangs");
     assert!(!pids.into_iter().any(is_alive));
+}
+
+/// The load as a process that carries out a part of it gets it.
+fn passed_on(spec: &Spec) -> Spec {
+    let bytes = postcard::to_allocvec(spec).expect("memory");
+    postcard::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}: {spec:?}"))
+}
+
+#[test]
+fn every_load_of_every_built_in_study_reaches_another_process_as_it_is() {
+    let server = NullServer::start(0).expect("a port");
+    let mut spec = spec(&server, 1, Duration::from_secs(1));
+    spec.target.password = load::spec::Secret::default(); // goes beside it
+    let mut count = 0;
+    for built_in in study::builtin() {
+        for scale in [None, Some("quick"), Some("bench"), Some("published")] {
+            let adjustments = Adjustments { scale: scale.map(str::to_owned), ..Adjustments::default() };
+            let Ok(study) = study::parse(built_in.name, built_in.name, built_in.text, &adjustments) else {
+                // not every study has every scale
+                assert!(scale.is_some(), "{}", built_in.name);
+                continue;
+            };
+            for treatment in study.treatments {
+                spec.streams = treatment.streams;
+                (spec.sources, spec.open_rate) = (treatment.client.sources, treatment.client.open_rate);
+                spec.reply_timeout = treatment.client.reply_timeout;
+                assert_eq!(passed_on(&spec), spec, "{} {scale:?}", built_in.name);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+    for built_in in workload::list() {
+        let workload = workload::builtin(built_in.name, &workload::Options::default()).expect("built in");
+        spec.streams = vec![Stream::new("main", workload, 3)];
+        assert_eq!(passed_on(&spec), spec, "{}", built_in.name);
+    }
 }
 
 fn prony(server: &NullServer, flags: &[&str]) -> Command {
@@ -118,27 +156,6 @@ fn prony(server: &NullServer, flags: &[&str]) -> Command {
     let url = format!("mysql://somebody:a-password@127.0.0.1:{}/test", server.address().port());
     command.args(["load", "oltp_point_select", "--url", &url, "--connections", "8", "--json"]).args(flags);
     command
-}
-
-/// Processes of Prony whose parent this is.
-fn load_processes_of(parent: u32) -> Vec<u32> {
-    let all = fs::read_dir("/proc").expect("/proc").flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
-    let is_part = |pid: &u32| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        status.lines().any(|line| line == format!("PPid:\t{parent}"))
-            && String::from_utf8_lossy(&line).contains(loader::ARGUMENT)
-    };
-    numbers.filter(is_part).collect()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

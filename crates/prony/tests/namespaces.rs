@@ -76,9 +76,10 @@ fn servers_in_namespaces_are_reached_by_their_addresses_alone_and_these_go_with_
         "it is elsewhere"
     );
     // a second way from the machine, and one from the other namespace
-    let second = network::join(launcher(), None, &nodes[0], Duration::ZERO).expect("a pair");
+    let second = network::join(launcher(), None, &nodes[0], network::Shape::default()).expect("a pair");
     network::round_trip(&direct, &at(second.to_string())).expect("an answer");
-    let from = network::join(launcher(), Some(&nodes[1]), &nodes[0], Duration::ZERO).expect("a pair");
+    let from =
+        network::join(launcher(), Some(&nodes[1]), &nodes[0], network::Shape::default()).expect("a pair");
     let through = at(from.to_string());
     network::round_trip_from(&nodes[1], &direct, &through).expect("an answer");
     assert!(Connection::open(&through, Duration::from_secs(2)).is_err(), "the machine is not on that way");
@@ -115,7 +116,7 @@ fn netem_that_cannot_be_is_refused_before_anything_is_started() {
         run(home.path(), "netem", "no_such_discipline", "1s").output().expect("prony");
     let said = text(&stderr);
     assert_eq!(status.code(), Some(2), "{said}");
-    assert!(said.contains("network = \"netem\", and") && said.contains("takes the relay instead"), "{said}");
+    assert!(said.contains("network = \"netem\", but") && said.contains("to use the relay instead"), "{said}");
     let instances: PathBuf = home.path().join("prony/instances");
     assert!(!instances.exists(), "nothing was started");
 }

@@ -1,4 +1,4 @@
-//! Servers that Prony did not start: what it sets there it puts back, even after a crash, and what it did not
+//! Servers that Prony did not start: what it sets there it restores, even after a crash, and what it did not
 //! make it leaves alone.
 
 mod support {
@@ -204,7 +204,7 @@ fn what_a_study_sets_is_in_force_while_it_runs_and_put_back_at_its_end() {
     let there = Elsewhere::new();
     there.study(there.database(), "200ms", SETTINGS);
     let plan = there.done(&["plan", "study.toml"]);
-    assert!(plan.contains("flush_at_commit, max_connections are set while the run lasts"), "{plan}");
+    assert!(plan.contains("flush_at_commit, max_connections are set during the run"), "{plan}");
     there.assert_as_before();
     there.run();
     there.assert_as_before();
@@ -221,7 +221,10 @@ fn what_a_killed_run_owes_is_paid_by_the_next_one_or_on_request() {
     there.study(there.database(), "200ms", "");
     let said = there.run();
     assert!(
-        said.contains("put back what a killed run had changed") && said.contains("max_connections = 177"),
+        said.contains(
+            "restored the settings that a killed run had \
+                       changed"
+        ) && said.contains("max_connections = 177"),
         "{said}"
     );
     there.assert_as_before();
@@ -238,7 +241,7 @@ fn what_a_killed_run_owes_is_paid_by_the_next_one_or_on_request() {
     there.query("SET GLOBAL max_connections = 177");
     there.assert_as_before();
     let again = there.done(&["server", "restore"]);
-    assert!(again.contains("no server has settings of a killed run"), "{again}");
+    assert!(again.contains("no killed run left settings to restore"), "{again}");
 }
 
 #[test]
@@ -248,7 +251,10 @@ fn no_variable_is_changed_unless_the_study_says_so() {
     let refused = there.output(&["run", "study.toml"]);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{message}");
-    assert!(message.contains("takes no settings") && message.contains("apply_settings = true"), "{message}");
+    assert!(
+        message.contains("is not reconfigured") && message.contains("apply_settings = true"),
+        "{message}"
+    );
 
     let before = there.variables();
     there.study(there.database(), "200ms", "");
@@ -277,7 +283,9 @@ fn a_strict_comparison_with_a_server_that_differs_is_refused_with_all_that_diffe
     let refused = command.output().expect("prony starts");
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{message}");
-    for words in ["flush at commit: 0 with there; 1 with own (`flush_at_commit` in [settings]", "fairness"] {
+    for words in
+        ["flush at commit: 0 with there; 1 with own (set `flush_at_commit` in [settings]", "fairness"]
+    {
         assert!(message.contains(words), "{words}: {message}");
     }
     assert!(!message.contains("isolation"), "what is the same is not told: {message}");
@@ -294,12 +302,12 @@ fn a_table_that_prony_did_not_make_is_refused_before_anything_is_changed() {
     let refused = there.output(&["run", "study.toml"]);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{message}");
-    assert!(message.contains("`sbtest1` in `theirs` was not made by Prony"), "{message}");
+    assert!(message.contains("Prony did not create the table `sbtest1` in `theirs`"), "{message}");
     assert!(!exists(&there.home.path().join("STATE/prony/owed")), "no setting was touched");
     there.assert_as_before();
     let url = there.url("theirs");
     let said = there.done(&["cleanup", "--url", &url]);
-    assert!(said.contains("left alone, because Prony did not make them: sbtest1"), "{said}");
+    assert!(said.contains("not touched, because Prony did not create them: sbtest1"), "{said}");
     assert_eq!(there.value("SELECT a FROM theirs.sbtest1"), "7");
 }
 
@@ -324,12 +332,24 @@ fn only_a_database_that_prony_made_and_nobody_else_uses_is_dropped() {
     ] {
         there.query(add);
         let said = cleanup(&made);
-        assert!(said.contains("stays, though Prony made it: it holds bills"), "{add}: {said}");
+        assert!(
+            said.contains(
+                "Prony created the database but does not drop it: it holds \
+                               bills"
+            ),
+            "{add}: {said}"
+        );
         assert_eq!(databases("made"), 1, "{add}");
         there.query(remove);
     }
     let said = cleanup(&made);
-    assert!(said.contains("dropped the database, which Prony had made") && databases("made") == 0, "{said}");
+    assert!(
+        said.contains(
+            "dropped the database, which Prony had \
+                           created"
+        ) && databases("made") == 0,
+        "{said}"
+    );
 
     there.query("CREATE DATABASE theirs");
     prepare(&there.url("theirs"));
@@ -392,7 +412,7 @@ fn a_load_writes_into_no_table_or_view_of_somebody_elses_unless_it_is_told_to() 
             let refused = load(workload, &[]);
             let message = text(&refused.stderr);
             assert_eq!(refused.status.code(), Some(2), "{workload}: {message}");
-            let what = format!("the {kind} `sbtest1` in `theirs`, which Prony did not make");
+            let what = format!("the {kind} `sbtest1` in `theirs`, which Prony did not create");
             assert!(message.contains(&what) && message.contains("--write-to-my-tables"), "{message}");
         }
         assert_ne!(load("oltp_point_select", &[]).status.code(), Some(2), "reading is allowed");
@@ -438,7 +458,7 @@ fn statements_of_ones_own_write_only_where_they_may() {
     let may = "write_to_my_tables = true";
     study_of(&there, "UPDATE bills SET paid = paid + 1 WHERE id = 1", may);
     let plan = there.done(&["plan", "mine.toml"]);
-    assert!(plan.contains("change bills, which stay so"), "{plan}");
+    assert!(plan.contains("change bills, which are not restored"), "{plan}");
     there.done(&["run", "mine.toml", "--report", "report.html"]);
     assert_ne!(paid(), "0");
 }
@@ -461,7 +481,7 @@ fn a_server_in_use_is_not_reconfigured_by_another_run_whatever_its_address_says(
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{message}");
     assert!(message.contains("is in use by another run (connection"), "{message}");
-    assert!(message.contains("which measures with the settings as they are"), "{message}");
+    assert!(message.contains("which measures with the current settings"), "{message}");
     there.assert_as_before();
     measuring.kill().and_then(|()| measuring.wait()).expect("a child");
 
@@ -473,15 +493,15 @@ fn a_server_in_use_is_not_reconfigured_by_another_run_whatever_its_address_says(
     let refused = there.output(&["run", "study.toml"]);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{message}");
-    assert!(message.contains("with settings of its own in force"), "{message}");
+    assert!(message.contains("with its own settings applied"), "{message}");
     assert_eq!(there.variables()["max_connections"], "222", "the first run goes on with its own");
     there.study("other", "200ms", "");
     let said = there.run();
-    assert!(said.contains("has settings of its own in force on this server"), "{said}");
+    assert!(said.contains("has its own settings applied on this server"), "{said}");
     let url = there.url("other");
     let load = ["load", "oltp_point_select", "--rows", "200", "-t", "100ms", "--warm-up", "0", "--url", &url];
     let said = there.begun(&load);
-    assert!(said.contains("has settings of its own in force on this server"), "{said}");
+    assert!(said.contains("has its own settings applied on this server"), "{said}");
     changing.kill().and_then(|()| changing.wait()).expect("a child");
     let said = there.done(&["server", "restore"]);
     assert!(said.contains("max_connections = 177"), "{said}");
@@ -549,7 +569,8 @@ fn a_debt_is_paid_to_the_server_that_it_is_owed_to_and_as_it_was_logged_in_to() 
     fs::write(file, other.to_string()).expect("a debt");
     let said = there.done(&["server", "restore"]);
     assert!(
-        said.contains("another server answers") && there.variables()["max_connections"] == "222",
+        said.contains("is not the one whose settings were changed")
+            && there.variables()["max_connections"] == "222",
         "{said}"
     );
     // TLS that was used is used again: this server has none, so that there is no way in.
@@ -557,9 +578,9 @@ fn a_debt_is_paid_to_the_server_that_it_is_owed_to_and_as_it_was_logged_in_to() 
     other["target"]["tls"]["mode"] = "required".into();
     fs::write(file, other.to_string()).expect("a debt");
     let said = there.done(&["server", "restore"]);
-    assert!(said.contains("cannot be put back yet") && said.contains("TLS"), "{said}");
+    assert!(said.contains("cannot be restored yet") && said.contains("TLS"), "{said}");
     assert_eq!(there.variables()["max_connections"], "222");
-    // One that was started anew has nothing left of it.
+    // One that was restarted has nothing left of it.
     other["target"]["tls"]["mode"] = "disabled".into();
     let started = other["identity"]["started_s"].as_u64().expect("a time");
     other["identity"]["started_s"] = (started - 100).into();
@@ -639,7 +660,7 @@ fn the_process_of_a_server_is_the_one_at_the_other_end_of_the_connection() {
     let url = there.url(database).replace(&format!(":{port}/"), &format!(":{}/", through.port()));
     let load = ["load", "oltp_point_select", "--rows", "100", "-t", "200ms", "--warm-up", "0", "--url", &url];
     let said = there.begun(&load);
-    assert!(said.contains("what this server costs in processor time and memory is not known"), "{said}");
+    assert!(said.contains("this server's processor time and memory are unknown"), "{said}");
     let url = there.url(database);
     let said = there.begun(&[&load[..load.len() - 1], &[&url]].concat());
     assert!(!said.contains("is not known"), "{said}");

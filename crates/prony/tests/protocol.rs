@@ -1,5 +1,5 @@
 //! The protocol and the blocking client against real servers, one test for each version. MariaDB 10.11 is a
-//! quick test, the others are long. `PRONY_TEST_SERVERS` adds servers that are running already, separated by
+//! quick test, the others are long. `PRONY_TEST_SERVERS` adds servers that are already running, separated by
 //! spaces, such as `mysql://root@127.0.0.1:3306`: accounts that are allowed everything,
 //! `max_allowed_packet=64M`, `local_infile=1`.
 //!
@@ -141,8 +141,7 @@ const QUICK: &[fn(&Server)] = &[
     every_parameter_type_goes_through_a_table,
     many_rows_in_one_execution,
     fractions_of_a_second_and_changes_of_a_table,
-    long_data_and_reset_of_a_statement,
-    commands_beside_queries,
+    ping_and_change_of_user,
     addresses_of_every_kind,
     both_sides_agree_on_what_both_can_do,
     the_load_engine_runs_in_every_connection_mode,
@@ -708,33 +707,12 @@ fn fractions_of_a_second_and_changes_of_a_table(server: &Server) {
         assert_eq!(execute(&mut connection, &mut select, &[]).1.0, [both.to_vec()]);
         let shown = connection.query("SELECT * FROM f").expect("text");
         assert_eq!(text(&shown), [[moment.to_string(), time.to_string()]]);
-        // The statement is prepared anew inside the server, and its columns are others.
+        // The statement is prepared again inside the server, and its columns are others.
         connection.query("ALTER TABLE f ADD COLUMN n INT DEFAULT 5 FIRST").expect("alter");
         let changed = [["Int(5)".to_owned(), both[0].clone(), both[1].clone()]];
         for _ in 0..2 {
             assert_eq!(execute(&mut connection, &mut select, &[]).1.0, changed);
         }
-    }
-}
-
-fn long_data_and_reset_of_a_statement(server: &Server) {
-    for mut connection in dialects(server) {
-        let mut statement = prepare(&mut connection, "SELECT LENGTH(?), ?");
-        for _ in 0..2 {
-            for piece in [&b"abc"[..], &[b'x'; 100_000]] {
-                connection
-                    .run(|session, out| session.send_long_data(&statement, 0, piece, out), &mut ())
-                    .expect("no reply");
-            }
-            let (_, rows) = execute(&mut connection, &mut statement, &[Value::LongData, Value::Int(7)]);
-            assert!(rows.0[0][0].contains("100003"), "{:?}", rows.0);
-        }
-        connection
-            .run(|session, out| session.send_long_data(&statement, 0, b"gone", out), &mut ())
-            .expect("no reply");
-        connection.run(|session, out| session.reset_statement(&mut statement, out), &mut ()).expect("reset");
-        let (_, rows) = execute(&mut connection, &mut statement, &[Value::Bytes(b"12"), Value::Null]);
-        assert!(rows.0[0][0].contains("(2)"), "{:?}", rows.0);
     }
 }
 
@@ -781,31 +759,11 @@ fn local_data_is_loaded_and_other_files_are_refused(server: &Server) {
     }
 }
 
-fn commands_beside_queries(server: &Server) {
+fn ping_and_change_of_user(server: &Server) {
     let mut root = server.open();
     create_account(&mut root, "prony_other", "IDENTIFIED BY 'sécret-1'").expect("account");
     for mut connection in dialects(server) {
         connection.run(|session, out| session.ping(out), &mut ()).expect("ping");
-        connection.run(|session, out| session.statistics(out), &mut ()).expect("statistics");
-        assert!(connection.message().contains("Uptime"), "{}", connection.message());
-        connection.run(|session, out| session.init_db("mysql", out), &mut ()).expect("schema");
-        assert_eq!(connection.query("SELECT DATABASE()").expect("schema").first_value(), Some("mysql"));
-        let gone = connection.run(|session, out| session.init_db("nowhere_at_all", out), &mut ());
-        assert_eq!(gone.expect_err("no schema").code(), Some(1049));
-        connection.run(|session, out| session.set_multi_statements(false, out), &mut ()).expect("off");
-        assert_eq!(connection.query("SELECT 1; SELECT 2").expect_err("off").code(), Some(1064));
-        connection.run(|session, out| session.set_multi_statements(true, out), &mut ()).expect("on");
-        connection.query("SET @kept = 1; SELECT 2").expect("on");
-        match connection.run(|session, out| session.reset_connection(out), &mut ()) {
-            Ok(_) => {
-                let kept = connection.query("SELECT @kept IS NULL").expect("variable");
-                assert_eq!(kept.first_value(), Some("1"));
-            }
-            Err(error) => {
-                assert_eq!(error.code(), Some(1047), "{error}");
-                server.skipped("no reset of the connection");
-            }
-        }
     }
     for compress in [false, true] {
         check_change_of_user(server.open_with(|wanted| wanted.compress = compress));
@@ -813,7 +771,7 @@ fn commands_beside_queries(server: &Server) {
     drop_account(&mut root, "prony_other");
 }
 
-/// Logs in anew as `prony_other`.
+/// Logs in again as `prony_other`.
 fn check_change_of_user(mut connection: Connection) {
     connection.query("SET @kept = 1").expect("variable");
     connection.change_user("prony_other", "sécret-1", Some(SCHEMA)).expect("change of user");
@@ -880,5 +838,5 @@ fn both_sides_agree_on_what_both_can_do(server: &Server) {
         wanted.deprecate_eof = false;
         wanted.mariadb_extended = false;
     });
-    assert!(!has(few, capability::DEPRECATE_EOF) && !has(few, capability::MARIADB_ALL));
+    assert!(!has(few, capability::DEPRECATE_EOF) && few >> 32 == 0);
 }

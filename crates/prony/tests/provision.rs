@@ -15,7 +15,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead, BufReader},
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -81,7 +81,14 @@ fn a_server_runs_with_the_studys_settings_says_what_it_is_and_leaves_nothing() {
     assert_eq!(connection.query("SELECT a FROM t").unwrap().first_value(), Some("1"));
     assert!(status(&mut connection).unwrap()["Questions"].parse::<u64>().unwrap() > 0);
 
-    let wants = Wants { connections: 76, prepared_statements: 100, tcp: true, sources: 1, relayed: false };
+    let wants = Wants {
+        connections: 76,
+        prepared_statements: 100,
+        tcp: true,
+        sources: 1,
+        relayed: false,
+        elsewhere: false,
+    };
     preflight(&mut connection, &wants).unwrap();
     let error = preflight(&mut connection, &Wants { connections: 77, ..wants }).unwrap_err();
     assert!(matches!(error, PreflightError::MaxConnections { value: 77, needed: 78, .. }), "{error}");
@@ -275,11 +282,19 @@ fn a_fetch_without_network_or_client_says_so_and_leaves_nothing_half_done() {
     let said = run("http_proxy", "http://127.0.0.1:9");
     assert!(
         said.contains("cannot fetch mariadb-10.11-debian: apt-get failed")
-            && said.contains("is there a network"),
+            && said.contains("Check the network"),
         "{said}"
     );
     let said = run("PATH", "/nowhere");
-    assert!(said.contains("needs the program apt-get, which is not on this machine"), "{said}");
+    assert!(said.contains("needs the program apt-get, which is not installed"), "{said}");
+
+    let programs = tempfile::tempdir().unwrap();
+    let client = programs.path().join("apt-get");
+    fs::write(&client, "#!/bin/sh\nprintf '\\033[1;31mno such mirror\\033[0m\\n' >&2\nexit 100\n").unwrap();
+    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = run("PATH", programs.path().to_str().unwrap());
+    assert!(said.contains("no such mirror") && said.contains("exit status: 100"), "{said}");
+    assert!(said.contains("`prony server list`") && !said.contains("[1;31m"), "{said}");
 }
 
 /// Not a test by itself: what the next one runs with another `PATH`.
@@ -340,7 +355,7 @@ fn servers_of_all_generations_start_with_an_account_and_stop() {
         let state = tempfile::tempdir().unwrap();
         let began = Instant::now();
         let result = provisioner(state.path())
-            .fetch(entry, &mut |step| println!("  {step}"))
+            .fetch(entry, &mut |step| println!("  {step:?}"))
             .map_err(Into::into)
             .and_then(|_| try_server(state.path(), &of_entry(entry)));
         println!("{}: {result:?} after {:?}", entry.name, began.elapsed());
@@ -369,7 +384,14 @@ fn try_server(state: &Path, plan: &ServerPlan) -> Result<String, Box<dyn std::er
         description = format!("{:?}", answer.rows());
         preflight(
             &mut connection,
-            &Wants { connections: 10, prepared_statements: 10, tcp: true, sources: 1, relayed: false },
+            &Wants {
+                connections: 10,
+                prepared_statements: 10,
+                tcp: true,
+                sources: 1,
+                relayed: false,
+                elsewhere: false,
+            },
         )?;
         let users = connection.query("SELECT COUNT(*) FROM mysql.user WHERE User=''")?;
         if users.first_value() != Some("0") || !description.contains("\"33\"") {

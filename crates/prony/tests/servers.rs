@@ -120,7 +120,7 @@ fn a_server_stays_when_prony_ends_is_known_to_the_next_one_and_ends_when_told() 
     let answer = connection.query("SELECT @@max_connections").unwrap();
     assert_eq!(answer.first_value(), Some("77"));
     assert!(!said.contains("Pr-1"), "the password is in the file alone");
-    refused(home, &["server", "start", "mine"], "--name gives the new one another name");
+    refused(home, &["server", "start", "mine"], "choose another name with --name");
     let cleaned = Provisioner::with(
         Places {
             cache: home.join("CACHE/prony"),
@@ -176,7 +176,7 @@ fn data_that_is_kept_is_used_again_and_nothing_foreign_is_touched() {
     other.wait().unwrap();
 
     fs::write(home.join("file"), "of the user").unwrap();
-    refused(home, &["server", "start", "mine", "--data", "."], "nothing that Prony made");
+    refused(home, &["server", "start", "mine", "--data", "."], "was not created by Prony");
     let kept = home.join("kept/server.json");
     let text = fs::read_to_string(&kept).unwrap();
     fs::write(&kept, text.replace("\"version\": \"10.11", "\"version\": \"10.5")).unwrap();
@@ -336,6 +336,8 @@ const ROUNDS: [&[(&str, &str)]; 4] = [
         ("adaptive_hash_index", "true"),
         ("file_per_table", "true"),
         ("io_capacity", "500"),
+        ("read_io_threads", "8"),
+        ("write_io_threads", "6"),
         ("query_cache", "off"),
         ("thread_pool", "false"),
         ("binlog", "false"),
@@ -344,6 +346,7 @@ const ROUNDS: [&[(&str, &str)]; 4] = [
         ("collation", "utf8mb4_general_ci"),
         ("performance_schema", "false"),
         ("max_connections", "77"),
+        ("backlog", "60"),
         ("table_cache", "700"),
     ],
     &[

@@ -13,8 +13,8 @@ mod synthetic_load;
 
 use prony::{
     report::{Format, Language, Options, render},
-    run::{Event, NoProfile, Note, TrialFailure, TrialOutcome},
-    store::{Error, Store},
+    run::{Cause, Event, NoProfile, Note, TrialFailure, TrialOutcome},
+    store::{Difference, Error, Of, Store},
 };
 use rusqlite::Connection;
 use std::{
@@ -162,7 +162,7 @@ fn reasons_of_older_versions_are_told_in_their_words() {
     }
     // what is written today is no sentence, and the same when it is read
     let mut store = Store::open(&directory.path().join("today.sqlite")).unwrap();
-    let failed = TrialOutcome::Failed(TrialFailure::GivenUp { attempts: 2, cause: "no room".to_owned() });
+    let failed = TrialOutcome::Failed(TrialFailure::GivenUp { attempts: 2, cause: Cause::told("no room") });
     let mut events = synthetic::events()[..1].to_vec();
     events.extend([
         Event::TrialStarted { trial: 0 },
@@ -357,9 +357,16 @@ fn a_run_belongs_to_one_process_as_long_as_that_lives() {
     };
     child.kill().unwrap();
     child.wait().unwrap();
-    store.resume(id, vec!["the kernel".to_owned()]).unwrap();
-    store.differs(id, vec!["the server".to_owned()]).unwrap();
-    assert_eq!(store.run(id).unwrap().resumed[0].differences, ["the kernel", "the server"]);
+    let differs =
+        |of, what: &str| Difference { of, what: what.to_owned(), was: Some("1".to_owned()), is: None };
+    let kernel = differs(Of::Machine, "kernel");
+    let server = differs(Of::Server("a".to_owned()), "version");
+    store.resume(id, vec![kernel.clone()]).unwrap();
+    store.differs(id, vec![server.clone()]).unwrap();
+    assert_eq!(store.run(id).unwrap().resumed[0].differences, [kernel, server]);
+    // as older versions kept them
+    let old: Difference = serde_json::from_str("\"the kernel\"").unwrap();
+    assert_eq!((old.of, old.what.as_str()), (Of::Told, "the kernel"));
 }
 
 #[test]
@@ -390,7 +397,7 @@ fn passwords_never_reach_the_file() {
     plan.servers[0].source = prony::plan::ServerSource::Url("mysql://root:hunter2@db/".to_owned());
     let id = store.begin(&plan, &synthetic::machine()).unwrap();
     let cause = "cannot reach mysql://root:hunter2@db/".to_owned();
-    let failed = TrialOutcome::Failed(TrialFailure::Load { cause });
+    let failed = TrialOutcome::Failed(TrialFailure::Load { cause: Cause::told(cause) });
     store.record(id, &Event::TrialFinished { trial: 0, outcome: Box::new(failed) }).unwrap();
     let record = store.run(id).unwrap();
     assert!(!json(&record).to_string().contains("hunter2"));
@@ -546,7 +553,7 @@ fn busy_reading(second: u32) -> prony::telemetry::Reading {
     }
 }
 
-/// One trial as it really is: 600 transactions of 7 statements a second for 60 s after 10 s of warm-up, 130
+/// One trial as it really is: 600 transactions of 7 statements per second for 60 s after 10 s of warm-up, 130
 /// figures of machine and server each second. 1000 of them have to fit into 100 MB.
 #[test]
 fn a_trial_of_a_minute_is_small() {

@@ -115,8 +115,8 @@ fn what_is_told_agrees_with_the_engine_and_with_the_kernel() {
         assert!(cost.written_kb.expect("known") > 0.0, "{cost:?}");
         let own = mean(&readings, ALL, |reading| reading.value("client/telemetry_cpu")).expect("measured");
         // four times as often as usual; this is no optimised build either
-        println!("telemetry takes {:.2} % of a processor at a reading a second", own / 4.0 * 100.0);
-        assert!(own / 4.0 < 0.01, "{own} of a processor at four readings a second");
+        println!("telemetry takes {:.2} % of a processor at a reading per second", own / 4.0 * 100.0);
+        assert!(own / 4.0 < 0.01, "{own} of a processor at four readings per second");
         cost.log_syncs.expect("known")
     };
     agrees("syncs of the log for a commit", syncs, 0.15);

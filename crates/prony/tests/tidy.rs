@@ -3,6 +3,10 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/phrases.rs"]
+mod phrases;
+#[path = "tidy/walks.rs"]
+mod walks;
 
 use std::{
     collections::BTreeSet,
@@ -20,19 +24,20 @@ const MODULES: &[(&str, &[&str])] = &[
     ("calibrate", &["arrival", "workload", "provision", "telemetry", "run"]),
     ("layout", &["family", "quantity"]),
     ("workload", &["layout"]),
-    ("study", &["layout", "workload", "arrival", "search", "quantity", "escape"]),
+    ("sketch", &["family"]),
+    ("study", &["layout", "workload", "sysbench", "arrival", "search", "quantity", "escape"]),
     ("plan", &["family", "layout", "study", "arrival", "quantity", "escape"]),
     ("published", &["plan", "study"]),
     ("provision", &["family", "plan", "quantity"]),
     ("network", &["provision"]),
-    ("loader", &["arrival", "provision"]),
+    ("loader", &["plan", "provision", "sysbench", "telemetry"]),
     ("dataset", &["family", "layout", "plan"]),
     ("telemetry", &["family"]),
     ("doctor", &["telemetry"]),
     ("mysqlslap", &[]),
     ("sysbench", &[]),
     ("fairness", &["family", "plan", "provision", "dataset", "quantity"]),
-    ("audit", &["plan", "provision"]),
+    ("audit", &["plan", "provision", "network"]),
     (
         "run",
         &[
@@ -44,15 +49,32 @@ const MODULES: &[(&str, &[&str])] = &[
             "provision",
             "audit",
             "dataset",
+            "sysbench",
             "fairness",
             "telemetry",
+            "doctor",
             "search",
         ],
     ),
+    ("live", &["plan", "provision", "run", "escape"]),
     ("store", &["network", "plan", "run", "provision", "dataset", "telemetry", "escape"]),
     ("foreign", &["plan", "run", "store", "study"]),
-    ("export", &["run", "store"]),
-    ("analyse", &["store", "plan", "published", "audit", "run", "telemetry", "provision"]),
+    ("export", &["plan", "run", "store", "escape"]),
+    (
+        "analyse",
+        &[
+            "layout",
+            "store",
+            "plan",
+            "published",
+            "audit",
+            "run",
+            "telemetry",
+            "provision",
+            "search",
+            "fairness",
+        ],
+    ),
     (
         "report",
         &[
@@ -64,11 +86,13 @@ const MODULES: &[(&str, &[&str])] = &[
             "plan",
             "run",
             "telemetry",
+            "doctor",
             "provision",
             "quantity",
             "escape",
         ],
     ),
+    ("serve", &["escape", "plan", "provision", "run", "study", "store", "live", "analyse", "report"]),
     (
         "cli",
         &[
@@ -89,11 +113,14 @@ const MODULES: &[(&str, &[&str])] = &[
             "doctor",
             "fairness",
             "run",
+            "live",
             "store",
             "foreign",
             "export",
             "analyse",
             "report",
+            "serve",
+            "sketch",
             "mysqlslap",
             "sysbench",
         ],
@@ -124,16 +151,27 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// What every room of `provision` may name: errors, the user's directories, what goes along with long work,
 /// values of the module's own.
-const OF_ALL_ROOMS: &[&str] = &["Error", "Places", "Home", "Work", "Namespace", "ServerDescription"];
+const OF_ALL_ROOMS: &[&str] = &[
+    "Error",
+    "Places",
+    "Home",
+    "Work",
+    "Step",
+    "Namespace",
+    "ServerDescription",
+    "Remark",
+    "Holder",
+    "NoProcess",
+];
 
 /// Longest file, lines, tests not counted: what can be read in one sitting.
 const LINES_MAX: usize = 750;
 
 /// Text and the only files (ends of paths) in which it may stand.
 const ONLY_IN: &[(&str, &[&str])] = &[
-    ("mysql_common", &["wire/src/auth.rs", "wire/src/lib.rs"]),
+    ("curve25519_dalek", &["wire/src/scramble.rs"]),
     ("rusqlite", &["prony/src/store/"]),
-    ("parquet::errors", &["prony/src/export/"]),
+    ("parquet::errors", &["prony/src/export/", "prony/src/layout/files/rows.rs"]),
     ("unsafe {", &["load/src/io.rs", "script/src/state.rs"]),
     // what may be done with a server is asked of the plan (`ServerPlan::may`), not seen from where it is from
     ("ServerSource::Url(_)", &["prony/src/provision/software/search.rs"]),
@@ -378,7 +416,8 @@ fn rooms() -> Vec<(String, PathBuf, String)> {
         let inner = path.strip_prefix(&root).ok()?.to_owned();
         let first = inner.components().next()?.as_os_str().to_string_lossy();
         let room = first.trim_end_matches(".rs").to_owned();
-        (!["mod", "error", "places", "work"].contains(&&*room)).then_some((room, inner, text))
+        (!["mod", "error", "places", "remark", "step", "work"].contains(&&*room))
+            .then_some((room, inner, text))
     };
     sources().into_iter().filter_map(in_room).collect()
 }
@@ -466,6 +505,22 @@ fn what_belongs_in_one_place_is_found_there_only() {
             if said && !places.iter().any(|place| shown.contains(place)) {
                 wrong.push(format!("{shown} has {what}"));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Values go from process to process by position (`frame`): a field that is sometimes left out, or that is
+/// known by its name or its form, cannot be read there. What only records have says so.
+#[test]
+fn what_goes_to_other_processes_can_be_read_there() {
+    const FORMS: [&str; 4] = ["skip_serializing_if", "serde(flatten", "serde(untagged", "serde(tag"];
+    let load = crates().join("load/src");
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        // `Broken::from_store`, by which the end of a load is read, which only records have
+        if path.starts_with(&load) && !path.ends_with("sample.rs") {
+            wrong.extend(FORMS.iter().filter(|form| text.contains(**form)).map(|form| (path.clone(), form)));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -577,14 +632,51 @@ fn facts_are_values_until_the_words_and_no_module_takes_its_own_sentences_apart(
         }
         seen += 1;
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
-            let is_string_error = line.contains(", String>") && line.contains("Result<");
-            if decides_by_words(line) || is_string_error || line.trim() == "Failed(String)," {
+            if decides_by_words(line) || line.trim() == "Failed(String)," {
                 wrong.push(format!("{shown}: {}", line.trim()));
             }
         }
     }
     assert!(seen > 60, "the modules are looked at: {seen}");
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Where an error may be a text, and what the text is.
+const TEXT_ERRORS: &[(&str, &str)] = &[
+    ("prony/src/study/", "the label beside a mistake, shown at once"),
+    ("load/src/play.rs", "the words of a script's interpreter"),
+    ("script/src/play.rs", "the same"),
+    ("script/src/state.rs", "what a script is told"),
+];
+
+#[test]
+fn errors_are_values() {
+    let (mut wrong, mut excused) = (Vec::new(), 0);
+    for (path, text) in sources() {
+        let shown = path.strip_prefix(crates()).expect("below crates").display().to_string();
+        for line in text.lines().filter(|line| has_text_error(line)) {
+            match TEXT_ERRORS.iter().any(|(place, _)| shown.starts_with(place)) {
+                true => excused += 1,
+                false => wrong.push(format!("{shown}: {}", line.trim())),
+            }
+        }
+    }
+    assert!(excused > 5, "those that are allowed are found: {excused}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether a line names a result whose error is a text.
+fn has_text_error(line: &str) -> bool {
+    let is_last = |rest: &str| !rest.starts_with([',', '>']);
+    line.split("Result<").skip(1).any(|result| result.split(", String>").skip(1).any(is_last))
+}
+
+#[test]
+fn errors_that_are_texts_are_found() {
+    assert!(has_text_error("fn read(words: &[String]) -> Result<Vec<String>, String> {"));
+    assert!(has_text_error("type Read<T> = Result<T, String>;"));
+    assert!(!has_text_error("fn pairs() -> Result<BTreeMap<String, String>, Error> {"));
+    assert!(!has_text_error("fn fitted(to: &BTreeMap<String, String>) -> Result<(), Error> {"));
 }
 
 #[test]
@@ -680,7 +772,8 @@ fn forbidden_words(entries: &[&str]) -> Vec<String> {
 }
 
 /// Whether a text has this word, in the singular or plural; a Chinese one anywhere. What stands in braces is
-/// the name of a place; a point select is a kind of query; names of options and workloads are what they are.
+/// the name of a place; a point select is a kind of query, perf has samples; names of options and workloads
+/// are what they are.
 fn says(text: &str, word: &str) -> bool {
     let mut depth = 0;
     let mut is_shown = |letter: char| {
@@ -688,7 +781,7 @@ fn says(text: &str, word: &str) -> bool {
         depth == 0
     };
     let shown: String = text.chars().filter(|&letter| is_shown(letter)).collect();
-    let shown = shown.to_lowercase().replace("point select", "");
+    let shown = shown.to_lowercase().replace("point select", "").replace("recorded no samples", "");
     if !word.is_ascii() {
         return shown.contains(word);
     }

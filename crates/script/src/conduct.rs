@@ -1,12 +1,17 @@
-//! Conducts a run: starts the threads, lets all connections begin together, takes counts at intervals, ends.
+//! Conducts a run: starts the threads, lets all connections begin together, reads the counts at intervals,
+//! and ends it.
 
 use crate::{
     Error, Script,
+    core::{Book, Local},
     fiber::{Alone, Crew, Task, Told},
     tally::Tally,
-    world::{Counted, World, lock},
+    world::{Counted, Settings, World, lock},
 };
-use load::{Stop, hub::Waker};
+use load::{
+    Stop,
+    hub::{Hub, Waker, Way},
+};
 use mlua::{Function, Table, Value};
 use std::{
     sync::{
@@ -20,15 +25,20 @@ use std::{
 
 /// How often it looks whether it is to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Connections for each thread of the machine before another one takes its share.
+/// Connections for each thread of the machine before another one takes its share: where the server is on
+/// another machine, and where it is on this one and loses time to each further thread.
 const CONNECTIONS_EACH: u32 = 4;
+const CONNECTIONS_EACH_LOCAL: u32 = 16;
+/// Connections for each processor beyond which threads yield to a server on the same machine, which always
+/// has something else to do then.
+const YIELD_CONNECTIONS: u32 = 4;
 
 /// When counts are told.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     /// Every so long; zero: never.
     pub interval: Duration,
-    /// And in full after so long, after which counting begins anew.
+    /// And in full after so long, after which counting begins again.
     pub checkpoints: Vec<Duration>,
     /// The percentile that scripts' reports show.
     pub percentile: f64,
@@ -73,6 +83,8 @@ pub struct Ended {
     pub stat: Stat,
     /// How it ended.
     pub how: How,
+    /// Whether the script has told of it in a report of its own.
+    pub is_told: bool,
 }
 
 /// See [`Ended`].
@@ -125,19 +137,28 @@ fn hire<'s>(
     world: &'s Arc<World>,
     task: &Task,
 ) -> Result<Hired<'s>, Error> {
-    let threads = world.settings.threads;
+    let Settings { threads, workers, rate, ref ways, .. } = world.settings;
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
-    let fitting = threads.div_ceil(CONNECTIONS_EACH).min(processors);
-    let crews = world.settings.workers.unwrap_or(fitting).clamp(1, threads);
+    // a command that makes data has more to do than its server
+    let local = ways.iter().any(Way::is_local) && matches!(task, Task::Run);
+    let crews = workers.unwrap_or_else(|| crews_for(threads, processors, local)).clamp(1, threads);
+    let yields = rate == 0.0 && threads > processors.saturating_mul(YIELD_CONNECTIONS);
     let (tell, inbox) = mpsc::channel();
     let (mut counted, mut handles) = (Vec::new(), Vec::new());
     for crew in 0..crews {
-        let mine: Vec<u32> = (crew..threads).step_by(crews as usize).collect();
+        let mine: Vec<_> = (crew..threads).step_by(crews as usize).map(|thread| (thread, None)).collect();
         let counts = Arc::new(Counted::new(Tally::of(mine.len())));
         counted.push(Arc::clone(&counts));
         let (task, tell) = (task.clone(), tell.clone());
         let work = move || {
-            let result = Crew::new(script, world, &mine, counts, (task, tell.clone())).and_then(Crew::work);
+            if yields {
+                load::io::be_a_batch_thread();
+            }
+            let local = Hub::new().map(|hub| Local::new(hub, Book::Tally(counts)));
+            let crew = local
+                .map_err(Error::from)
+                .and_then(|local| Crew::new(script, world, &mine, local, (task, tell.clone())));
+            let result = crew.and_then(Crew::work);
             if result.is_err() {
                 world.failed.store(true, Ordering::Relaxed);
                 world.stop();
@@ -149,6 +170,11 @@ fn hire<'s>(
         handles.push(thread::Builder::new().name(format!("script-{crew}")).spawn_scoped(scope, work)?);
     }
     Ok(Hired { counted, inbox, handles })
+}
+
+/// How many threads share the connections, where the server is on this machine (`local`) and where it is not.
+fn crews_for(threads: u32, processors: u32, local: bool) -> u32 {
+    threads.div_ceil(if local { CONNECTIONS_EACH_LOCAL } else { CONNECTIONS_EACH }).min(processors)
 }
 
 fn join(handles: Handles<'_>) -> Result<(), Error> {
@@ -187,12 +213,13 @@ pub(crate) fn run(
         let how = conductor.follow(&inbox, handles.len(), stop, tell);
         wakers.iter().for_each(Waker::wake);
         join(handles)?;
+        world.go_on();
         if world.failed.load(Ordering::Relaxed) {
             return Err(Error::Failed);
         }
         let stat = conductor.cumulated();
-        conductor.hook("report_cumulative", &stat)?;
-        Ok(Ended { stat, how: how? })
+        let is_told = conductor.hook("report_cumulative", &stat)?;
+        Ok(Ended { stat, how: how?, is_told })
     })
 }
 
@@ -286,15 +313,19 @@ impl<'a> Conductor<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Ok(Told::Ready(_)) | Err(RecvTimeoutError::Timeout) => {}
             }
-            if ended == crews || self.world.failed.load(Ordering::Relaxed) {
+            if self.world.failed.load(Ordering::Relaxed) {
                 continue;
             }
             let now = Instant::now();
+            // the last interval may end with the run
             if let (Some(at), Some(interval)) = (next, every)
                 && at <= now
             {
                 next = Some(at + interval);
                 self.interval(tell)?;
+            }
+            if ended == crews {
+                continue;
             }
             if checkpoints.next_if(|at| *at <= now).is_some() {
                 let stat = self.cumulated();
@@ -334,7 +365,10 @@ impl<'a> Conductor<'a> {
         let read = |count: &std::sync::atomic::AtomicU32| count.load(Ordering::Relaxed);
         Stat {
             tally,
-            running: read(&self.world.running),
+            // an interval that ends with the run was one of all of them
+            running: Some(read(&self.world.running))
+                .filter(|&count| count > 0)
+                .unwrap_or(self.world.settings.threads),
             length: now.duration_since(since),
             total: now.duration_since(self.started),
             queued: read(&self.world.queued),
@@ -355,7 +389,7 @@ impl<'a> Conductor<'a> {
         Ok(())
     }
 
-    /// Everything since the last checkpoint; counting begins anew.
+    /// Everything since the last checkpoint; counting begins again.
     fn cumulated(&mut self) -> Stat {
         self.take();
         let now = Instant::now();

@@ -1,6 +1,6 @@
 //! One Lua state and what a script in it can do: connections, statements, random numbers, events. The Lua
-//! half of it is `prelude.lua`. Whatever waits for a server is begun here, then the script yields, and
-//! [`Core::resumed`] makes of what came the values that it goes on with.
+//! half of it is `prelude.lua`. Anything that waits for a server begins here; then the script yields, and
+//! [`Core::resumed`] turns the reply into the values with which the script resumes.
 
 use crate::{
     tally::{self, Bins},
@@ -8,6 +8,7 @@ use crate::{
 };
 use load::{
     hub::{Hub, What},
+    play::{Fact, Moment, Verb},
     random::{Random, Sampler, unique, write_pattern, write_text},
     spec::Distribution,
 };
@@ -23,7 +24,7 @@ use wire::client::Reply;
 
 /// "This command is not supported in the prepared statement protocol yet", and "unknown command".
 const CANNOT_PREPARE: [u16; 2] = [1295, 1047];
-/// Errors after which a connection is opened anew: the server went away, in various words.
+/// Errors after which a connection is opened again: the server went away, in various words.
 const GONE: [u16; 4] = [2006, 2011, 2013, 2055];
 /// Pause between two attempts to reach a server that went away.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -38,11 +39,26 @@ const SAMPLERS_MAX: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) hub: RefCell<Hub>,
-    pub(crate) counted: Arc<Counted>,
+    pub(crate) book: Book,
     /// When events of an open loop that nobody has begun were due.
     pub(crate) due: RefCell<VecDeque<Instant>>,
     /// Connections that wait for one.
     pub(crate) idle: RefCell<VecDeque<u32>>,
+}
+
+impl Local {
+    pub(crate) fn new(hub: Hub, book: Book) -> Self {
+        Self { hub: RefCell::new(hub), book, due: RefCell::default(), idle: RefCell::default() }
+    }
+}
+
+/// Where it is noted what connections do.
+#[derive(Debug)]
+pub(crate) enum Book {
+    /// It is counted at once.
+    Tally(Arc<Counted>),
+    /// It is kept, with the connection, for whoever conducts a load; so is who wants to begin an event.
+    Facts { facts: RefCell<VecDeque<(u32, Fact)>>, asking: RefCell<VecDeque<u32>> },
 }
 
 /// What a script waits for.
@@ -53,11 +69,11 @@ enum Awaited {
     Query,
     Prepare,
     Execute,
-    /// A connection that was lost is opened anew.
+    /// A connection that was lost is opened again.
     Reopening,
     /// The pause before the next attempt.
     Pause,
-    /// Statements of a connection that was opened anew are prepared; this one is under way.
+    /// Statements of a connection that was opened again are prepared; this one is under way.
     Restoring(usize),
     Sleep,
     Event,
@@ -72,9 +88,10 @@ pub(crate) struct Sentence {
     pub(crate) server: Option<u32>,
     /// `i`, `d` or `s` for each parameter.
     pub(crate) kinds: Vec<u8>,
+    verb: Verb,
 }
 
-/// What a script goes on with: a code (0 well, 1 to be ignored, 2 an error) and two numbers.
+/// What a script resumes: a code (0 well, 1 to be ignored, 2 an error) and two numbers.
 pub(crate) type Resumption = (i64, f64, f64);
 
 /// One state.
@@ -92,8 +109,11 @@ pub(crate) struct Core {
     /// Where each connection goes.
     ways: RefCell<HashMap<u32, usize>>,
     error: RefCell<(u16, String, String)>,
-    /// The statement under way, for messages.
+    /// The statement under way, for messages, and what it does.
     asked: RefCell<Vec<u8>>,
+    verb: Cell<Verb>,
+    /// The server that all its connections go to; `None`: each goes to the next one.
+    way: Option<usize>,
     pub(crate) statements: RefCell<Vec<Option<Sentence>>>,
     bulks: RefCell<HashMap<u32, Bulk>>,
     pub(crate) histograms: RefCell<Vec<Bins>>,
@@ -110,7 +130,12 @@ struct Bulk {
 }
 
 impl Core {
-    pub(crate) fn new(owner: u32, thread: u32, world: &Arc<World>, local: &Rc<Local>) -> Self {
+    pub(crate) fn new(
+        (owner, thread): (u32, u32),
+        way: Option<usize>,
+        world: &Arc<World>,
+        local: &Rc<Local>,
+    ) -> Self {
         Self {
             owner,
             thread,
@@ -123,6 +148,8 @@ impl Core {
             ways: RefCell::default(),
             error: RefCell::default(),
             asked: RefCell::default(),
+            verb: Cell::new(Verb::Other),
+            way,
             statements: RefCell::default(),
             bulks: RefCell::default(),
             histograms: RefCell::default(),
@@ -147,7 +174,7 @@ impl Core {
     pub(crate) fn open(&self, before: Option<u32>) -> u32 {
         let way = before.and_then(|link| self.ways.borrow().get(&link).copied());
         before.inspect(|link| self.close(*link));
-        let way = way.unwrap_or_else(|| self.world.next_way());
+        let way = way.or(self.way).unwrap_or_else(|| self.world.next_way());
         let link = if self.is_dry() {
             way as u32
         } else {
@@ -172,10 +199,27 @@ impl Core {
 
     pub(crate) fn query(&self, link: u32, sql: &[u8]) {
         self.note(sql);
+        self.sending(|| Verb::of(sql));
         if !self.is_dry() {
             self.local.hub.borrow_mut().query(link, sql);
         }
         self.begin(Awaited::Query, link);
+    }
+
+    /// Keeps a fact for whoever conducts a load, where somebody does.
+    #[inline]
+    fn tell(&self, fact: impl FnOnce() -> Fact) {
+        if let Book::Facts { facts, .. } = &self.local.book {
+            facts.borrow_mut().push_back((self.owner, fact()));
+        }
+    }
+
+    #[inline]
+    fn sending(&self, verb: impl FnOnce() -> Verb) {
+        if let Book::Facts { .. } = &self.local.book {
+            self.verb.set(verb());
+            self.tell(|| Fact::Sent(Moment::now()));
+        }
     }
 
     fn note(&self, sql: &[u8]) {
@@ -186,7 +230,8 @@ impl Core {
 
     /// Begins to prepare a statement; its number, where nothing is to be waited for.
     pub(crate) fn prepare(&self, link: u32, sql: &[u8]) -> Option<u32> {
-        let sentence = Sentence { link, text: sql.to_vec(), server: None, kinds: Vec::new() };
+        let (text, verb) = (sql.to_vec(), Verb::of(sql));
+        let sentence = Sentence { link, text, server: None, kinds: Vec::new(), verb };
         self.statements.borrow_mut().push(Some(sentence));
         if !self.world.settings.prepares || self.is_dry() {
             return Some(self.statements.borrow().len() as u32 - 1);
@@ -197,9 +242,8 @@ impl Core {
     }
 
     /// Executes a statement with values that are encoded already.
-    pub(crate) fn execute(&self, statement: u32, values: &[wire::Value<'_>]) -> bool {
-        let statements = self.statements.borrow();
-        let Some(Some(sentence)) = statements.get(statement as usize) else { return false };
+    pub(crate) fn execute(&self, sentence: &Sentence, values: &[wire::Value<'_>]) {
+        self.sending(|| sentence.verb);
         let mut hub = self.local.hub.borrow_mut();
         match sentence.server {
             _ if self.is_dry() => {}
@@ -209,7 +253,6 @@ impl Core {
         drop(hub);
         self.note(&sentence.text);
         self.begin(Awaited::Execute, sentence.link);
-        true
     }
 
     pub(crate) fn close_statement(&self, statement: u32) {
@@ -288,7 +331,7 @@ impl Core {
     }
 
     pub(crate) fn unique(&self) -> u32 {
-        unique(self.world.unique.fetch_add(1, Ordering::Relaxed))
+        unique(self.world.unique.fetch_add(self.world.settings.counting.1, Ordering::Relaxed))
     }
 
     pub(crate) fn pattern(&self, pattern: &[u8], out: &mut Vec<u8>) {
@@ -301,6 +344,11 @@ impl Core {
 
     /// Whether another event may begin; `None`: one has to be waited for.
     pub(crate) fn more_events(&self) -> Option<bool> {
+        if let Book::Facts { asking, .. } = &self.local.book {
+            asking.borrow_mut().push_back(self.owner);
+            self.begin(Awaited::Event, 0);
+            return None;
+        }
         if self.world.is_over() {
             return Some(false);
         }
@@ -321,24 +369,34 @@ impl Core {
     }
 
     pub(crate) fn event_start(&self) {
+        if let Book::Facts { .. } = &self.local.book {
+            return self.tell(|| Fact::Begun(Moment::now()));
+        }
         self.world.busy.fetch_add(1, Ordering::Relaxed);
         self.began.set(Some(self.due.take().unwrap_or_else(Instant::now)));
     }
 
     pub(crate) fn event_stop(&self) {
+        let counted = match &self.local.book {
+            Book::Tally(counted) => counted,
+            Book::Facts { .. } => return self.tell(|| Fact::Ended(Moment::now())),
+        };
         if let Some(began) = self.began.take() {
             self.world.busy.fetch_sub(1, Ordering::Relaxed);
-            lock(&self.local.counted).event(self.owner as usize, began.elapsed());
+            lock(counted).event(self.owner as usize, began.elapsed());
         }
     }
 
+    /// Counts something that scripts count themselves, too; a load counts by facts.
     pub(crate) fn count(&self, kind: usize) {
-        if let Some(count) = lock(&self.local.counted).counts.get_mut(kind) {
+        if let Book::Tally(counted) = &self.local.book
+            && let Some(count) = lock(counted).counts.get_mut(kind)
+        {
             *count += 1;
         }
     }
 
-    /// What the script goes on with; `None`: it waits for something else now.
+    /// What the script resumes; `None`: it waits for something else now.
     #[inline]
     pub(crate) fn resumed(&self, what: What) -> Option<Resumption> {
         let awaited = self.awaited.replace(Awaited::Nothing);
@@ -360,6 +418,7 @@ impl Core {
                 let log = |text: &str| self.world.listener.log(0, text);
                 log(&format!("unable to connect to MySQL server on {place}, aborting..."));
                 log(&format!("error {code}: {message}"));
+                self.tell(|| Fact::NotOpened(code, message));
                 Some((2, 0.0, 0.0))
             }
             (Awaited::Reopening, What::Lost(..)) => self.pause(),
@@ -368,7 +427,14 @@ impl Core {
                 self.local.hub.borrow_mut().reopen(self.link.get());
                 None
             }
-            (Awaited::Reopening, _) => self.restore(0),
+            (Awaited::Reopening, _) => {
+                self.tell_opened();
+                self.restore(0)
+            }
+            (Awaited::Opening, _) => {
+                self.tell_opened();
+                Some((0, 0.0, 0.0))
+            }
             (Awaited::Restoring(done), What::Reply(_)) => {
                 let number = self.local.hub.borrow().prepared(self.link.get()).map(|(number, _)| number);
                 if let Some(Some(sentence)) = self.statements.borrow_mut().get_mut(done) {
@@ -395,7 +461,10 @@ impl Core {
             (0, _) => tally::WRITE,
             _ => tally::READ,
         };
-        lock(&self.local.counted).counts[kind] += 1;
+        drop(hub);
+        self.count(kind);
+        let (rows, affected) = (reply.rows, reply.affected);
+        self.tell(|| Fact::Replied { verb: self.verb.get(), at: Moment::now(), rows, affected });
         let rows = if columns > 0 { reply.rows } else { reply.affected };
         (0, rows as f64, f64::from(columns))
     }
@@ -404,13 +473,29 @@ impl Core {
     fn refused(&self, code: u16, reply: Reply, awaited: Awaited) -> i64 {
         let message = self.local.hub.borrow().message(self.link.get()).to_owned();
         let state = reply.error.map(|error| error.state_text()).unwrap_or_default();
+        self.tell_refused(code, reply.error.map_or(*b"HY000", |error| error.state), &message);
         self.keep_error(code, &state, message);
+        // also where it ends the run unless the script lets it pass
+        self.count(tally::ERROR);
         if self.world.settings.ignored.has(code) {
-            self.count(tally::ERROR);
             return 1;
         }
         self.tell_error(awaited);
         2
+    }
+
+    fn tell_opened(&self) {
+        self.tell(|| Fact::Opened(self.local.hub.borrow().opening_took(self.link.get())));
+    }
+
+    fn tell_refused(&self, code: u16, state: [u8; 5], message: &str) {
+        let (verb, message) = (self.verb.get(), message.to_owned());
+        self.tell(|| Fact::Refused { verb, at: Moment::now(), code, state, message });
+    }
+
+    /// The version of the server of the connection that was opened last.
+    pub(crate) fn version(&self) -> String {
+        self.local.hub.borrow().version(self.link.get()).to_owned()
     }
 
     fn keep_error(&self, code: u16, state: &str, message: String) {
@@ -438,12 +523,13 @@ impl Core {
     }
 
     fn lost(&self, awaited: Awaited, code: u16, state: [u8; 5], message: String) -> Option<Resumption> {
+        self.tell_refused(code, state, &message);
         self.keep_error(code, &String::from_utf8_lossy(&state), message);
+        self.count(tally::ERROR);
         if !self.world.settings.ignored.has(code) || self.world.is_stopped() {
             self.tell_error(awaited);
             return Some((2, 0.0, 0.0));
         }
-        self.count(tally::ERROR);
         if !GONE.contains(&code) {
             return Some((1, 0.0, 0.0));
         }
@@ -461,7 +547,7 @@ impl Core {
         None
     }
 
-    /// Prepares the statements of a connection that was opened anew, from `first` on.
+    /// Prepares the statements of a connection that was opened again, from `first` on.
     fn restore(&self, first: usize) -> Option<Resumption> {
         let link = self.link.get();
         let statements = self.statements.borrow();
@@ -503,16 +589,21 @@ impl Core {
         }
     }
 
-    /// An event of an open loop is there, or nothing more will come: what the script goes on with.
-    pub(crate) fn called(&self, due: Option<Instant>) -> bool {
+    /// Whoever conducts has said whether an event begins.
+    pub(crate) fn answered(&self) {
         self.awaited.set(Awaited::Nothing);
+    }
+
+    /// An event of an open loop is there, or nothing more will come: what the script resumes.
+    pub(crate) fn called(&self, due: Option<Instant>) -> bool {
+        self.answered();
         let Some(due) = due else { return false };
         self.take(due);
         self.world.take_event()
     }
 }
 
-/// A statement's text with its values in place of the question marks; texts in quotes, nothing escaped, as
+/// A statement's text with its values instead of the question marks; texts in quotes, nothing escaped, as
 /// sysbench has it.
 fn written(text: &[u8], values: &[wire::Value<'_>]) -> Vec<u8> {
     let mut values = values.iter();

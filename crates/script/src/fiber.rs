@@ -1,16 +1,15 @@
-//! One thread of the machine with its share of the connections: each has a state and a coroutine, which go on
-//! whenever what they wait for has come.
+//! One thread of the machine with its share of the connections. Each connection has a Lua state and a
+//! coroutine, which continues as soon as what it waits for has come.
 
 use crate::{
     Error, Script,
-    core::{Core, Local, Resumption},
+    core::{Book, Core, Local, Resumption},
     state::State,
     world::{Counted, World},
 };
 use load::hub::{Done, Hub, Waker, What};
 use mlua::{Function, MultiValue, Thread, Value};
 use std::{
-    cell::RefCell,
     collections::VecDeque,
     rc::Rc,
     sync::{Arc, atomic::Ordering, mpsc::Sender},
@@ -68,6 +67,7 @@ pub(crate) struct Crew<'a> {
     /// Ready or over.
     at_rest: usize,
     is_told: bool,
+    has_begun: bool,
     arrivals: Option<Arrivals>,
 }
 
@@ -79,26 +79,22 @@ struct Arrivals {
 }
 
 impl<'a> Crew<'a> {
-    /// Makes the states of the connections `threads`, of `crews` crews in all.
+    /// Makes the states of the connections `threads`, each with the server that it goes to where that is
+    /// fixed.
     pub(crate) fn new(
         script: &'a Script,
         world: &Arc<World>,
-        threads: &[u32],
-        counted: Arc<Counted>,
+        threads: &[(u32, Option<usize>)],
+        local: Local,
         (task, tell): (Task, Sender<Told>),
     ) -> Result<Self, Error> {
-        let local = Rc::new(Local {
-            hub: RefCell::new(Hub::new()?),
-            counted,
-            due: RefCell::default(),
-            idle: RefCell::default(),
-        });
+        let local = Rc::new(local);
         let mut fibers = Vec::with_capacity(threads.len());
-        for (owner, thread) in (0..).zip(threads) {
+        for (owner, (thread, way)) in (0..).zip(threads) {
             if world.is_stopped() {
                 break;
             }
-            let state = State::new(Rc::new(Core::new(owner, *thread, world, &local)))?;
+            let state = State::new(Rc::new(Core::new((owner, *thread), *way, world, &local)))?;
             script.prepare(&state)?;
             if threads.len() > script.compiled_max {
                 state.lua.load("jit.off()").exec()?;
@@ -106,11 +102,12 @@ impl<'a> Crew<'a> {
             fibers.push(Fiber { state, coroutine: None, stage: Stage::Reading });
         }
         let world = Arc::clone(world);
-        Ok(Self { script, world, local, fibers, task, tell, at_rest: 0, is_told: false, arrivals: None })
+        let (at_rest, is_told, has_begun, arrivals) = (0, false, false, None);
+        Ok(Self { script, world, local, fibers, task, tell, at_rest, is_told, has_begun, arrivals })
     }
 
-    /// Carries the task out.
-    pub(crate) fn work(mut self) -> Result<(), Error> {
+    /// Reads the script in every state.
+    pub(crate) fn read(&mut self) {
         for owner in 0..self.fibers.len() {
             let chunk = self.script.chunk(&self.fibers[owner].state);
             match chunk {
@@ -118,27 +115,68 @@ impl<'a> Crew<'a> {
                 Err(error) => self.fail(owner, "sysbench.cmdline.read", &error.to_string()),
             }
         }
+    }
+
+    /// Carries the task out.
+    pub(crate) fn work(mut self) -> Result<(), Error> {
+        self.read();
         while !self.is_done() {
-            while let Some(Done { owner, what }) = self.next() {
-                self.go_on(owner as usize, what);
-            }
+            self.go_on_with_all();
             self.look_around();
             if self.is_done() {
                 break;
             }
             let patience = self.patience();
-            self.local.hub.borrow_mut().wait(patience)?;
+            self.wait(patience)?;
         }
         // whoever waits for connections that never began hears of their end
         let _ = self.tell.send(Told::Ended);
         Ok(())
     }
 
+    /// Resumes everybody for whom something has come.
+    pub(crate) fn go_on_with_all(&mut self) {
+        while let Some(Done { owner, what }) = self.next() {
+            self.go_on(owner as usize, what);
+        }
+    }
+
+    pub(crate) fn wait(&self, patience: Duration) -> std::io::Result<()> {
+        self.local.hub.borrow_mut().wait(patience)
+    }
+
+    /// Where facts are noted, and who wants to begin an event.
+    pub(crate) fn book(&self) -> &Book {
+        &self.local.book
+    }
+
+    /// Connections that have got ready, ever, and the version of the server.
+    pub(crate) fn ready(&self) -> (usize, String) {
+        (self.at_rest, self.fibers.first().map_or_else(String::new, |fiber| fiber.state.core.version()))
+    }
+
+    /// The connection, which asked for it, may begin an event or not.
+    pub(crate) fn answer(&mut self, owner: u32, may_begin: bool) {
+        let owner = owner as usize;
+        self.fibers[owner].state.core.answered();
+        self.resume(owner, Value::Boolean(may_begin));
+    }
+
+    /// Lets all that are ready begin.
+    pub(crate) fn begin(&mut self) {
+        for owner in 0..self.fibers.len() {
+            if self.fibers[owner].stage == Stage::Ready {
+                self.fibers[owner].stage = Stage::Running;
+                self.call_named(owner, "thread_run");
+            }
+        }
+    }
+
     fn next(&self) -> Option<Done> {
         self.local.hub.borrow_mut().take_done()
     }
 
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.world.is_stopped() || self.fibers.iter().all(|fiber| fiber.stage == Stage::Over)
     }
 
@@ -156,7 +194,7 @@ impl<'a> Crew<'a> {
             let _ = self.tell.send(Told::Ready(waker));
         }
         let Some(start) = self.world.start.get() else { return };
-        if self.fibers.iter().any(|fiber| fiber.stage == Stage::Ready) {
+        if !std::mem::replace(&mut self.has_begun, true) {
             self.start(*start);
         }
         if self.arrivals.is_some() {
@@ -172,12 +210,7 @@ impl<'a> Crew<'a> {
             let random = load::random::Random::for_connection(seed, 1, self.fibers[0].state.core.thread);
             self.arrivals = Some(Arrivals { next: start, gap, random });
         }
-        for owner in 0..self.fibers.len() {
-            if self.fibers[owner].stage == Stage::Ready {
-                self.fibers[owner].stage = Stage::Running;
-                self.call_named(owner, "thread_run");
-            }
-        }
+        self.begin();
     }
 
     /// Hands events that are due to connections that wait for some.
@@ -280,11 +313,15 @@ impl<'a> Crew<'a> {
             let function = match (stage, &self.task) {
                 (Stage::Reading, _) => return self.fail_reading(owner, &message),
                 (Stage::Preparing, Task::Run) => "thread_init",
-                (Stage::Finishing, _) => "thread_done",
+                (Stage::Finishing, Task::Run) => "thread_done",
                 (_, Task::Run) => "thread_run",
                 (_, Task::Command(_)) => "sysbench.cmdline.call_command",
             };
-            return self.fail(owner, function, &message);
+            // all events have been counted when a connection ends
+            if function != "thread_done" {
+                return self.fail(owner, function, &message);
+            }
+            self.world.say(function, &message, self.fibers[owner].state.core.thread);
         }
         match stage {
             Stage::Reading => match self.task.clone() {
@@ -321,17 +358,12 @@ impl<'a> Crew<'a> {
 
     fn fail_reading(&mut self, owner: usize, message: &str) {
         self.fibers[owner].stage = Stage::Over;
-        if !self.world.is_stopped() {
-            self.world.listener.log(0, message);
-        }
-        self.world.failed.store(true, Ordering::Relaxed);
-        self.world.stop();
+        self.world.fail(None, message, self.fibers[owner].state.core.thread);
     }
 
     fn fail(&mut self, owner: usize, function: &str, message: &str) {
         self.fibers[owner].stage = Stage::Over;
-        let thread = self.fibers[owner].state.core.thread;
-        self.world.fail(function, &format!("{message} (thread #{thread})"));
+        self.world.fail(Some(function), message, self.fibers[owner].state.core.thread);
     }
 }
 
@@ -344,13 +376,9 @@ pub(crate) struct Alone {
 
 impl Alone {
     pub(crate) fn new(script: &Script, world: &Arc<World>) -> Result<Self, Error> {
-        let local = Rc::new(Local {
-            hub: RefCell::new(Hub::new()?),
-            counted: Arc::new(Counted::new(crate::Tally::of(1))),
-            due: RefCell::default(),
-            idle: RefCell::default(),
-        });
-        let state = State::new(Rc::new(Core::new(0, 0, world, &local)))?;
+        let local =
+            Rc::new(Local::new(Hub::new()?, Book::Tally(Arc::new(Counted::new(crate::Tally::of(1))))));
+        let state = State::new(Rc::new(Core::new((0, 0), None, world, &local)))?;
         script.prepare(&state)?;
         Ok(Self { state, local, queue: VecDeque::new() })
     }

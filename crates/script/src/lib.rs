@@ -1,22 +1,27 @@
-//! Runs Lua scripts that were written for sysbench, on an event loop: each connection has a Lua state of its
-//! own, and a statement makes it yield until the reply is there, so that a few threads carry thousands.
+//! Runs Lua scripts that were written for sysbench, on an event loop. Each connection has its own Lua state,
+//! and a statement makes it yield until the reply is there, so a few threads serve thousands of connections.
 //!
 //! Knows scripts and what they count. It prints nothing (a [`Listener`] does), reads no command line and
-//! keeps nothing. Sockets are [`load::hub`]'s. The API of scripts is written from sysbench's documented
-//! behaviour; nothing of it is copied.
+//! keeps nothing. Sockets belong to [`load::hub`]. The API was written from sysbench's documented behaviour;
+//! nothing of it is copied.
 
 mod conduct;
 mod core;
 mod fiber;
+mod library;
+mod play;
 mod state;
 mod tally;
 mod world;
 
 pub use conduct::{Ended, Event, How, Stat, Watch};
+pub use load::spec::script::Value;
+pub use play::Player;
 pub use tally::{Bins, Tally};
-pub use world::{Ignored, Level, Listener, Options, Random, Settings, Value};
+pub use world::{Ignored, Level, Listener, Options, Random, Settings};
 
 use fiber::{Alone, Task};
+use library::{Library, plain};
 use mlua::{Function, Table};
 use state::State;
 use std::{path::PathBuf, sync::Arc};
@@ -70,21 +75,18 @@ pub struct Script {
     /// As messages and the script itself name it.
     pub name: String,
     text: Arc<Vec<u8>>,
-    modules: &'static [(&'static str, &'static str)],
+    library: Library,
     /// Whether it is part of the program, and so are those that it requires.
     is_own: bool,
     compiled_max: usize,
 }
 
 impl Script {
-    /// A script of this text; `modules` are what `require` finds before any file.
+    /// A script of this text; `modules` are what `require` finds where there is no file.
     #[must_use]
-    pub fn new(name: String, mut text: Vec<u8>, modules: &'static [(&'static str, &'static str)]) -> Self {
-        // the line that names an interpreter is none of Lua's
-        if text.starts_with(b"#") {
-            text.splice(..0, *b"--");
-        }
-        Self { name, text: Arc::new(text), modules, is_own: false, compiled_max: COMPILED_MAX }
+    pub fn new(name: String, text: Vec<u8>, modules: &'static [(&'static str, &'static str)]) -> Self {
+        let (text, library) = (Arc::new(plain(text)), Library::new(modules, []));
+        Self { name, text, library, is_own: false, compiled_max: COMPILED_MAX }
     }
 
     /// A script that is part of the program: what it requires is, too, whatever files are there.
@@ -93,8 +95,21 @@ impl Script {
         Self { is_own: true, ..Self::new(name, text.as_bytes().to_vec(), modules) }
     }
 
+    /// A script of a load, with the others that it loads.
+    #[must_use]
+    pub fn told(script: &load::spec::Script, modules: &'static [(&'static str, &'static str)]) -> Self {
+        let library = Library::new(modules, script.others.iter().cloned());
+        Self { library, ..Self::new(script.file.clone(), script.text.clone().into_bytes(), modules) }
+    }
+
+    /// The other scripts that it has loaded from files so far, by the names by which it asked for them.
+    #[must_use]
+    pub fn others(&self) -> Vec<(String, String)> {
+        self.library.noted()
+    }
+
     fn prepare(&self, state: &State) -> Result<(), Error> {
-        state.preload(self.modules, self.is_own)?;
+        state.preload(&self.library, self.is_own)?;
         let globals = state.lua.globals();
         globals.set("test", self.name.as_str())?;
         let cmdline: Table = globals.get::<Table>("sysbench")?.get("cmdline")?;
@@ -200,12 +215,17 @@ impl Session {
 
     /// Whether the script has this command, or a global function of this name.
     pub fn has(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.alone.state.command.call::<(Option<Function>, bool)>(name)?.0.is_some())
+        Ok(self.alone.state.command.call::<(Option<Function>, bool, bool)>(name)?.0.is_some())
+    }
+
+    /// Whether the script declares this command; otherwise it is at most a global function.
+    pub fn declares(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.alone.state.command.call::<(Option<Function>, bool, bool)>(name)?.2)
     }
 
     /// Whether a command of the script runs on every connection.
     pub fn is_parallel(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.alone.state.command.call::<(Option<Function>, bool)>(name)?.1)
+        Ok(self.alone.state.command.call::<(Option<Function>, bool, bool)>(name)?.1)
     }
 
     /// Calls a command, or a global function, once; without one of this name nothing happens.
@@ -213,8 +233,8 @@ impl Session {
     /// # Errors
     /// What the script says.
     pub fn call(&mut self, name: &str) -> Result<(), Error> {
-        let (function, _) = self.alone.state.command.call::<(Option<Function>, bool)>(name)?;
-        let Some(function) = function else { return Ok(()) };
+        let found = self.alone.state.command.call::<(Option<Function>, bool, bool)>(name)?;
+        let Some(function) = found.0 else { return Ok(()) };
         match self.alone.call(&function, mlua::Value::Nil)? {
             Some(message) => Err(Error::Script(message)),
             None => Ok(()),

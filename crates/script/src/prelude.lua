@@ -28,6 +28,13 @@ function print(...)
   core.out(concat(words, '\t') .. '\n')
 end
 io.stdout:setvbuf('no')
+local source, of_stdin = nil, loadfile
+function loadfile(name)
+  if not name then return of_stdin() end
+  local text = source(name)
+  if not text then return nil, 'cannot open ' .. name end
+  return loadstring(text, '@' .. name)
+end
 function dofile(name) return assert(loadfile(name))() end
 
 local named = function(name) return function() return name end end
@@ -183,19 +190,23 @@ function connection:reconnect()
 end
 
 function connection:bulk_insert_init(head) core.bulk_init(self.link, head) end
-local function bulk_send(con, level)
-  local sql = core.bulk_send(con.link)
-  if not sql then return end
+local function bulk_send(con, name)
+  if not core.bulk_send(con.link) then return end
   local code = wait()
-  if code ~= 0 then judge(con, sql, code, level + 1) end
+  con.error, con.sql_errno = code, 0
+  if code ~= 0 then
+    con.sql_errno, con.sql_state, con.sql_errmsg = core.error(con.link)
+    -- neither the option for errors nor the script's hook has a say, as in sysbench
+    error(name .. '() failed', 3)
+  end
 end
 function connection:bulk_insert_next(row)
   if core.bulk_next(self.link, row) then
-    bulk_send(self, 2)
+    bulk_send(self, 'db_bulk_insert_next')
     core.bulk_next(self.link, row)
   end
 end
-function connection:bulk_insert_done() bulk_send(self, 2) end
+function connection:bulk_insert_done() bulk_send(self, 'db_bulk_insert_done') end
 function connection:more_results() return false end
 function connection:next_result() return nil end
 
@@ -325,6 +336,7 @@ function thread_run(tid)
   end
 end
 sysbench.event_loop = thread_run
+local own_loop = thread_run
 
 -- reports ----------------------------------------------------------------------------------------------
 local function per_second(stat)
@@ -430,14 +442,17 @@ return {
     local done, what = pcall(f, ...)
     if done then return nil, what end
     if type(what) == 'table' and what.errcode == RESTART then
-      what = 'an ignored error outside of an event: ' .. tostring(what.sql_errmsg)
+      return 'an ignored error outside of an event: ' .. tostring(what.sql_errmsg)
     end
-    return tostring(what)
+    local is_said = type(what) == 'string' or type(what) == 'number'
+    return is_said and tostring(what) or '(not a string)'
   end,
+  set_source = function(f) source = f end,
   command = function(name)
     local command = sysbench.cmdline.commands and sysbench.cmdline.commands[name]
-    if command then return command[1], command[2] and true or false end
+    if command then return command[1], command[2] and true or false, true end
     local f = rawget(_G, name)
-    return type(f) == 'function' and f or nil, false
+    if f == own_loop then return nil, false, false end
+    return type(f) == 'function' and f or nil, false, false
   end,
 }

@@ -1,13 +1,14 @@
-//! A Lua state with the API of sysbench in it. The only file with unsafe code of this crate: scripts get
-//! LuaJIT's `ffi`, with which they can do whatever a program can. They are trusted, as sysbench trusts them.
+//! A Lua state with sysbench's API in it. The only file of this crate with unsafe code: scripts get LuaJIT's
+//! `ffi`, with which they can do anything that a program can. They are trusted, as sysbench trusts them.
 
 use crate::{
     Error,
     core::Core,
+    library::Library,
     tally::Bins,
-    world::{Settings, Value as Setting, lock},
+    world::{Settings, lock},
 };
-use load::spec::Distribution;
+use load::spec::{Distributions, script::Value as Setting};
 use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 use std::{rc::Rc, time::Duration};
 
@@ -22,8 +23,11 @@ pub(crate) struct State {
     pub(crate) core: Rc<Core>,
     /// `call(f, ...)`: a message, or nil and what `f` returned.
     pub(crate) call: Function,
-    /// `command(name)`: a function or nil, and whether it runs on every connection.
+    /// `command(name)`: a function or nil, whether it runs on every connection, and whether the script has
+    /// declared it as a command.
     pub(crate) command: Function,
+    /// Takes the function that gives the texts of files.
+    set_source: Function,
 }
 
 impl State {
@@ -40,8 +44,8 @@ impl State {
         of_numbers(&lua, &functions, &core)?;
         of_events(&lua, &functions, &core)?;
         let api: Table = lua.load(PRELUDE).set_name("=sysbench").call(functions)?;
-        let state =
-            Self { call: api.get("call")?, command: api.get("command")?, lua, core: Rc::clone(&core) };
+        let (call, command, set_source) = (api.get("call")?, api.get("command")?, api.get("set_source")?);
+        let state = Self { call, command, set_source, lua, core: Rc::clone(&core) };
         state.set_path(&settings.search_path)?;
         let options = lock(&core.world.options);
         state.set_options(&options.named, &options.globals)?;
@@ -60,7 +64,7 @@ impl State {
             table.set(name.as_str(), value_of(&self.lua, setting)?)?;
         }
         for (name, text) in globals {
-            // numbers, too, are texts there: Lua reckons with them all the same
+            // numbers, too, are texts there: Lua reckons with them nevertheless
             self.lua.globals().set(name.as_str(), text.as_str())?;
         }
         Ok(())
@@ -76,25 +80,44 @@ impl State {
         Ok(())
     }
 
-    /// Gives `require` the scripts that are part of the program: before files, or where no file has the name.
-    pub(crate) fn preload(
-        &self,
-        modules: &'static [(&'static str, &'static str)],
-        before_files: bool,
-    ) -> Result<(), Error> {
+    /// Gives `require` and `dofile` their scripts: those that were told beforehand, then files, which are
+    /// noted, and those that are part of the program; these come first where `before_files`.
+    pub(crate) fn preload(&self, library: &Library, before_files: bool) -> Result<(), Error> {
         let package: Table = self.lua.globals().get("package")?;
         let loaders: Table = package.get("loaders")?;
+        let modules = library.modules;
         let find = self.lua.create_function(move |lua, name: String| {
             let Some((name, text)) = modules.iter().find(|(known, _)| *known == name) else {
                 return lua.create_string(format!("\n\tno script '{name}' in Prony")).map(Value::String);
             };
             lua.load(*text).set_name(format!("@{name}.lua")).into_function().map(Value::Function)
         })?;
+        let shelf = library.clone();
+        let of_files = self.lua.create_function(move |lua, name: String| {
+            let found = shelf.read(&name, || {
+                let search: Function = lua.globals().get::<Table>("package")?.get("searchpath")?;
+                let path: String = lua.globals().get::<Table>("package")?.get("path")?;
+                search.call::<Option<String>>((name.as_str(), path))
+            })?;
+            match found {
+                Some((place, text)) => {
+                    lua.load(text).set_name(format!("@{place}")).into_function().map(Value::Function)
+                }
+                None => lua.create_string(format!("\n\tno file for '{name}'")).map(Value::String),
+            }
+        })?;
+        loaders.raw_insert(1, of_files)?;
         if before_files {
             loaders.raw_insert(1, find)?;
         } else {
             loaders.push(find)?;
         }
+        let shelf = library.clone();
+        let source = self.lua.create_function(move |lua, name: String| {
+            let found = shelf.read(&name, || Ok(Some(name.clone())))?;
+            found.map(|(_, text)| lua.create_string(text)).transpose()
+        })?;
+        self.set_source.call::<()>(source)?;
         Ok(())
     }
 }
@@ -227,18 +250,21 @@ fn of_statements(lua: &Lua, table: &Table, core: &Rc<Core>) -> mlua::Result<()> 
     table.set("bulk_send", send)
 }
 
-/// Values as the kinds of their parameters want them.
+/// Sends a prepared statement with values as the kinds of its parameters want them.
+///
+/// # Errors
+/// What the script is told, in words as its language has them.
 fn execute(core: &Core, statement: u32, values: &MultiValue) -> Result<(), String> {
-    let kinds = match core.statements.borrow().get(statement as usize) {
-        Some(Some(sentence)) => sentence.kinds.clone(),
-        _ => return Err("the statement is closed".to_owned()),
+    let statements = core.statements.borrow();
+    let Some(Some(sentence)) = statements.get(statement as usize) else {
+        return Err("the statement is closed".to_owned());
     };
     let texts: Vec<Option<mlua::BorrowedBytes>> = values
         .iter()
         .map(|value| if let Value::String(text) = value { Some(text.as_bytes()) } else { None })
         .collect();
-    let mut given = Vec::with_capacity(kinds.len());
-    for (place, kind) in kinds.iter().enumerate() {
+    let mut given = Vec::with_capacity(sentence.kinds.len());
+    for (place, kind) in sentence.kinds.iter().enumerate() {
         let value = values.get(place).unwrap_or(&Value::Nil);
         let text = texts.get(place).and_then(Option::as_deref);
         given.push(match (kind, value, text) {
@@ -259,27 +285,19 @@ fn execute(core: &Core, statement: u32, values: &MultiValue) -> Result<(), Strin
             }
         });
     }
-    if core.execute(statement, &given) { Ok(()) } else { Err("the statement is closed".to_owned()) }
+    core.execute(sentence, &given);
+    Ok(())
 }
 
 fn of_numbers(lua: &Lua, table: &Table, core: &Rc<Core>) -> mlua::Result<()> {
     let random = core.world.settings.random;
-    let kinds = [
-        ("rand_default", random.default),
-        ("rand_uniform", Distribution::Uniform),
-        ("rand_gaussian", Distribution::Gaussian { iterations: random.iterations }),
-        (
-            "rand_special",
-            Distribution::Special {
-                iterations: random.iterations,
-                hot_set_percent: random.hot_percent,
-                hot_draws_percent: random.hot_draws,
-            },
-        ),
-        ("rand_pareto", Distribution::Pareto { h: random.h }),
-        ("rand_zipfian", Distribution::Zipfian { exponent: random.exponent }),
-    ];
-    for (name, distribution) in kinds {
+    // the last one is none of sysbench's
+    let named = Distributions::NAMES
+        .into_iter()
+        .filter(|name| *name != "latest")
+        .filter_map(|name| Some((format!("rand_{name}"), random.distributions.named(name)?)));
+    let default = ("rand_default".to_owned(), random.default);
+    for (name, distribution) in named.chain([default]) {
         let me = Rc::clone(core);
         let draw =
             move |_: &Lua, (min, max): (f64, f64)| Ok(me.draw(min as i64, max as i64, distribution) as f64);

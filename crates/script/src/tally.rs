@@ -167,7 +167,7 @@ impl Tally {
         self.counts[ERROR]
     }
 
-    /// Connections that were opened anew.
+    /// Connections that were opened again.
     #[must_use]
     pub fn reconnects(&self) -> u64 {
         self.counts[RECONNECT]

@@ -1,7 +1,10 @@
 //! What all threads of a run share: settings, limits, the signal to stop.
 
 use crate::tally::Tally;
-use load::{hub::Way, spec::Distribution};
+use load::{
+    hub::Way,
+    spec::{Distribution, Distributions, script::Value},
+};
 use std::{
     fmt,
     sync::{
@@ -10,21 +13,6 @@ use std::{
     },
     time::{Duration, Instant},
 };
-
-/// A value of an option, as scripts see it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// Nothing was given, and there is no default.
-    Nil,
-    /// On or off.
-    Bool(bool),
-    /// Any number.
-    Number(f64),
-    /// Text.
-    Text(String),
-    /// Texts.
-    List(Vec<String>),
-}
 
 /// Errors of the server that are no reason to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +24,19 @@ pub enum Ignored {
 }
 
 impl Ignored {
+    /// What `mysql_ignore_errors` says.
+    #[must_use]
+    pub fn of(options: &[(String, Value)]) -> Self {
+        let list = match options.iter().find(|(name, _)| name == "mysql_ignore_errors") {
+            Some((_, Value::List(list))) => list.as_slice(),
+            _ => &[],
+        };
+        match list.first().map(String::as_str) {
+            Some("all") => Self::All,
+            _ => Self::Codes(list.iter().filter_map(|code| code.parse().ok()).collect()),
+        }
+    }
+
     pub(crate) fn has(&self, code: u16) -> bool {
         match self {
             Self::All => true,
@@ -49,18 +50,37 @@ impl Ignored {
 pub struct Random {
     /// What `sysbench.rand.default` is.
     pub default: Distribution,
-    /// Uniform numbers that make one of `gaussian` and `special`.
-    pub iterations: u32,
-    /// Size of `special`'s hot set, per cent.
-    pub hot_percent: u32,
-    /// Share of the draws that hit it, per cent.
-    pub hot_draws: u32,
-    /// Of `pareto`.
-    pub h: f64,
-    /// Of `zipfian`.
-    pub exponent: f64,
+    /// What the other distributions are made of.
+    pub distributions: Distributions,
     /// Where sequences begin.
     pub seed: u64,
+}
+
+impl Random {
+    /// What sysbench's options for random numbers say. An option that is missing has its default.
+    #[must_use]
+    pub fn of(options: &[(String, Value)], seed: u64) -> Self {
+        let find = |name: &str| options.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let real = |name: &str, default: f64| match find(name) {
+            Some(Value::Number(number)) => *number,
+            _ => default,
+        };
+        let whole = |name: &str, default: u32| real(name, default.into()) as u32;
+        let usual = Distributions::SYSBENCH;
+        let distributions = Distributions {
+            iterations: whole("rand_spec_iter", usual.iterations),
+            hot_set_percent: whole("rand_spec_pct", usual.hot_set_percent),
+            hot_draws_percent: whole("rand_spec_res", usual.hot_draws_percent),
+            h: real("rand_pareto_h", usual.h),
+            exponent: real("rand_zipfian_exp", usual.exponent),
+        };
+        let named = match find("rand_type") {
+            Some(Value::Text(name)) => distributions.named(name),
+            _ => None,
+        };
+        let default = named.or_else(|| distributions.named("special")).unwrap_or_default();
+        Self { default, distributions, seed }
+    }
 }
 
 /// What a script learns of the command line.
@@ -87,7 +107,7 @@ pub struct Settings {
     pub prepares: bool,
     /// Nothing is sent.
     pub dry_run: bool,
-    /// Errors after which an event begins anew.
+    /// Errors after which an event begins again.
     pub ignored: Ignored,
     /// Random numbers.
     pub random: Random,
@@ -101,6 +121,8 @@ pub struct Settings {
     pub forced_shutdown: Option<Duration>,
     /// Events in a second, in an open loop; 0: one after another.
     pub rate: f64,
+    /// The first of the numbers that `sysbench.rand.unique` is made of, and how far it is to the next.
+    pub counting: (u32, u32),
     /// Threads of the machine that share the connections; `None`: as many as fit.
     pub workers: Option<u32>,
     /// The command line.
@@ -134,6 +156,7 @@ pub(crate) struct World {
     pub(crate) events_left: AtomicI64,
     stopped: AtomicBool,
     pub(crate) failed: AtomicBool,
+    failure: Mutex<Option<String>>,
     /// Connections whose `thread_run` goes on.
     pub(crate) running: AtomicU32,
     /// Connections that are in an event.
@@ -153,17 +176,19 @@ impl fmt::Debug for World {
 
 impl World {
     pub(crate) fn new(settings: Settings, listener: Box<dyn Listener>) -> Self {
+        let counting = settings.counting.0;
         let events = if settings.events == 0 { i64::MAX } else { settings.events as i64 };
         Self {
             settings,
             options: Mutex::default(),
             listener,
             next_way: AtomicUsize::new(0),
-            unique: AtomicU32::new(0),
+            unique: AtomicU32::new(counting),
             start: OnceLock::new(),
             events_left: AtomicI64::new(events),
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            failure: Mutex::default(),
             running: AtomicU32::new(0),
             busy: AtomicU32::new(0),
             queued: AtomicU32::new(0),
@@ -188,14 +213,34 @@ impl World {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// A script failed: says why, and ends everything.
-    pub(crate) fn fail(&self, function: &str, message: &str) {
+    /// Lets what is done once at the end be done, after all connections have ended.
+    pub(crate) fn go_on(&self) {
+        self.stopped.store(false, Ordering::Relaxed);
+    }
+
+    /// A connection's script failed: says why, and ends everything. `function` is what was called; none where
+    /// the script was only read.
+    pub(crate) fn fail(&self, function: Option<&str>, message: &str, thread: u32) {
         // what fails because everything ends is not said
         if !self.is_stopped() {
-            self.listener.log(0, &format!("`{function}' function failed: {message}"));
+            match function {
+                Some(function) => self.say(function, message, thread),
+                None => self.listener.log(0, message),
+            }
+            *lock(&self.failure) = Some(format!("{message} (connection {thread})"));
         }
         self.failed.store(true, Ordering::Relaxed);
         self.stop();
+    }
+
+    /// Says that a function of a connection's script failed.
+    pub(crate) fn say(&self, function: &str, message: &str, thread: u32) {
+        self.listener.log(0, &format!("`{function}' function failed: {message} (thread #{thread})"));
+    }
+
+    /// Where and why the script failed first.
+    pub(crate) fn failure(&self) -> Option<String> {
+        lock(&self.failure).clone()
     }
 
     /// Whether no further event begins.

@@ -1,10 +1,12 @@
 //! Scripts on the null server: many connections on few threads, errors, limits, hooks.
 
+mod support;
+
 use load::{
     Stop,
     hub::Way,
     null::NullServer,
-    spec::{Address, Distribution, Secret, Target, Tls, Trust},
+    spec::{Distribution, Distributions},
 };
 use script::{
     Ended, Error, How, Ignored, Level, Listener, Options, Random, Script, Session, Settings, Watch,
@@ -13,6 +15,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use support::target;
 
 #[derive(Clone, Default)]
 struct Ear(Arc<Mutex<String>>);
@@ -27,19 +30,6 @@ impl Listener for Ear {
     }
 }
 
-fn target(server: &NullServer) -> Target {
-    let address = Address::Tcp { host: server.address().ip().to_string(), port: server.address().port() };
-    Target {
-        address,
-        user: "root".to_owned(),
-        password: Secret::default(),
-        database: None,
-        tls: Tls::default(),
-        trust: Trust::default(),
-        compress: false,
-    }
-}
-
 fn settings(server: &NullServer, threads: u32) -> Settings {
     Settings {
         threads,
@@ -49,20 +39,13 @@ fn settings(server: &NullServer, threads: u32) -> Settings {
         prepares: true,
         dry_run: false,
         ignored: Ignored::Codes(vec![1213]),
-        random: Random {
-            default: Distribution::Uniform,
-            iterations: 12,
-            hot_percent: 1,
-            hot_draws: 75,
-            h: 0.2,
-            exponent: 0.8,
-            seed: 1,
-        },
+        random: Random { default: Distribution::Uniform, distributions: Distributions::SYSBENCH, seed: 1 },
         events: 0,
         time: Duration::ZERO,
         warm_up: Duration::ZERO,
         forced_shutdown: None,
         rate: 0.0,
+        counting: (0, 1),
         workers: Some(2),
         arguments: Vec::new(),
         command: Some("run".to_owned()),

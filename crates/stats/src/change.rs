@@ -1,14 +1,14 @@
 //! Where a history changed: nightly runs, one version after another.
 //!
-//! E-divisive means: the place where the values before and after differ most, by the energy statistic, is a
-//! change if shuffled histories hardly ever have one as great; then each part is looked at in the same way.
-//! It assumes nothing of how values scatter. Values may depend on each other only as far as a shuffle may
-//! ignore it: of nightly runs, hardly; of seconds, much.
+//! E-divisive means: the place where the values before and after it differ most, by the energy statistic, is
+//! a change if shuffled histories hardly ever have one that is as large; then each part is examined in the
+//! same way. Nothing is assumed about how values scatter. Values must be nearly independent, as a shuffle
+//! ignores their order: those of nightly runs nearly are, those of seconds are not.
 //!
 //! Sources: D. S. Matteson, N. A. James, *A nonparametric approach for multiple change point analysis of
 //! multivariate data*, JASA 109, 2014; its use for benchmarks: D. Daly et al., *The use of change point
-//! detection to identify software performance regressions in a continuous integration system*, ICPE 2020.
-//! That shuffles are given up as soon as the outcome is clear: J. Besag, P. Clifford, *Sequential Monte Carlo
+//! detection to identify software performance regressions in a continuous integration system*, ICPE 2020;
+//! stopping the shuffles as soon as the outcome is clear: J. Besag, P. Clifford, *Sequential Monte Carlo
 //! p-values*, Biometrika 78, 1991.
 
 use rand_xoshiro::{
@@ -18,7 +18,7 @@ use rand_xoshiro::{
 
 /// Fewest values on each side of a change: the energy of fewer says nothing.
 const SIDE_MIN: usize = 3;
-/// Shuffled histories that a change is held against.
+/// Shuffled histories that a change is compared with.
 const SHUFFLES: u32 = 999;
 /// Most changes that are looked for: a history of which more is true has no level at all.
 const CHANGES_MAX: usize = 50;

@@ -38,6 +38,21 @@ impl Estimate {
         }
     }
 
+    /// A mean of observations that differ like this, with its interval by Student's t; bare where it is not
+    /// known how they differ.
+    #[must_use]
+    pub fn around(mean: f64, spread: Option<Spread>, observations: u32, level: f64) -> Self {
+        let bare = Self::bare(mean, level, observations);
+        spread.map_or(bare, |spread| spread.interval(mean, observations, level))
+    }
+
+    /// The same of a ratio or a positive quantity, from the mean of its logarithm.
+    #[must_use]
+    pub fn around_exp(log: f64, spread: Option<Spread>, observations: u32, level: f64) -> Self {
+        let bare = Self::bare(log.exp(), level, observations);
+        spread.map_or(bare, |spread| spread.interval_of_exp(log, observations, level))
+    }
+
     /// The interval, where there is one.
     #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {

@@ -1,6 +1,7 @@
-//! Hypotheses that hand on what they may risk: each has a share of the risk, and once it is rejected its
-//! share goes to others along weighted arrows. Bonferroni's, Holm's, fixed sequences and gatekeepers are
-//! graphs of this kind, and all of them keep the risk of any false rejection, whatever depends on what.
+//! Hypotheses that hand on what they may risk: each has a share of the risk, and once it is rejected, its
+//! share goes to others along weighted arrows. Bonferroni's, Holm's, fixed-sequence and gatekeeping
+//! procedures are graphs of this kind. All of them keep the risk of any false rejection, however the
+//! hypotheses depend on each other.
 //!
 //! Source: F. Bretz, W. Maurer, W. Brannath, M. Posch, *A graphical approach to sequentially rejective
 //! multiple test procedures*, Statistics in Medicine 28, 2009, algorithms 1 and 2.

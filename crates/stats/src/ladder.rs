@@ -1,21 +1,21 @@
-//! Two sides along a ladder of loads: first what the whole ladder says, then its rungs.
+//! Compares two sides along a ladder of loads: first the whole ladder, then its rungs.
 //!
-//! A rung knows little: as many pairs as there are repeats, and each of a dozen rungs must be significant
-//! beside all others. The ladder knows more. Its *main effects* are the geometric mean of the ratios over
-//! the rungs from the knee on, the one over all rungs, and whether the ratio changes along the ladder. Their
-//! errors come from the blocks' own means (and slopes), so that whatever the rungs of one block have in
-//! common is in them: the block is the unit. Only blocks that have all of the rungs count.
+//! A single rung says little: it has only as many pairs as there are repeats, and must be significant beside
+//! a dozen others. The ladder says more. Its *main effects* are the geometric mean of the ratios over the
+//! rungs from the knee on, the one over all rungs, and whether the ratio changes along the ladder. Their
+//! errors come from the blocks' own means (and slopes), which include whatever the rungs of one block have in
+//! common: the block is the unit. Only blocks that have all of the rungs count.
 //!
-//! The family of all ladders keeps the risk of any false call at 1 less the level. Each ladder has an equal
-//! share, and hands it on when all of it is called. Within a ladder half of the share (of two blocks a
-//! tenth) is that of the mean from the knee on, which hands it on to the mean of all rungs, and that to the
-//! rungs; the rest is that of the rungs, among which it is Holm's (a graph as in [`crate::graph`]). So rungs
-//! are asked no more than Holm asks of them once the means are called, and twice as much before. Ladders of
-//! one rung are Holm's alone.
+//! The family of all ladders keeps the risk of any false call at 1 minus the level. Each ladder has an equal
+//! share, and hands it on when all of the ladder is called. Within a ladder, half of the share (with two
+//! blocks, a tenth) belongs to the mean from the knee on, which hands it on to the mean of all rungs, and
+//! that to the rungs. The rest belongs to the rungs, among which it is Holm's (a graph as in
+//! [`crate::graph`]). So once the means are called, rungs must pass no more than Holm's test; before, twice
+//! as much. Ladders of one rung are Holm's alone.
 //!
-//! Whether the ratio changes is asked once anything of the ladder is called, at the ladder's full share.
-//! That costs nothing: if the ratio does not change, either it is 1 at all rungs, and then calling anything
-//! was the one error that is counted, or it is 1 at none, and then there is no other error to make (logical
+//! Whether the ratio changes is asked once anything of the ladder is called, at the ladder's full share. That
+//! costs nothing. If the ratio does not change, it is either 1 at all rungs, and then calling anything was
+//! already the one error that is counted, or 1 at none, and then there is no other error to make (logical
 //! constraints in the sense of J. P. Shaffer, *Modified sequentially rejective multiple test procedures*,
 //! Journal of the American Statistical Association 81, 1986).
 

@@ -1,13 +1,12 @@
 //! From numbers to estimates: pure functions without I/O, clock or project types.
 //!
 //! What a benchmark needs and little else: variances of many small groups that lend each other strength
-//! ([`moderate`]) with their intervals and p-values ([`Spread`]), what two sides held against each other say
-//! ([`judge`]) with the correction for many comparisons ([`holm`]), the same along a ladder of loads, the
-//! whole of it before its rungs ([`judge_ladders`]), independent batches of one autocorrelated
-//! series ([`batches`]), from when on it is steady ([`steady_from`]), where a history changed
-//! ([`change_points`]), how throughput grows with concurrency ([`Scalability`]), and Little's law
-//! ([`in_flight`]). Golden values in the tests come from SciPy and statsmodels, coverage and error rates from
-//! simulation.
+//! ([`moderate`]) with their intervals and p-values ([`Spread`]), the comparison of two sides ([`judge`])
+//! with the correction for many comparisons ([`holm`]), the same along a ladder of loads, the whole ladder
+//! before its rungs ([`judge_ladders`]), independent batches of one autocorrelated series ([`batches`]), when
+//! it becomes steady ([`steady_from`]), where a history changed ([`change_points`]), how throughput grows
+//! with concurrency ([`Scalability`]), and Little's law ([`in_flight`]). Golden values in the tests come from
+//! SciPy and statsmodels, coverage and error rates from simulation.
 
 mod change;
 mod estimate;
@@ -34,6 +33,6 @@ pub use queue::in_flight;
 pub use ratio::{Call, Difference, Judged, Rule, judge, paired, repeats_for};
 pub use scalability::Scalability;
 pub use series::batches;
-pub use slope::slope;
+pub use slope::{bend, slope, variation};
 pub use spread::{Spread, moderate};
 pub use steady::{Trend, steady_from, transient, trend};

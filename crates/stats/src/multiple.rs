@@ -1,6 +1,6 @@
 //! Many comparisons at once: without a correction, one in twenty differs by chance.
 
-/// Holm's step-down correction: p-values that can be held against one level together, in the order given.
+/// Holm's step-down correction: p-values that can be compared with one level together, in the order given.
 ///
 /// Source: S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
 /// Statistics 6, 1979.

@@ -1,4 +1,4 @@
-//! A share of many, with an interval that is one also where the share is 0.
+//! A share of many, with an interval that also holds where the share is 0.
 
 use crate::Estimate;
 use statrs::distribution::{ContinuousCDF, Normal};

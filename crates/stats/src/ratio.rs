@@ -1,9 +1,9 @@
-//! Two things held against each other, many pairs at once: how much they differ, how surely, whether it
-//! matters, what would have been seen, and how many more repeats an answer would take.
+//! Compares two things, many pairs at once: how much they differ, how surely, whether it matters, what
+//! difference would have been detected, and how many more repeats an answer would take.
 //!
-//! All is about logarithms, for benchmarks differ by shares. A *call* needs both: significance, after
-//! [`crate::holm`]'s correction for the number of pairs, and an estimate beyond the difference that matters
-//! ([`Rule::relevant`]). *Same* is a result of its own, not the absence of one: the whole interval lies
+//! Everything is computed on logarithms, as benchmarks differ by shares. A *call* needs both significance,
+//! after [`crate::holm`]'s correction for the number of pairs, and an estimate beyond the difference that
+//! matters ([`Rule::relevant`]). *Same* is a result too, not the absence of one: the whole interval lies
 //! within the difference that matters (the two one-sided tests of D. J. Schuirmann, *Journal of
 //! Pharmacokinetics and Biopharmaceutics* 15, 1987, at half the risk).
 

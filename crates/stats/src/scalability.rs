@@ -1,7 +1,7 @@
 //! How throughput grows with concurrency: the universal scalability law.
 //!
 //! `X(N) = g N / (1 + a (N - 1) + b N (N - 1))`: g is the throughput of one, a the share that queues for
-//! something serial (contention), b what each pays for each other (coherency). N. J. Gunther, *Guerrilla
+//! something serial (contention), b what each pays for every other one (coherency). N. J. Gunther, *Guerrilla
 //! Capacity Planning*, 2007, chapter 4; three coefficients as in N. J. Gunther, P. Puglia, K. Tomasette,
 //! *Hadoop superlinear scalability*, ACM Queue 13(5), 2015.
 

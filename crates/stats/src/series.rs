@@ -1,4 +1,4 @@
-//! What one trial says about itself. Its seconds depend on each other, so that their number overstates what
+//! What one trial says about itself. Its seconds depend on each other, so counting them would overstate what
 //! is known.
 
 use std::ops::Range;

@@ -7,12 +7,12 @@
 //! Smyth's empirical Bayes: each group's variance is drawn towards the pooled one with a weight (the prior
 //! degrees of freedom) that is itself estimated from how much the groups' variances differ beyond chance.
 //!
-//! Two things are more cautious than in the source, because a run has a dozen groups and not thousands of
-//! genes: the prior variance is the pooled one (the arithmetic mean, which noisy groups dominate; a wild one
-//! counts no more than [`OUTLYING`] typical ones) in place of the fitted one, and its weight is bounded
+//! Two things are more cautious than in the source, because a run has a dozen groups, not thousands of genes.
+//! The prior variance is the pooled one (the arithmetic mean, which noisy groups dominate; a wild one counts
+//! no more than [`OUTLYING`] typical ones) instead of the fitted one, and its weight is bounded
 //! ([`PRIOR_SHARE_MAX`]). For ladders of 8 comparisons with 2, 3 and 5 repeats, five noise models and the
-//! truth "no difference", 95 % intervals hold it in 95 to 98 %, and Holm's test calls at most 1.2 % of the
-//! comparisons different (see the tests).
+//! truth "no difference", 95 % intervals contain the truth in 95 to 98 % of the cases, and Holm's test calls
+//! at most 1.2 % of the comparisons different (see the tests).
 //!
 //! Source: G. K. Smyth, *Linear models and empirical Bayes methods for assessing differential expression in
 //! microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3(1), 2004, sections 4

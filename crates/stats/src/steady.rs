@@ -1,4 +1,4 @@
-//! From when on a series is steady: how much of its beginning is warm-up, and whether the rest still drifts.
+//! When a series becomes steady: how much of its beginning is warm-up, and whether the rest still drifts.
 //!
 //! Sources: K. P. White, *An effective truncation heuristic for bias reduction in simulation output*,
 //! Simulation 69, 1997, and K. Hoad, S. Robinson, R. Davies, *Automated selection of the number of

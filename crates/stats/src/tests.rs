@@ -1,6 +1,8 @@
 //! Coverage and error rates by simulation: what the intervals promise is what they keep.
 
-use crate::{Estimate, Spread, batches, change_points, holm, moderate, steady_from, transient, trend};
+use crate::{
+    Estimate, Spread, batches, bend, change_points, holm, moderate, steady_from, transient, trend, variation,
+};
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{Rng, SeedableRng},
@@ -51,7 +53,7 @@ enum Noise {
     Equal,
     /// The last of 8 rungs ten times noisier than the first.
     Rising,
-    /// Each rung has its own, drawn anew in each study.
+    /// Each rung has its own, drawn again in each study.
     Wild,
     /// Equal, but with heavy tails (Student's t with 4 degrees of freedom).
     Heavy,
@@ -315,4 +317,16 @@ fn a_warm_up_ends_when_the_rest_is_level() {
         assert!(ended >= 195, "{ended}");
         assert!(off < 0.03, "{off}");
     }
+}
+
+/// Python 3: `statistics.linear_regression` and `statistics.stdev(v) / statistics.mean(v)`.
+#[test]
+fn a_bend_is_the_greatest_distance_from_the_line_and_variation_is_relative() {
+    let falling = [(0.0, 3597.12), (10.0, 3067.48), (50.0, 1577.29), (100.0, 1121.08)];
+    assert!((bend(&falling).expect("four places") - 0.1436942788998223).abs() < 1e-9);
+    let straight = [(1.0, 5.0), (2.0, 7.0), (9.0, 21.0)];
+    assert!(bend(&straight).expect("three places") < 1e-12);
+    assert_eq!((bend(&straight[..2]), bend(&[(1.0, 2.0), (1.0, 3.0), (2.0, 4.0)])), (None, None));
+    assert!((variation(&[10.0, 12.0, 9.0, 14.0]).expect("four") - 0.197_098_291_788_404_5).abs() < 1e-12);
+    assert_eq!((variation(&[3.0]), variation(&[0.0, 0.0])), (None, None));
 }

@@ -11,7 +11,7 @@ use rand_xoshiro::{
 };
 use stats::{Call, Judged, JudgedLadder, Ladder, Rule, judge, judge_ladders, knee, paired};
 
-/// As a study has it without a word: differences up to 3 % do not matter.
+/// As a study has it silently: differences up to 3 % do not matter.
 const RULE: Rule = Rule { level: 0.95, power: 0.9, relevant: 0.03 };
 /// The bare test, which calls whatever is significant.
 const BARE: Rule = Rule { relevant: 1e-9, ..RULE };
@@ -34,7 +34,7 @@ enum Noise {
     Neighbours,
     /// Levels of trials have heavy tails.
     Tails,
-    /// Servers are started anew in every block, and each start has a level of its own, at all rungs.
+    /// Servers are restarted in every block, and each start has a level of its own, at all rungs.
     Restarts,
     /// Noise grows tenfold from the first rung to the last.
     Rungs,

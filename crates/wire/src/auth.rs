@@ -1,36 +1,22 @@
-//! What the authentication plug-ins answer. The only module that knows `mysql_common`, which does the
-//! cryptography.
+//! The answers of the authentication plug-ins; `scramble` computes them.
 //!
-//! Nothing here waits or sends: [`crate::client::Handshake`] asks what to answer. Three plug-ins let the
-//! server have the password itself, so [`Trust`] says when they may: `mysql_clear_password` only through TLS
-//! that verified the server, the full exchange of `caching_sha2_password` and `sha256_password` there, over a
-//! Unix socket, or encrypted with a key that is known. An RSA key that the server sends keeps readers out,
-//! and not somebody who stands between and sends a key of his own (MySQL's manual,
-//! `--get-server-public-key`); TLS without verification is no better. Both need the caller's word.
+//! Nothing here waits or sends: [`crate::client::Handshake`] asks what to answer. Three plug-ins give the
+//! server the password itself, so [`Trust`] says when they may: `mysql_clear_password` only through TLS that
+//! verified the server; the full exchange of `caching_sha2_password` and `sha256_password` there, over a Unix
+//! socket, or encrypted with a known key. An RSA key that the server sends keeps eavesdroppers out, but not
+//! an attacker in the middle who sends a key of his own (MySQL's manual, `--get-server-public-key`); TLS
+//! without verification is no better. Both need the caller's permission.
 
 use crate::{
     client::Trust,
     error::{Error, malformed},
-    packet::Reader,
-};
-use mysql_common::{
-    auth::plugins::{
-        ChallengeResponsePlugin, Context, caching_sha2_password::scramble_sha256,
-        client_ed25519::ClientEd25519, mysql_native_password::scramble_native,
-    },
-    crypto::{
-        der::{PubKeyFileType, pem_to_der},
-        rsa::{GetRandom, Pkcs1OaepPadding, PublicKey},
-    },
-    num_bigint::BigUint,
+    scramble,
 };
 
 /// Bytes of the challenge of every plug-in but client_ed25519.
 pub const NONCE: usize = 20;
 /// Bytes of client_ed25519's challenge.
 const NONCE_ED25519: usize = 32;
-/// Smallest and largest RSA modulus in bits: smaller cannot hold a password, larger is no key but an attack.
-const RSA_BITS: std::ops::RangeInclusive<u64> = 1024..=16_384;
 
 /// How bytes travel, as far as a password is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +96,8 @@ impl Exchange {
                 challenge.try_into().map_err(|_| malformed("the challenge of an authentication plug-in"))?;
         }
         let answer = match plugin {
-            Plugin::Native => native(&exchange.nonce, password),
-            Plugin::CachingSha2 => scramble_sha256(&exchange.nonce, password).map_or(vec![], Vec::from),
+            Plugin::Native => scramble::native(&exchange.nonce, password),
+            Plugin::CachingSha2 => scramble::sha256(&exchange.nonce, password),
             Plugin::Ed25519 => sign_ed25519(challenge, password)?,
             // a socket's path is no proof of who listens there, and the reference client asks for a word
             // there too
@@ -169,87 +155,23 @@ impl Exchange {
     }
 }
 
-/// The answer of mysql_native_password.
-pub(crate) fn native(nonce: &[u8; NONCE], password: &[u8]) -> Vec<u8> {
-    scramble_native(nonce, password).map_or(vec![], Vec::from)
-}
-
 fn with_nul(password: &[u8]) -> Vec<u8> {
     [password, &[0]].concat()
 }
 
 fn sign_ed25519(challenge: &[u8], password: &[u8]) -> Result<Vec<u8>, Error> {
-    struct Password<'a>(&'a [u8]);
-    impl Context for Password<'_> {
-        fn pass(&self) -> &[u8] {
-            self.0
-        }
-        fn is_ipc_transport(&self) -> bool {
-            false
-        }
-        fn is_tls_transport(&self) -> bool {
-            false
-        }
-        fn scramble(&self) -> &[u8] {
-            &[]
-        }
-        fn server_key_pem(&self) -> Option<&[u8]> {
-            None
-        }
-    }
     let wrong = || malformed("the challenge of client_ed25519");
     let challenge = challenge.get(..NONCE_ED25519).ok_or_else(wrong)?;
-    let response = ClientEd25519::default().run(Password(password), challenge).map_err(|_| wrong())?;
-    Ok(response.data().unwrap_or_default().to_vec())
+    Ok(scramble::ed25519(challenge, password).to_vec())
 }
 
 /// Encrypts the password for the server's key, masked with the challenge so that it cannot be replayed.
 fn encrypt(password: &[u8], nonce: &[u8; NONCE], pem: &[u8]) -> Result<Vec<u8>, Error> {
-    let key = parse_key(pem)?;
     let mut masked = with_nul(password);
     for (byte, mask) in masked.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;
     }
-    // OAEP takes 42 bytes of the modulus.
-    if masked.len() + 42 > key.num_octets() {
-        return Err(Error::RsaKey("the password is too long for it"));
-    }
-    key.encrypt_block(masked, Pkcs1OaepPadding::new(GetRandom))
-        .map_err(|_| Error::RsaKey("it does not encrypt the password"))
-}
-
-/// Reads a public key. Our own reading of DER, because that of `mysql_common` trusts the lengths in it.
-fn parse_key(pem: &[u8]) -> Result<PublicKey, Error> {
-    let broken = |_| Error::RsaKey("it is damaged");
-    let (der, format) = pem_to_der(pem).map_err(|_| Error::RsaKey("it is not in PEM format"))?;
-    let mut key = Reader(&der);
-    if format == PubKeyFileType::Pkcs8 {
-        let mut outer = Reader(der_value(&mut key, 0x30).map_err(broken)?);
-        der_value(&mut outer, 0x30).map_err(broken)?;
-        let bits = der_value(&mut outer, 0x03).map_err(broken)?;
-        key = Reader(bits.strip_prefix(&[0]).ok_or(Error::RsaKey("it is damaged"))?);
-    }
-    let mut numbers = Reader(der_value(&mut key, 0x30).map_err(broken)?);
-    let modulus = BigUint::from_bytes_be(der_value(&mut numbers, 0x02).map_err(broken)?);
-    let exponent = BigUint::from_bytes_be(der_value(&mut numbers, 0x02).map_err(broken)?);
-    if !RSA_BITS.contains(&modulus.bits()) || !modulus.bit(0) || exponent.bits() > 64 || exponent.bits() < 2 {
-        return Err(Error::RsaKey("its numbers are not those of an RSA key of 1024 to 16384 bits"));
-    }
-    Ok(PublicKey::new(modulus, exponent))
-}
-
-fn der_value<'a>(reader: &mut Reader<'a>, tag: u8) -> Result<&'a [u8], Error> {
-    const WHAT: &str = "the server's RSA key";
-    if reader.u8(WHAT)? != tag {
-        return Err(malformed(WHAT));
-    }
-    let length = match reader.u8(WHAT)? {
-        short @ 0..=0x7f => usize::from(short),
-        0x81 => usize::from(reader.u8(WHAT)?),
-        0x82 => usize::from(u16::from_be_bytes(reader.array(WHAT)?)),
-        _ => return Err(malformed(WHAT)),
-    };
-    reader.bytes(length, WHAT)
+    scramble::encrypt(&masked, pem)
 }
 
 #[cfg(test)]
@@ -265,21 +187,6 @@ C8W3Z7Xx7He2QDJsEWAqX197efw0L6j8X8Tyd8Uwb7zUB1tfMGhHfm9EwejPAtzx
 4GztQNtNMtGS2oGZLQBLV9hib4dDL92iiZeckg2LAf4GsJofLLR8mcHCRoqVbQJ1
 YQIDAQAB
 -----END PUBLIC KEY-----";
-
-    #[test]
-    fn a_sound_key_encrypts_and_a_damaged_one_is_refused() {
-        assert_eq!(encrypt(b"secret", &[7; NONCE], KEY.as_bytes()).expect("sound key").len(), 256);
-        for cut in 27..KEY.len() - 24 {
-            let mut damaged = KEY.to_owned();
-            damaged.remove(cut);
-            // Never a panic; some damages (a changed bit of the modulus) cannot be seen.
-            let _ = encrypt(b"secret", &[7; NONCE], damaged.as_bytes());
-        }
-        assert_eq!(
-            encrypt(&[b'x'; 300], &[7; NONCE], KEY.as_bytes()),
-            Err(Error::RsaKey("the password is too long for it"))
-        );
-    }
 
     fn full(plugin: Plugin, channel: Channel, trust: &Trust) -> Result<Vec<u8>, Error> {
         let (mut exchange, first) = Exchange::start(plugin, &[1; NONCE], b"secret", channel, trust)?;

@@ -1,5 +1,5 @@
-//! The protocol's zlib compression: a stream of packets, cut anywhere, inside compressed packets, which have
-//! 3 bytes of length, 1 byte of sequence number, 3 bytes of length before compression (0: it is not
+//! The protocol's zlib compression: a stream of packets, cut anywhere, inside compressed packets. Each of
+//! those has 3 bytes of length, 1 byte of sequence number, 3 bytes of length before compression (0: not
 //! compressed), and the data.
 
 use crate::{

@@ -35,14 +35,12 @@ pub mod capability {
     pub const CONNECT_ATTRS: u64 = 1 << 20;
     /// The authentication response may be longer than 255 bytes.
     pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
-    /// OK in place of EOF.
+    /// OK instead of EOF.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
     /// MariaDB: one execution of a statement with many rows of parameters.
     pub const MARIADB_STMT_BULK_OPERATIONS: u64 = 1 << 34;
     /// MariaDB: column definitions of an execution are left out where the client has them already.
     pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
-    /// All flags of MariaDB's extension.
-    pub const MARIADB_ALL: u64 = !0 << 32;
 }
 
 /// Status flags of OK and EOF.
@@ -69,7 +67,7 @@ pub mod command {
     pub const STATISTICS: u8 = 0x09;
     /// Are you there?
     pub const PING: u8 = 0x0e;
-    /// Log in anew on the same connection.
+    /// Log in again on the same connection.
     pub const CHANGE_USER: u8 = 0x11;
     /// Prepare a statement.
     pub const STMT_PREPARE: u8 = 0x16;

@@ -8,7 +8,7 @@ use std::fmt;
 #[non_exhaustive]
 pub enum Error {
     /// The peer's packet has the wrong number: bytes were lost, or two users share a connection.
-    #[error("the peer sent packet number {seen} where {expected} was due: bytes were lost or mixed up")]
+    #[error("the peer sent packet number {seen} where {expected} was expected: bytes were lost or mixed up")]
     Sequence {
         /// Number that was due.
         expected: u8,
@@ -22,7 +22,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A packet of another kind was due.
-    #[error("the peer sent a packet that begins with {first:#04x} where {expected} was due")]
+    #[error("the peer sent a packet that begins with {first:#04x} where {expected} was expected")]
     Unexpected {
         /// First byte of the packet.
         first: u8,
@@ -40,7 +40,7 @@ pub enum Error {
         limit: u64,
     },
     /// The server speaks a protocol other than 10 with 4.1's extensions.
-    #[error("the server speaks protocol version {0}, too old: a server from version 5.0 on is needed")]
+    #[error("the server's protocol version {0} is too old: version 5.0 or later of the server is needed")]
     ProtocolVersion(u8),
     /// TLS was asked for and the server has none.
     #[error(
@@ -56,23 +56,23 @@ pub enum Error {
     Plugin(String),
     /// The server wants the password as it is, and nobody has verified who the server is.
     #[error(
-        "the server asks for the authentication plug-in `{0}`, which sends it the password readable, and \
-         nobody has verified who it is; nothing was sent. Verify it by TLS (ssl-mode=verify_ca and ssl-ca), \
-         or allow it: --cleartext-password, or cleartext-password=1 in the URL"
+        "the server asks for the authentication plug-in `{0}`, which sends the password in clear text, but \
+         the server's identity is not verified; nothing was sent. Verify it with TLS (ssl-mode=verify_ca and \
+         ssl-ca), or allow it: --cleartext-password, or cleartext-password=1 in the URL"
     )]
     InsecurePassword(&'static str),
     /// The server wants the password as it is through TLS that verifies nothing.
     #[error(
-        "the authentication plug-in `{0}` would now tell the server the password, and TLS has not verified \
-         who it is; nothing was sent. Verify it (ssl-mode=verify_ca and ssl-ca), or allow it: \
+        "the authentication plug-in `{0}` would send the password to the server, but TLS has not verified \
+         the server's identity; nothing was sent. Verify it (ssl-mode=verify_ca and ssl-ca), or allow it: \
          --get-server-public-key, or get-server-public-key=1 in the URL"
     )]
     UnverifiedServer(&'static str),
     /// The password would be encrypted with a key of whoever answers.
     #[error(
-        "the authentication plug-in `{0}` would now encrypt the password with the server's RSA key, which is \
-         not known; nothing was sent. Use TLS (ssl-mode=verify_ca and ssl-ca) or the Unix socket, name the \
-         key's file (--server-public-key-path), or take the key that the server sends: \
+        "the authentication plug-in `{0}` would encrypt the password with the server's RSA key, which is \
+         unknown; nothing was sent. Use TLS (ssl-mode=verify_ca and ssl-ca) or the Unix socket, give the \
+         key's file (--server-public-key-path), or accept the key that the server sends: \
          --get-server-public-key, or get-server-public-key=1 in the URL"
     )]
     UnknownKey(&'static str),
@@ -88,13 +88,13 @@ pub enum Error {
         message: String,
     },
     /// The server asked for a file that was not offered.
-    #[error("the server asked for the local file `{asked}`, which was not offered to it; nothing was sent")]
+    #[error("the server requested the local file `{asked}`, which was not offered to it; nothing was sent")]
     LocalFileRefused {
         /// What it asked for, shortened.
         asked: String,
     },
     /// The caller sent a command while a reply was due, or read without having sent one.
-    #[error("the connection was used out of turn: {0}")]
+    #[error("the connection was used out of order: {0}")]
     OutOfTurn(&'static str),
 }
 

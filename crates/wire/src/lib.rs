@@ -1,16 +1,16 @@
 //! The MySQL client/server protocol without I/O, clock or threads; both sides.
 //!
-//! The caller owns socket and buffers: bytes that arrived go in, bytes to be sent are appended to a
-//! `Vec<u8>`. So one and the same state machine serves a blocking connection, an event loop with 10,000 of
-//! them, a test that tears the stream at every byte, and a fuzzer.
+//! The caller owns socket and buffers: received bytes go in, bytes to send are appended to a `Vec<u8>`. So
+//! one state machine serves a blocking connection, an event loop with 10,000 of them, a test that tears the
+//! stream at every byte, and a fuzzer.
 //!
 //! * [`client`]: log in ([`client::Handshake`]), then send commands and read replies ([`client::Session`]).
 //! * [`server`]: enough of the other side for scripted fakes and a null server.
 //!
-//! Nothing that the peer says is trusted: no memory is reserved by a stated length, and every buffer has a
-//! bound. Only [`auth`] knows `mysql_common`. The protocol is described in MySQL's source documentation
+//! Nothing that the peer says is trusted: no memory is reserved because of a stated length, and every buffer
+//! has a bound. The protocol is described in MySQL's source documentation
 //! ("Client/Server Protocol") and in MariaDB's knowledge base ("Clients & Utilities, Server Client
-//! Protocol"); where the two differ it is said.
+//! Protocol"); comments say where the two differ.
 #![forbid(unsafe_code)]
 
 pub mod auth;
@@ -20,6 +20,7 @@ pub mod constants;
 pub mod error;
 pub mod fuzz;
 pub mod packet;
+mod scramble;
 pub mod server;
 pub mod value;
 

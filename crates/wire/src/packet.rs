@@ -1,7 +1,7 @@
 //! Packets and the pieces they are made of: headers, length-encoded integers, strings.
 //!
 //! A packet is 3 bytes of length, 1 byte of sequence number, and the payload. A payload of 16 MiB - 1 bytes
-//! or more goes in several packets, of which the last is shorter than that, empty if need be.
+//! or more goes in several packets; the last one is shorter than that, and may be empty.
 
 use crate::error::{Error, malformed};
 

@@ -28,8 +28,6 @@ pub enum Value<'a> {
     DateTime(DateTime),
     /// TIME.
     Time(Time),
-    /// A parameter whose bytes went before, by `send_long_data`. Never received.
-    LongData,
 }
 
 /// DATE; all zero is SQL's zero date.
@@ -106,15 +104,14 @@ impl<'a> Value<'a> {
             Self::Date(_) => [column_type::DATE, 0],
             Self::DateTime(_) => [column_type::DATETIME, 0],
             Self::Time(_) => [column_type::TIME, 0],
-            Self::LongData => [column_type::BLOB, 0],
         }
     }
 
-    /// Appends the value in the binary protocol; nothing for `Null` and `LongData`.
+    /// Appends the value in the binary protocol; nothing for `Null`.
     #[inline]
     pub(crate) fn put_binary(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::Null | Self::LongData => {}
+            Self::Null => {}
             Self::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
             Self::UInt(value) => out.extend_from_slice(&value.to_le_bytes()),
             Self::Float(value) => out.extend_from_slice(&value.to_le_bytes()),
@@ -165,7 +162,6 @@ impl fmt::Display for Value<'_> {
             Self::Date(date) => write!(f, "{date}"),
             Self::DateTime(moment) => write!(f, "{moment}"),
             Self::Time(time) => write!(f, "{time}"),
-            Self::LongData => f.write_str("(long data)"),
         }
     }
 }

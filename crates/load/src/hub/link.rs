@@ -35,6 +35,7 @@ impl Loss {
         match self {
             Self::Wire(wire::Error::Server { error, .. }) => (error.code, error.state),
             Self::Wire(_) => (2027, *b"HY000"),
+            Self::Io(error) if of_tls(error).is_some() => (2026, *b"HY000"),
             Self::Io(_) | Self::Closed => (2013, *b"HY000"),
             Self::OpeningTimeout | Self::Unreachable { .. } => (2002, *b"HY000"),
             Self::TlsUnwanted => (2026, *b"HY000"),
@@ -45,10 +46,18 @@ impl Loss {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Wire(wire::Error::Server { message, .. }) => message.clone(),
-            Self::Io(_) => Self::Closed.to_string(),
+            Self::Io(error) => match of_tls(error) {
+                Some(error) => format!("SSL connection error: {error}"),
+                None => Self::Closed.to_string(),
+            },
             other => other.to_string(),
         }
     }
+}
+
+/// What TLS says of an error, if it is one of TLS.
+fn of_tls(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
 }
 
 /// What a connection is doing.
@@ -89,6 +98,8 @@ pub(super) struct Link {
     /// Whether it counts among those that are being opened.
     pub(super) has_place: bool,
     pub(super) wants_write: bool,
+    /// Whether something may be left to read of which epoll has told already.
+    pub(super) is_to_be_rearmed: bool,
 }
 
 impl Link {
@@ -110,6 +121,7 @@ impl Link {
             began: Instant::now(),
             has_place: false,
             wants_write: false,
+            is_to_be_rearmed: false,
         }
     }
 
@@ -139,8 +151,10 @@ impl Link {
         self.began = Instant::now();
         self.attempt = attempt;
         self.stage = Stage::Opening;
+        let sources = &self.login.sources;
+        let source = sources.get(self.owner as usize % sources.len().max(1)).copied();
         let opening =
-            Transport::open(&self.login.peer, None, waits).map_err(|error| self.unreachable(&error))?;
+            Transport::open(&self.login.peer, source, waits).map_err(|error| self.unreachable(&error))?;
         match opening {
             Opening::Begun(transport) => {
                 self.transport = Some(transport);
@@ -280,9 +294,11 @@ impl Link {
             let Some(transport) = &mut self.transport else { return Ok(told) };
             let count = match transport.receive(input)? {
                 Received::Bytes(count) => count,
-                Received::Later => return Ok(told),
-                Received::Closed => return Err(Loss::Closed),
+                // a reply comes before the end that came with it, of which epoll tells again
+                Received::Closed if told.is_none() => return Err(Loss::Closed),
+                Received::Closed | Received::Later => return Ok(told),
             };
+            self.is_to_be_rearmed |= count == input.len();
             if self.pending.is_empty() {
                 let used = self.consume(&input[..count], out, &mut told)?;
                 self.pending.extend_from_slice(&input[used..count]);

@@ -1,6 +1,6 @@
-//! Many connections on one thread for programs that decide themselves what they ask next: scripts. Each asks
-//! one thing at a time and hears of it by a [`Done`]; nothing here waits for a single connection. It measures
-//! nothing and draws nothing: the load engine's own connections do that.
+//! Many connections on one thread, for programs that decide themselves what to ask next: scripts. Each
+//! connection asks one thing at a time, and a [`Done`] says what came of it; nothing here waits for a single
+//! connection. It measures nothing and draws nothing: that is for the load engine's own connections.
 
 mod link;
 mod rows;
@@ -14,15 +14,16 @@ use crate::{
     io::Events,
     line::{Lines, Ticket, Waiting},
     login::Login,
-    secrets::Credentials,
+    secrets::{self, Credentials},
     spec::{Address, Target},
-    tls::Connector,
+    tls::{self, Connector},
     transport::Peer,
+    watch::{ENDS, WATCHED, tick},
 };
 use link::{Link, Loss};
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
-    fd::{AsFd as _, OwnedFd},
+    fd::{AsFd as _, BorrowedFd, OwnedFd},
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 use std::{
@@ -46,10 +47,16 @@ const OPENING_AT_ONCE: usize = 24;
 const OPENING_MAX: Duration = Duration::from_secs(30);
 /// How often what is being opened is looked through.
 const SWEEP: Duration = Duration::from_millis(200);
+/// No wait is longer.
+const LOOK_UP: Duration = Duration::from_millis(50);
 /// Token of the descriptor by which other threads wake the hub.
 const WAKE: u64 = u64::MAX;
 /// Token under which sockets come back that had to wait for a full backlog.
 const THROUGH: u64 = u64::MAX - 1;
+/// Token of a descriptor that others read, see [`Hub::heed`].
+const HEEDED: u64 = u64::MAX - 2;
+/// Token of the timer that ends each wait.
+const TICK: u64 = u64::MAX - 3;
 
 /// A server and how to log in there; made once, shared by connections.
 #[derive(Debug, Clone)]
@@ -65,17 +72,34 @@ impl Way {
     /// # Errors
     /// An address without a server, or unreadable certificates.
     pub fn to(target: &Target) -> Result<Self, Error> {
-        let failed = |reason: String| Error { address: target.address.to_string(), reason };
+        let failed = |reason: NoWay| Error { address: target.address.to_string(), reason };
         let peer = match &target.address {
             Address::Unix(path) => Peer::Unix(path.clone()),
             Address::Tcp { host, port } => Peer::Tcp(address_of(host, *port).map_err(&failed)?),
         };
-        let credentials = Credentials::of(target).map_err(|error| failed(error.to_string()))?;
-        let tls = Connector::new(target, &credentials).map_err(|error| failed(error.to_string()))?;
-        let options = client::options(target, &credentials);
-        let options = Arc::new(wire::client::Options { multi_statements: true, ..options });
-        let login = Arc::new(Login { peer, options, tls, sources: Vec::new() });
-        Ok(Self { login, shown: target.address.to_string() })
+        let credentials = Credentials::of(target).map_err(|error| failed(NoWay::File(error)))?;
+        let tls = Connector::new(target, &credentials).map_err(|error| failed(NoWay::Tls(error)))?;
+        let options = Arc::new(client::options(target, &credentials));
+        Ok(Self::of(&Login { peer, options, tls, sources: Vec::new() }))
+    }
+
+    /// Whether the server runs on this machine, as far as its address says so.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match &self.login.peer {
+            Peer::Tcp(address) => address.ip().is_loopback(),
+            Peer::Unix(_) => true,
+        }
+    }
+
+    /// The way that a load's own connections take, for scripts: they may send several statements at once.
+    pub(crate) fn of(login: &Login) -> Self {
+        let options = wire::client::Options { multi_statements: true, ..(*login.options).clone() };
+        let shown = match &login.peer {
+            Peer::Tcp(address) => address.to_string(),
+            Peer::Unix(path) => path.display().to_string(),
+        };
+        Self { login: Arc::new(Login { options: Arc::new(options), ..login.clone() }), shown }
     }
 }
 
@@ -89,11 +113,11 @@ fn allow_many_files() {
 }
 
 /// The first address of a host that answers; where none does, the first, so that connecting there says why.
-fn address_of(host: &str, port: u16) -> Result<SocketAddr, String> {
-    let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|error| error.to_string())?.collect();
+fn address_of(host: &str, port: u16) -> Result<SocketAddr, NoWay> {
+    let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(NoWay::Name)?.collect();
     let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, OPENING_MAX).is_ok();
     let found = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
-    found.or(addresses.first()).copied().ok_or_else(|| "the name has no address".to_owned())
+    found.or(addresses.first()).copied().ok_or(NoWay::NoAddress)
 }
 
 /// Why there is no way to a server.
@@ -103,7 +127,24 @@ pub struct Error {
     /// Where to.
     pub address: String,
     /// Why not.
-    pub reason: String,
+    pub reason: NoWay,
+}
+
+/// Reasons for that.
+#[derive(Debug, thiserror::Error)]
+pub enum NoWay {
+    /// The host's name cannot be resolved; what the resolver says.
+    #[error("{0}")]
+    Name(std::io::Error),
+    /// The host's name has no address.
+    #[error("the name has no address")]
+    NoAddress,
+    /// A file with certificates or keys cannot be read.
+    #[error("{0}")]
+    File(secrets::Error),
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(tls::Error),
 }
 
 /// Wakes a hub from another thread.
@@ -123,9 +164,14 @@ impl Waker {
 pub struct Hub {
     poll: OwnedFd,
     events: Events,
+    /// Events that have been looked at.
+    served: usize,
     wake: Arc<OwnedFd>,
+    tick: OwnedFd,
     links: Vec<Option<Link>>,
     free: Vec<u32>,
+    /// Numbers that events not yet looked at may still mean.
+    freed: Vec<u32>,
     input: Vec<u8>,
     out: Vec<u8>,
     done: VecDeque<Done>,
@@ -149,12 +195,16 @@ impl Hub {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         epoll::add(&poll, &*wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
+        let tick = tick(&poll, TICK, LOOK_UP)?;
         Ok(Self {
             poll,
             events: Events::with_capacity(EVENTS_AT_ONCE),
+            served: 0,
             wake,
+            tick,
             links: Vec::new(),
             free: Vec::new(),
+            freed: Vec::new(),
             input: vec![0; INPUT_BYTES],
             out: Vec::with_capacity(INPUT_BYTES),
             done: VecDeque::new(),
@@ -166,6 +216,21 @@ impl Hub {
             attempts: 0,
             ways: Vec::new(),
         })
+    }
+
+    /// Lets each write to a descriptor that nobody reads end a wait.
+    ///
+    /// # Errors
+    /// If the system refuses to watch it.
+    pub(crate) fn heed(&mut self, orders: BorrowedFd<'_>) -> io::Result<()> {
+        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.poll, orders, epoll::EventData::new_u64(HEEDED), edges)?)
+    }
+
+    /// How long it took to open a connection that has just been opened.
+    #[must_use]
+    pub fn opening_took(&self, number: u32) -> Duration {
+        self.link(number).map_or(Duration::ZERO, |link| link.began.elapsed())
     }
 
     /// What other threads wake it by.
@@ -192,7 +257,7 @@ impl Hub {
         number
     }
 
-    /// Opens a connection anew, on the same way.
+    /// Opens a connection again, on the same way.
     pub fn reopen(&mut self, number: u32) {
         let Some(link) = self.links[number as usize].as_mut() else { return };
         link.forget();
@@ -221,7 +286,7 @@ impl Hub {
         self.opening -= usize::from(link.has_place);
         self.to_open.retain(|waiting| *waiting != number);
         link.quit(&mut self.out);
-        self.free.push(number);
+        self.freed.push(number);
     }
 
     /// Sends SQL text.
@@ -276,34 +341,45 @@ impl Hub {
         self.sleeps.push(Reverse((until, owner)));
     }
 
-    /// What has happened, oldest first.
+    /// What has happened. Sockets are read one after another, each when it is asked for: so its owner can
+    /// send the next statement before the next reply is read, and the server has something to do meanwhile.
     #[inline]
     pub fn take_done(&mut self) -> Option<Done> {
-        self.done.pop_front()
+        loop {
+            let done = self.done.pop_front();
+            if done.is_some() || self.served == self.events.count() {
+                return done;
+            }
+            let event = self.events.at(self.served);
+            self.served += 1;
+            match event {
+                // nothing to read means that it was read already
+                (WAKE, _) => drop(rustix::io::read(&*self.wake, &mut [0u8; 8])),
+                (TICK, _) => drop(rustix::io::read(&self.tick, &mut [0u8; 8])),
+                (THROUGH, _) => self.let_in(),
+                (HEEDED, _) => {}
+                (token, flags) => self.serve(token as u32, flags),
+            }
+        }
     }
 
-    /// Waits until something happens, at most so long.
+    /// Waits until something happens that [`Hub::take_done`] may tell of, at most so long and never longer
+    /// than 50 ms.
     ///
     /// # Errors
     /// If the system refuses to wait, which it does not.
     pub fn wait(&mut self, limit: Duration) -> io::Result<()> {
-        if !self.done.is_empty() {
+        if !self.done.is_empty() || self.served < self.events.count() {
             return Ok(());
         }
+        self.free.append(&mut self.freed);
         let mut patience = limit;
         if let Some(Reverse((until, _))) = self.sleeps.peek() {
             patience = patience.min(until.saturating_duration_since(Instant::now()));
         }
-        let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
-        let result = events.wait(self.poll.as_fd(), Some(patience));
-        for index in 0..events.count() {
-            match events.at(index) {
-                (WAKE, _) => drop(rustix::io::read(&*self.wake, &mut [0u8; 8])),
-                (THROUGH, _) => self.let_in(),
-                (token, flags) => self.serve(token as u32, flags),
-            }
-        }
-        self.events = events;
+        self.served = 0;
+        // the tick ends it: to arm a timer for each wait is a good part of what a short one costs
+        let result = self.events.wait(self.poll.as_fd(), Some(patience).filter(|&wait| wait < LOOK_UP));
         if !self.sleeps.is_empty() || self.opening > 0 {
             self.look_at_times();
         }
@@ -398,26 +474,28 @@ impl Hub {
         let Some(link) = self.links[number as usize].as_mut() else { return Ok(()) };
         let transport = link.transport.as_ref().ok_or(Loss::Closed)?;
         link.wants_write = true;
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
-        epoll::add(&self.poll, transport.as_fd(), epoll::EventData::new_u64(number.into()), flags)
+        let token = epoll::EventData::new_u64(number.into());
+        epoll::add(&self.poll, transport.as_fd(), token, WATCHED | epoll::EventFlags::OUT)
             .map_err(io::Error::from)?;
         Ok(())
     }
 
-    /// Asks the kernel to tell when the socket takes bytes again, where some wait for that.
+    /// Asks the kernel to tell when the socket takes bytes again, where some wait for that, and to tell once
+    /// more of what may be left to read.
     #[inline]
     fn watch_writing(&mut self, number: u32) {
         let Some(link) = self.links[number as usize].as_mut() else { return };
         let blocked = link.is_blocked();
-        if blocked != link.wants_write
+        if (blocked != link.wants_write || link.is_to_be_rearmed)
             && let Some(transport) = &link.transport
         {
-            let mut flags = epoll::EventFlags::IN;
+            let mut flags = WATCHED;
             flags.set(epoll::EventFlags::OUT, blocked);
             let token = epoll::EventData::new_u64(number.into());
             // this can only fail for a descriptor that is not ours
             let _ = epoll::modify(&self.poll, transport.as_fd(), token, flags);
             link.wants_write = blocked;
+            link.is_to_be_rearmed = false;
         }
     }
 
@@ -427,9 +505,10 @@ impl Hub {
         if flags.contains(epoll::EventFlags::OUT) {
             result = link.on_writable();
         }
-        let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        // the end of a socket comes after its last bytes, and is told once
+        link.is_to_be_rearmed = flags.intersects(ENDS);
         let mut told = None;
-        if result.is_ok() && flags.intersects(readable) {
+        if result.is_ok() && flags.intersects(ENDS | epoll::EventFlags::IN) {
             match link.on_readable(&mut self.input, &mut self.out) {
                 Ok(what) => told = what,
                 Err(loss) => result = Err(loss),

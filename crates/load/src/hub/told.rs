@@ -1,4 +1,4 @@
-//! What a hub tells of its connections.
+//! What a hub reports of its connections.
 
 use wire::client::Reply;
 

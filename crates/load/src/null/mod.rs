@@ -2,8 +2,8 @@
 //! is the engine's own limit. In tests it plays whatever a real server cannot be made to do: fail, stall,
 //! vanish, talk nonsense.
 //!
-//! What it says of its own accord is a [`Scenario`]; what happens to it from outside (a stall, an absence) is
-//! told to the running [`NullServer`].
+//! What it says by itself is a [`Scenario`]. What happens to it from outside (a stall, an absence) is told to
+//! the running [`NullServer`].
 
 mod play;
 mod remote;
@@ -39,7 +39,7 @@ impl NullServer {
     /// 0: a free one.
     ///
     /// # Errors
-    /// If the port cannot be had or the thread not started.
+    /// If the port is not available or the thread not started.
     pub fn start(port: u16) -> io::Result<Self> {
         Self::with_scenario(port, Box::new(Plain))
     }
@@ -47,7 +47,7 @@ impl NullServer {
     /// Answers as the script says.
     ///
     /// # Errors
-    /// If the port cannot be had or the thread not started.
+    /// If the port is not available or the thread not started.
     pub fn with_script(port: u16, script: Box<Script>) -> io::Result<Self> {
         Self::with_scenario(port, Box::new(Scripted(script)))
     }
@@ -55,7 +55,7 @@ impl NullServer {
     /// Greets and answers as the scenario says.
     ///
     /// # Errors
-    /// If the port cannot be had or the thread not started.
+    /// If the port is not available or the thread not started.
     pub fn with_scenario(port: u16, scenario: Box<dyn Scenario>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
@@ -88,7 +88,7 @@ impl NullServer {
         self.remote.connections.load(Ordering::Relaxed)
     }
 
-    /// Does nothing at all for this long, from now on. What arrives meanwhile is answered then.
+    /// Does nothing at all for this long, from now on. What arrives in the meantime is answered afterwards.
     pub fn stall(&self, time: Duration) {
         self.remote.tell(Command::Stall(time));
     }
@@ -103,8 +103,8 @@ impl NullServer {
         self.remote.tell(Command::Cut);
     }
 
-    /// Whether connections are taken off the listener's queue, where the kernel lets them wait. They are at
-    /// first.
+    /// Whether connections are accepted from the listener's queue, where the kernel lets them wait. At first
+    /// they are.
     pub fn accept(&self, on: bool) {
         self.remote.tell(Command::Accept(on));
     }

@@ -1,5 +1,5 @@
-//! What a null server plays: how it greets, what it answers, and how the bytes of an answer come about. Knows
-//! no socket.
+//! What a null server plays: how it greets, what it answers, and how the bytes of an answer are made. Knows
+//! no sockets.
 
 use std::time::Duration;
 use wire::{
@@ -13,7 +13,7 @@ use wire::{
 pub const ROW: &str = "00000000000-11111111111-22222222222-33333333333-44444444444-\
                        55555555555-66666666666-77777777777-88888888888-99999999999";
 const COLUMN: &str = "c";
-/// How far off the number of a packet of [`Answer::Misnumbered`] is.
+/// How far off the packet number of [`Answer::Misnumbered`] is.
 const MISNUMBERED_BY: u8 = 7;
 
 /// What a server answers to a statement.
@@ -30,7 +30,7 @@ pub enum Answer {
     },
     /// An empty result with one column.
     NoRow,
-    /// So many rows with one column. They are made as the client takes them: a reply may be larger than
+    /// This many rows with one column. They are made as the client reads them: a reply may be larger than
     /// memory.
     Rows {
         /// How many.
@@ -40,7 +40,7 @@ pub enum Answer {
     },
     /// An error.
     Error(u16, [u8; 5], String),
-    /// So many rows, then an error in place of the end of the result.
+    /// This many rows, then an error instead of the end of the result.
     CutShort(u64, u16, [u8; 5], String),
     /// One row, and an end of the result whose packet has a wrong number.
     Misnumbered,
@@ -52,9 +52,9 @@ pub enum Answer {
     Reset,
     /// These bytes, whatever they mean.
     Raw(Vec<u8>),
-    /// The first so many bytes of an answer, then what is said.
+    /// The first bytes of an answer, this many, then what follows here.
     Torn(Box<Answer>, u64, Then),
-    /// An answer, and so much later (nothing: in the same breath) bytes that nothing has asked for.
+    /// An answer and, this much later (zero: in the same write), bytes that nobody asked for.
     Surplus(Box<Answer>, Duration, Vec<u8>),
     /// An answer after this time; other connections are answered meanwhile.
     After(Duration, Box<Answer>),
@@ -77,13 +77,13 @@ pub enum Welcome {
     /// As it should.
     #[default]
     Greeting,
-    /// The first so many bytes of its greeting, then what is said.
+    /// The first bytes of its greeting, this many, then what follows here.
     Torn(usize, Then),
-    /// These bytes in place of a greeting, then what is said.
+    /// These bytes instead of a greeting, then what follows here.
     Raw(Vec<u8>, Then),
     /// It greets, and never answers the login.
     NoLogin,
-    /// It greets and lets the client in, and sends these bytes behind that.
+    /// It greets and lets the client in, and then sends these bytes.
     Surplus(Vec<u8>),
 }
 
@@ -103,7 +103,7 @@ pub enum Asked<'a> {
 /// Decides what is answered to the `n`-th statement (from 0) that the server sees.
 pub type Script = dyn FnMut(u64, Asked<'_>) -> Answer + Send;
 
-/// Everything that a server does of its own accord.
+/// Everything that a server does by itself.
 pub trait Scenario: Send {
     /// How the `connection`-th connection (from 0) is met. The engine opens one more than its streams have,
     /// first of all, to see whether anybody is there.
@@ -157,7 +157,7 @@ pub(super) enum Rest {
     Nothing,
     /// The connection ends.
     End(Then),
-    /// More than a buffer should hold: to be sent as the client takes it.
+    /// More than a buffer should hold: it is sent as the client reads it.
     Flood(Flood),
     /// Beside what was encoded, if anything: this is to be sent after a time.
     Later(Duration, Answer),
@@ -270,7 +270,7 @@ pub(super) struct Flood {
     sequence: u8,
     /// The packet that ends the result.
     end: Vec<u8>,
-    /// Where it breaks off: after so many more bytes.
+    /// Where it stops early: after this many more bytes.
     cut: Option<(u64, Then)>,
     finished: bool,
 }

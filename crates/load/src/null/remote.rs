@@ -1,4 +1,4 @@
-//! What the holder of a null server and its thread share.
+//! What a null server's thread shares with its owner.
 
 use rustix::fd::OwnedFd;
 use std::{
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// What the server's thread shares with whoever holds the server.
+/// What the server's thread shares with the server's owner.
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) wake: OwnedFd,

@@ -29,7 +29,7 @@ const FLOOD_BYTES: usize = 256 * 1024;
 const RETURN_RETRY: Duration = Duration::from_millis(5);
 const LISTENER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
-/// Statement ids tell what the statement yields and how many parameters it has: lowest bit, and the bits
+/// A statement id says what the statement yields and how many parameters it has: lowest bit, and the bits
 /// above it.
 const YIELDS_ROWS: u32 = 1;
 
@@ -367,7 +367,7 @@ impl Desk {
     }
 }
 
-/// Sends what was encoded, and does what is left of the answer.
+/// Sends what was encoded, and does the rest of the answer.
 #[inline]
 fn deliver(client: &mut Client, rest: Rest, out: &mut Vec<u8>) -> Result<(), Then> {
     if !out.is_empty() {
@@ -387,7 +387,7 @@ fn deliver(client: &mut Client, rest: Rest, out: &mut Vec<u8>) -> Result<(), The
     }
 }
 
-/// Sends of a large result what the client takes.
+/// Sends as much of a large result as the client takes.
 fn pour(client: &mut Client, out: &mut Vec<u8>) -> Result<(), Then> {
     while let Some(flood) = &mut client.flood {
         if client.transport.is_blocked() {

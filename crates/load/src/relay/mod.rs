@@ -1,27 +1,30 @@
-//! A network with a stated latency between a client and a server on one machine: a relay that hands every
-//! piece of what one side sends to the other side a fixed time later.
+//! A network with a stated latency between a client and a server on one machine: a relay that passes
+//! everything one side sends on to the other side a fixed time later.
 //!
-//! It is to be run in a process of its own, so that what it uses is neither the engine's nor the server's. It
-//! knows TCP and time, and nothing of what the bytes mean. What netem does in the kernel it does in user
-//! space, which needs no rights; the idea of a constant delay line is the same.
+//! It runs in a process of its own, so that what it uses counts neither as the engine's nor as the server's.
+//! It knows TCP and time, but not what the bytes mean. It does in user space, which takes no privileges, what
+//! netem does in the kernel; the idea of a constant delay line is the same.
 //!
-//! * The time that counts is when the kernel noted that a piece arrived, not when a thread came to read it.
-//!   All wait equally long, so the order of their times is the order of sending: one queue for each thread is
-//!   all the bookkeeping, with any number of connections.
+//! * The time that counts is when the kernel noted that data arrived, not when a thread came to read them.
+//!   Everything waits equally long, so pieces leave in the order in which they came: one queue per thread is
+//!   all the bookkeeping, for any number of connections.
 //! * A network does not wait for a processor. So the threads ask for precedence, wake up a little earlier
-//!   than they must and do not sleep the last microseconds; what sending itself usually takes is part of the
-//!   delay.
-//! * What a side that does not read leaves behind is bounded ([`window`]): then the other side is not read
+//!   than they must, and spin through the last microseconds. The usual cost of sending is part of the delay.
+//! * Where the line has a limit, data wait until everything before them in their direction has been sent,
+//!   with the headers that they would have as packets: the connections share the line as they would a cable.
+//! * What piles up before a side that does not read is bounded ([`window`]): then the other side is not read
 //!   either, as with TCP itself. The end of a stream and a reset travel as slowly as bytes do.
-//! * A connection here is accepted by the kernel at once. So that opening one costs what it costs over the
-//!   network, the relay connects to the server three one-way times later, when over a network the handshake
-//!   would be done there.
+//! * The kernel accepts a connection here at once. To make opening one cost what it costs over the network,
+//!   the relay connects to the server three one-way times later, when a network would have completed the
+//!   handshake.
 
 mod inbox;
+mod line;
 mod pair;
 mod worker;
 
 use crate::Histogram;
+pub use line::Line;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
@@ -34,6 +37,7 @@ use std::{
 pub use worker::window;
 
 use inbox::{Inbox, Message};
+use line::Used;
 use worker::Worker;
 
 /// Longest one-way time: what is longer is a mistake, and would hold much memory.
@@ -62,10 +66,10 @@ pub struct Figures {
     pub pieces: u64,
     /// Bytes handed on.
     pub bytes: u64,
-    /// How much later than due a piece had been handed on, mean, ns.
-    pub late_ns_mean: f64,
+    /// How much later than due pieces had been handed on, mean.
+    pub late_mean: Duration,
     /// The same, 99th percentile.
-    pub late_ns_p99: u64,
+    pub late_p99: Duration,
     /// CPU time in user mode, all threads.
     pub cpu_user: Duration,
     /// CPU time in the kernel, all threads.
@@ -75,13 +79,14 @@ pub struct Figures {
 }
 
 impl Relay {
-    /// Listens on a free port of this machine and hands on to `to` and back, each piece `one_way` after it
-    /// came. `threads` is how many share the connections; [`threads_for`] knows a good number.
+    /// Listens on a free port of this machine and hands on to `to` and back, each piece when it would have
+    /// arrived over `line`. `threads` is how many share the connections; [`threads_for`] knows a good number.
     ///
     /// # Errors
-    /// If there is no free port, or a thread cannot be started; `one_way` above [`ONE_WAY_MAX`].
-    pub fn start(to: SocketAddr, one_way: Duration, threads: usize) -> io::Result<Self> {
-        if one_way > ONE_WAY_MAX {
+    /// If there is no free port, or a thread cannot be started; a delay above [`ONE_WAY_MAX`].
+    pub fn start(to: SocketAddr, line: impl Into<Line>, threads: usize) -> io::Result<Self> {
+        let line = line.into();
+        if line.one_way > ONE_WAY_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the delay is too long"));
         }
         let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0))?;
@@ -90,9 +95,10 @@ impl Relay {
         let inboxes: Vec<Arc<Inbox>> =
             (0..threads.max(1)).map(|_| Inbox::new().map(Arc::new)).collect::<Result<_, _>>()?;
         let mut listener = Some(listener);
+        let line = Arc::new(Used::new(line));
         let mut relay = Self { address, threads: Vec::new() };
         for own in 0..inboxes.len() {
-            let mut worker = Worker::new(to, one_way, inboxes.clone(), own, listener.take())?;
+            let mut worker = Worker::new(to, Arc::clone(&line), inboxes.clone(), own, listener.take())?;
             let thread = thread::Builder::new().name(format!("relay-{own}")).spawn(move || worker.run())?;
             relay.threads.push((Arc::clone(&inboxes[own]), thread));
         }
@@ -131,7 +137,8 @@ impl Relay {
             late.merge(&tally.late);
         }
         if !late.is_empty() {
-            (figures.late_ns_mean, figures.late_ns_p99) = (late.mean_ns(), late.quantile_ns(0.99));
+            figures.late_mean = Duration::from_nanos(late.mean_ns() as u64);
+            figures.late_p99 = Duration::from_nanos(late.quantile_ns(0.99));
         }
         Ok(figures)
     }

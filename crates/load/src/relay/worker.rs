@@ -2,6 +2,7 @@
 
 use super::{
     inbox::{Inbox, Message, Tally},
+    line::Used,
     pair::{Pair, Side},
 };
 use crate::io::{Events, Usage, be_a_prompt_thread, note_arrivals, thread_usage};
@@ -36,7 +37,7 @@ const HANDSHAKE: u32 = 3;
 /// Everything that a thread owns.
 pub(super) struct Worker {
     to: SocketAddr,
-    one_way: Duration,
+    line: Arc<Used>,
     window: usize,
     inboxes: Vec<Arc<Inbox>>,
     own: usize,
@@ -101,7 +102,7 @@ impl Usual {
 impl Worker {
     pub(super) fn new(
         to: SocketAddr,
-        one_way: Duration,
+        line: Arc<Used>,
         inboxes: Vec<Arc<Inbox>>,
         own: usize,
         listener: Option<TcpListener>,
@@ -114,8 +115,8 @@ impl Worker {
         }
         Ok(Self {
             to,
-            one_way,
-            window: window(one_way),
+            window: window(line.one_way()),
+            line,
             inboxes,
             own,
             listener,
@@ -178,10 +179,7 @@ impl Worker {
                 Message::Tell(whom) => {
                     let used = thread_usage();
                     let mut tally = std::mem::take(&mut self.tally);
-                    tally.used = Usage {
-                        user: used.user.saturating_sub(self.used.user),
-                        system: used.system.saturating_sub(self.used.system),
-                    };
+                    tally.used = used.since(self.used);
                     tally.interval = self.asked.elapsed();
                     tally.connections = (self.pairs.len() - self.free.len()) as u64;
                     (self.used, self.asked) = (used, Instant::now());
@@ -237,7 +235,7 @@ impl Worker {
             self.pairs.len() - 1
         });
         self.pairs[index] = Some(Pair::new(number, socket, from));
-        let at = at + self.one_way * HANDSHAKE;
+        let at = at + self.line.one_way() * HANDSHAKE;
         self.dials.push_back(Due { at, index, number, side: Side::Server, what: What::Connect });
         self.watch(index, Side::Client);
     }
@@ -341,7 +339,8 @@ impl Worker {
                 // set does no harm
                 let came =
                     age.and_then(|age| Instant::now().checked_sub(age)).unwrap_or(now).max(self.looked[0]);
-                let at = pair.end(side.other()).hold(&self.buffer[..count], came + self.one_way);
+                let at = self.line.arrival(side.other(), count, came);
+                let at = pair.end(side.other()).hold(&self.buffer[..count], at);
                 self.held += count;
                 let what = if count > 0 { What::Bytes(count) } else { What::End };
                 arrived = Some(Due { at, index, number, side: side.other(), what });
@@ -371,7 +370,7 @@ impl Worker {
         let held = pair.held();
         pair.end(side).lose();
         self.held -= held - pair.held();
-        let (number, at) = (pair.number, now + self.one_way);
+        let (number, at) = (pair.number, now + self.line.one_way());
         self.put(Due { at, index, number, side: side.other(), what: What::Reset });
     }
 

@@ -25,6 +25,22 @@ pub struct Target {
     pub compress: bool,
 }
 
+#[cfg(test)]
+impl Target {
+    /// A server that is not there.
+    pub(crate) fn of_nobody() -> Self {
+        Self {
+            address: Address::Unix("socket".into()),
+            user: String::new(),
+            password: Secret::default(),
+            database: None,
+            tls: Tls::default(),
+            trust: Trust::default(),
+            compress: false,
+        }
+    }
+}
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -64,16 +80,16 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-/// Where the password itself may go, beyond a server that TLS has verified. By default a server that nobody
-/// has verified learns only that the client knows the password.
+/// Where the password itself may go, besides to a server that TLS has verified. By default, an unverified
+/// server learns only that the client knows the password.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trust {
     /// `mysql_clear_password` may send it readable.
     pub cleartext_password: bool,
-    /// `caching_sha2_password` and `sha256_password` may encrypt it with the key that the server sends.
+    /// `caching_sha2_password` and `sha256_password` may encrypt it with a key that the server sends.
     pub get_server_public_key: bool,
-    /// The server's RSA key (PEM), which those two take in place of one that it sends.
+    /// The server's RSA key (PEM), which those two use instead of one that it sends.
     pub server_public_key: Option<PathBuf>,
 }
 
@@ -84,9 +100,9 @@ pub enum TlsMode {
     /// No TLS.
     #[default]
     Disabled,
-    /// TLS where the server offers it; nothing verified.
+    /// TLS where the server offers it; nothing is verified.
     Preferred,
-    /// TLS or an error; nothing verified.
+    /// TLS or an error; nothing is verified.
     Required,
     /// TLS with the certificate's chain verified against `ca`.
     VerifyCa,

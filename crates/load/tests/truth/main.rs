@@ -2,11 +2,14 @@
 //! must have the figures that theory gives. Bounds are those that cannot be otherwise, widened to the side to
 //! which a busy machine can push.
 
+mod agents;
 mod counting;
 mod members;
 mod parts;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/agents.rs"]
+mod threads;
 
 use load::{
     Histogram, Outcome, Progress, Spec, Stop,
@@ -593,6 +596,46 @@ fn streams_with_limits_run_one_after_the_other_and_the_load_ends_with_the_last()
         "{:?}",
         outcome.interval
     );
+}
+
+#[test]
+fn a_stream_that_takes_too_long_is_stopped_and_the_next_one_begins() {
+    for workers in [1, 2] {
+        let (server, log) = text_server();
+        let limited = |name: &str, count, begin| {
+            let time_limit = Some(ms(400));
+            Stream { time_limit, ..named(name, Some(count), begin) }
+        };
+        let first = limited("first", 1_000_000, Begin::Together);
+        let mut spec = spec(server.address(), first, Duration::from_secs(60));
+        spec.workers = Some(workers);
+        spec.streams.push(limited("second", 20, Begin::WhenDone("first".to_owned())));
+        // pauses much longer than its time: it is stopped in one of them
+        let third = limited("third", 1_000_000, Begin::WhenDone("second".to_owned()));
+        spec.streams.push(Stream { arrival: Arrival::Think(Think::Fixed(Duration::from_secs(9))), ..third });
+        let begun = Instant::now();
+        let outcome = run(&spec);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{workers} workers");
+        let (first, second) = (times(&log, "first"), times(&log, "second"));
+        assert!(first.1 < second.0 && second.2 == 20, "{workers} workers: {first:?} {second:?}");
+        let [one, two, three] = &outcome.streams[..] else { panic!("three streams") };
+        let reached = [one, two, three].map(|stream| stream.limit_reached);
+        assert_eq!(reached, [Some(false), Some(true), Some(false)], "{workers} workers");
+        for stopped in [one, three] {
+            let took = stopped.active.1 - stopped.active.0;
+            assert!((ms(400)..ms(4000)).contains(&took), "{workers} workers: {took:?}");
+        }
+        assert_eq!(one.transactions.count, first.2 as u64, "what was under way is counted");
+        assert_eq!(outcome.end, End::Completed);
+    }
+}
+
+#[test]
+fn a_time_limit_without_a_limit_is_refused() {
+    let (server, _) = text_server();
+    let endless = Stream { time_limit: Some(ms(400)), ..named("main", None, Begin::Together) };
+    let error = load::run(&spec(server.address(), endless, ms(100)), &Stop::default(), &mut |_| ());
+    assert!(error.expect_err("nothing to miss").to_string().contains("time limit"));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use crate::support::{ms, run, run_while, server, spec, statement, workload};
 use load::{
     Spec,
-    null::{self, Asked, NullServer, Welcome},
+    null::{self, Asked, NullServer, Then, Welcome},
     sample::End,
-    spec::{Address, Destination, Expect, Protocol, Stream, Target},
+    spec::{Address, Arrival, ConnectionMode, Destination, Expect, Protocol, Stream, Target, Think},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -118,4 +118,21 @@ fn a_stream_can_take_another_way_to_the_first_server() {
     spec.local = None;
     assert_eq!(run(&spec).end, End::Completed);
     assert_eq!(counts(&of_primary).len(), 2);
+}
+
+#[test]
+fn strangers_are_refused_as_often_as_they_try_and_nobody_waits_for_them() {
+    let words = b"\x15\x04#28000who are you".as_slice();
+    let packet = [&[1 + words.len() as u8, 0, 0, 0, 0xFF], words].concat();
+    let server = server(move |_| Welcome::Raw(packet.clone(), Then::Close), |_, _, asked| null::plain(asked));
+    let mut refused = stream("refused", 3, Destination::Stranger);
+    refused.connect = ConnectionMode::Transactions(1);
+    refused.arrival = Arrival::Think(Think::Fixed(ms(50)));
+    let outcome = run(&spec(server.address(), refused, ms(1000)));
+    assert_eq!(outcome.end, End::Completed);
+    let told = &outcome.streams[0];
+    let failed = told.reconnecting.failed;
+    assert!((20..=66).contains(&failed), "three connections, every 50 ms: {failed}");
+    assert_eq!((told.transactions.count, told.transactions.errors), (0, failed));
+    assert_eq!((told.errors[0].code, told.errors[0].count), (1045, failed), "{:?}", told.errors);
 }

@@ -1,8 +1,11 @@
 //! A load in parts is the load that one process would have offered: the same statements, the same schedule,
-//! the same figures. Here the parts are threads at the other end of a pair of sockets; in
-//! `crates/prony/tests/load_processes.rs` they are processes.
+//! the same figures. Here the parts are threads at the other end of a pair of sockets, or at agents; in
+//! `crates/prony/tests/load_processes.rs` they are processes, in `agents.rs` agents that are.
 
-use crate::support::{self, ms, select, spec, workload};
+use crate::{
+    support::{self, ms, select, spec, workload},
+    threads,
+};
 use load::{
     Error, Here, Histogram, Link, Loader, Outcome, Parts, Progress, Sample, Spec, Stop, WarmUp,
     null::{Answer, Asked, NullServer},
@@ -37,21 +40,28 @@ fn link(part: Part, play: impl FnOnce(UnixStream) + Send + 'static) -> Result<Li
             let _ = here.shutdown(Shutdown::Both);
             "closed".to_owned()
         }),
+        host: None,
     })
+}
+
+/// One link for each of so many parts.
+fn links(of: u32, link: impl Fn(Part) -> Result<Link, Error>) -> Result<Vec<Link>, Error> {
+    (0..of).map(|number| link(Part { number, of })).collect()
 }
 
 fn serve(there: UnixStream) {
     let from = there.try_clone().expect("a socket");
-    load::part::serve(from, there).expect("a task");
+    load::part::serve(from, there, None, None).expect("a task");
 }
 
 fn parts(count: u32) -> Parts {
-    Parts::new(count, |part| link(part, serve))
+    Parts::new(count, |of| links(of, |part| link(part, serve)))
 }
 
-/// A load by each of these numbers of parts; 0: in this process without any.
-fn loaders() -> [(u32, Box<dyn Loader>); 3] {
-    [(0, Box::new(Here::default())), (2, Box::new(parts(2))), (4, Box::new(parts(4)))]
+/// A load by each of these numbers of parts; 0: in this process without any. The last ones are agents.
+fn loaders() -> [(u32, Box<dyn Loader>); 4] {
+    let agents = Box::new(threads::agents(2));
+    [(0, Box::new(Here::default())), (2, Box::new(parts(2))), (4, Box::new(parts(4))), (2, agents)]
 }
 
 fn run(loader: &dyn Loader, spec: &Spec) -> (Outcome, Vec<Sample>) {
@@ -287,11 +297,11 @@ fn a_part_that_is_gone_or_another_program_is_an_error_that_names_it() {
     let server = NullServer::start(0).expect("a port");
     let spec = spec(server.address(), Stream::new("main", select(), 4), Duration::from_secs(5));
     let cases: [(&'static [u8], &str); 2] = [
-        (b"", "part 2 of 3: it ended before it said anything (closed)"),
-        (b"Usage: prony [OPTIONS] <COMMAND>", "part 2 of 3: what it says is not understood"),
+        (b"", "part 2 of 3: it ended before it reported anything (closed)"),
+        (b"Usage: prony [OPTIONS] <COMMAND>", "part 2 of 3: its messages cannot be understood"),
     ];
     for (says, expected) in cases {
-        let loader = Parts::new(3, move |part| impostor(part, 1, says));
+        let loader = Parts::new(3, move |of| links(of, |part| impostor(part, 1, says)));
         let error = loader.run(&spec, &Stop::default(), &mut |_| ()).expect_err("no load without it");
         assert!(error.to_string().starts_with(expected), "{error}");
     }

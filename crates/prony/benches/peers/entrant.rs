@@ -1,10 +1,10 @@
 //! Who takes part: how each program is called for the same load, and what it reports.
 
-use crate::{process::measured, server::Site};
+use crate::{process::measured, server::Site, tpcc};
 use serde::Serialize;
 use std::{
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long a program may take to open its connections and to end, besides the load itself.
@@ -24,6 +24,15 @@ pub(crate) enum Tool {
     Script,
     MysqlSlap,
     GoYcsb,
+    /// Prony and go-tpc: tables like those of TPC-C are loaded, each into a database of its own.
+    TpccLoad,
+    GoTpcLoad,
+    /// The transactions on them, without waits; New-Order transactions are what is counted.
+    Tpcc,
+    GoTpc,
+    /// Prony and sysbench with a script of the same statements, as text.
+    TpccText,
+    TpccScript,
 }
 
 /// One participant of a heat.
@@ -54,7 +63,7 @@ pub(crate) struct Job {
     pub(crate) rows: u64,
     /// Threads that Prony had last; the raw client gets as many.
     pub(crate) workers: Option<usize>,
-    /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries in place of a
+    /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries instead of a
     /// time.
     pub(crate) expected_per_second: f64,
 }
@@ -97,16 +106,22 @@ impl Tool {
     /// The remedy.
     pub(crate) fn check(self) -> Result<String, String> {
         let (name, flag, remedy) = match self {
-            Self::Prony | Self::Raw | Self::Script => return Ok(env!("CARGO_PKG_VERSION").to_owned()),
-            Self::Sysbench => ("sysbench", "--version", "Debian: apt install sysbench"),
+            Self::Prony | Self::Raw | Self::Script | Self::TpccLoad | Self::Tpcc | Self::TpccText => {
+                return Ok(env!("CARGO_PKG_VERSION").to_owned());
+            }
+            Self::Sysbench | Self::TpccScript => ("sysbench", "--version", "Debian: apt install sysbench"),
             Self::MysqlSlap => ("mysqlslap", "--version", "Debian: apt install mariadb-client"),
+            Self::GoTpc | Self::GoTpcLoad => {
+                ("go-tpc", "--help", "build it from its source, github.com/pingcap/go-tpc")
+            }
             Self::GoYcsb => ("go-ycsb", "--help", "build it from its source, github.com/pingcap/go-ycsb"),
         };
         let output = Command::new(name).arg(flag).stderr(Stdio::null()).output();
         let Ok(output) = output else { return Err(format!("{name} is not there ({remedy})")) };
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(match self {
-            Self::GoYcsb => name.to_owned(), // it does not know its version
+            // they do not know their versions
+            Self::GoYcsb | Self::GoTpc | Self::GoTpcLoad => name.to_owned(),
             _ => text.lines().next().unwrap_or(name).trim().to_owned(),
         })
     }
@@ -121,6 +136,9 @@ impl Entrant {
             Tool::Script => "prony sysbench",
             Tool::MysqlSlap => "mysqlslap",
             Tool::GoYcsb => "go-ycsb",
+            Tool::TpccLoad | Tool::Tpcc | Tool::TpccText => "Prony",
+            Tool::TpccScript => "sysbench",
+            Tool::GoTpcLoad | Tool::GoTpc => "go-tpc",
         };
         let label = label.to_owned();
         Self {
@@ -151,15 +169,24 @@ impl Entrant {
             }
             Tool::MysqlSlap => self.slap(job),
             Tool::GoYcsb => go_ycsb("run", job, self.connections),
+            Tool::TpccLoad | Tool::GoTpcLoad => tpcc::load(self.tool, job),
+            Tool::Tpcc => tpcc::prony("load", job, self.connections),
+            Tool::GoTpc => tpcc::go_tpc("run", job, self.connections),
+            Tool::TpccText => tpcc::prony_text(job, self.connections),
+            Tool::TpccScript => tpcc::script(job, self.connections),
         };
+        let began = Instant::now();
         let length = Duration::from_secs(u64::from(job.seconds + self.warm_up_s));
         let measured = measured(&mut command, length * 3 + AROUND)?;
         let read = match self.tool {
-            Tool::Prony => prony_figures(&measured.text, self.warm_up_s > 0),
+            Tool::Prony | Tool::TpccText => prony_figures(&measured.text, self.warm_up_s > 0),
             Tool::Raw => raw_figures(&measured.text),
-            Tool::Sysbench | Tool::Script => sysbench_figures(&measured.text),
+            Tool::Sysbench | Tool::Script | Tool::TpccScript => sysbench_figures(&measured.text),
             Tool::MysqlSlap => slap_figures(&measured.text),
             Tool::GoYcsb => go_ycsb_figures(&measured.text),
+            Tool::TpccLoad | Tool::GoTpcLoad => Some(Said::plain(tpcc::ROWS, began.elapsed().as_secs_f64())),
+            Tool::Tpcc => tpcc::new_orders(&measured.text),
+            Tool::GoTpc => tpcc::new_orders_of_go_tpc(&measured.text, f64::from(job.seconds)),
         };
         let Some(read) = read.filter(|read| read.queries_per_second > 0.0) else {
             let said: Vec<_> = measured.text.lines().rev().take(3).collect();
@@ -281,13 +308,21 @@ fn go_ycsb(verb: &str, job: &Job, threads: u32) -> Command {
 }
 
 /// What a program says itself.
-struct Said {
+pub(crate) struct Said {
     queries_per_second: f64,
     queries: f64,
     /// Where the CPU time of the whole life is of no use because a warm-up is in it.
     cpu_us_per_query: Option<f64>,
     workers: Option<usize>,
     schedule_ms: Option<[f64; 4]>,
+}
+
+impl Said {
+    /// So many in so many seconds.
+    pub(crate) fn plain(queries: f64, seconds: f64) -> Self {
+        let queries_per_second = queries / seconds;
+        Self { queries_per_second, queries, cpu_us_per_query: None, workers: None, schedule_ms: None }
+    }
 }
 
 fn prony_figures(text: &str, warmed_up: bool) -> Option<Said> {

@@ -83,6 +83,8 @@ pub(crate) enum Part {
     ReadWrite,
     /// mysqlslap and go-ycsb on MariaDB
     Others,
+    /// go-tpc on MariaDB
+    Tpcc,
     /// Scheduling policies of Prony's workers on MariaDB
     Policy,
 }

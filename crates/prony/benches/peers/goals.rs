@@ -44,12 +44,11 @@ pub(crate) fn split(_: u32) -> Goals {
     Goals { throughput_min: Some(0.97), cpu_max: Some(1.03), ..Goals::default() }
 }
 
-/// Many connections against a few.
+/// Many connections against a few. Of throughput nothing is promised: the kernel's sockets no longer fit into
+/// caches, which the raw client pays for as well, and against that one there is a goal.
 pub(crate) fn scale(connections: u32) -> Goals {
-    if connections < 10_000 {
-        return Goals::default();
-    }
-    Goals { throughput_min: Some(0.85), memory_mb_max: Some(80.0), ..Goals::default() }
+    let memory_mb_max = (connections >= 10_000).then_some(80.0);
+    Goals { memory_mb_max, ..Goals::default() }
 }
 
 /// Against sysbench, on a real server.
@@ -67,4 +66,9 @@ pub(crate) fn real_server(connections: u32) -> Goals {
 /// Where nothing is promised.
 pub(crate) fn none(_: u32) -> Goals {
     Goals::default()
+}
+
+/// Loading tables against go-tpc.
+pub(crate) fn loading(_: u32) -> Goals {
+    Goals { throughput_min: Some(1.0), ..Goals::default() }
 }

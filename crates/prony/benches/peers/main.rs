@@ -13,6 +13,7 @@ mod raw;
 mod section;
 mod server;
 mod table;
+mod tpcc;
 
 use entrant::{Entrant, Job, READ_WRITE, Tool};
 use flags::{Flags, Hidden, Part};
@@ -33,8 +34,8 @@ const WORKERS: [usize; 4] = [1, 2, 3, 4];
 /// Connections while workers are compared.
 const WORKERS_CONNECTIONS: u32 = 64;
 /// Numbers of processes that are compared, each with its share of so many threads and connections.
-const PROCESSES: [u32; 3] = [1, 2, 4];
-const PROCESSES_THREADS: usize = 4;
+const PROCESSES: [u32; 4] = [1, 2, 4, 8];
+const PROCESSES_THREADS: usize = 8;
 const PROCESSES_CONNECTIONS: u32 = 64;
 /// Rate of the open loop in which they are.
 const PROCESSES_RATE: u32 = 5000;
@@ -76,7 +77,7 @@ fn measure(flags: &Flags) -> Result<(), String> {
         bench.workers(&null.site)?;
         bench.parts(&null.site)?;
     }
-    if [Part::PointSelect, Part::ReadWrite, Part::Choice, Part::Others, Part::Policy]
+    if [Part::PointSelect, Part::ReadWrite, Part::Choice, Part::Others, Part::Tpcc, Part::Policy]
         .into_iter()
         .any(|part| flags.wants(part))
     {
@@ -110,7 +111,7 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn new(flags: &'a Flags) -> Self {
         let (mut versions, mut missing) = (Vec::new(), Vec::new());
-        for tool in [Tool::Sysbench, Tool::MysqlSlap, Tool::GoYcsb] {
+        for tool in [Tool::Sysbench, Tool::MysqlSlap, Tool::GoYcsb, Tool::GoTpc] {
             match tool.check() {
                 Ok(version) => versions.push(version),
                 Err(remedy) => missing.push(remedy),
@@ -287,7 +288,7 @@ impl<'a> Bench<'a> {
                 };
                 PROCESSES.map(entrant).into()
             });
-            let several = [1, 2].map(|ours| Comparison { ours, theirs: 0, goals: goals::split });
+            let several = [1, 2, 3].map(|ours| Comparison { ours, theirs: 0, goals: goals::split });
             let section = Section {
                 title: format!(
                     "Null server, one process of Prony against several that share the load: {kind}"
@@ -320,6 +321,9 @@ impl<'a> Bench<'a> {
         if self.flags.wants(Part::Others) {
             self.against_mysqlslap(server)?;
             self.against_go_ycsb(server)?;
+        }
+        if self.flags.wants(Part::Tpcc) {
+            self.tpcc(server)?;
         }
         if self.flags.wants(Part::Policy) {
             self.policies(server)?;
@@ -453,6 +457,35 @@ impl<'a> Bench<'a> {
             comparisons: vec![Comparison { ours: 0, theirs: 1, goals: goals::none }],
         };
         self.section(section, &heats, &job)
+    }
+
+    /// How fast tables like those of TPC-C are loaded, and what the transactions reach on them.
+    fn tpcc(&mut self, server: &MariaDb) -> Result<(), String> {
+        type Goal = fn(u32) -> goals::Goals;
+        let parts: [(&str, [Tool; 2], &str, Goal); 3] = [
+            ("loading", [Tool::TpccLoad, Tool::GoTpcLoad], "a row", goals::loading),
+            ("no waits, go-tpc", [Tool::Tpcc, Tool::GoTpc], "a New-Order transaction", goals::none),
+            ("no waits, sysbench", [Tool::TpccText, Tool::TpccScript], "a statement", goals::none),
+        ];
+        let job = self.job(&server.site, tpcc::WORKLOAD);
+        for (what, tools, query, goals) in parts {
+            // the tables are loaded in any case: sysbench uses them too
+            let there = tools.into_iter().filter(|tool| tool.check().is_ok());
+            let entrants: Vec<Entrant> = there.map(|tool| Entrant::new(tool, tpcc::CONNECTIONS)).collect();
+            let both = (entrants.len() == 2).then_some(Comparison { ours: 0, theirs: 1, goals });
+            let section = Section {
+                title: format!("{}, TPC-C-like, {what}", server.name),
+                remarks: vec![format!(
+                    "What is counted as a query is {query}. go-tpc has its own database, and reads and \
+                     writes all lines of an order at once. Prony does it one by one, as the \
+                     specification's example does, and so does the script of sysbench, on Prony's tables."
+                )],
+                heats: Vec::new(),
+                comparisons: both.into_iter().collect(),
+            };
+            self.section(section, &[(tpcc::CONNECTIONS, entrants)], &job)?;
+        }
+        Ok(())
     }
 
     /// A heat for each number of connections for which there are open files enough.

@@ -1,4 +1,4 @@
-//! The whole result: as Markdown for people, as JSON for programs. Written anew after each heat, so that an
+//! The whole result: as Markdown for people, as JSON for programs. Written again after each heat, so that an
 //! interrupted run loses only what was under way.
 
 use crate::{

@@ -1,6 +1,6 @@
 //! What the points of a study are drawn along: a rate, a number of connections, another number that varies,
-//! or names; and what is held against each other there: servers, or, where there is only one, levels of a
-//! factor that is no number.
+//! or names; and what is compared there: servers or, where there is only one, levels of a factor that is not
+//! numeric.
 
 use super::Point;
 use crate::plan::{Factor, Plan, ServerNames};
@@ -10,13 +10,13 @@ use serde::Serialize;
 /// What the points of a study are drawn along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Axis {
-    /// Which kind.
+    /// The kind of axis.
     pub kind: AxisKind,
-    /// The factors whose levels it has; empty: the number of connections, which does not vary.
+    /// The factors whose levels it shows; empty: the number of connections, which does not vary.
     pub factors: Vec<String>,
-    /// The factors whose levels are held against the first ones; empty: servers are.
+    /// The factors whose levels are compared with the first ones; empty: servers are compared.
     pub compared: Vec<String>,
-    /// What servers are called.
+    /// How servers are named.
     pub servers: ServerNames,
 }
 
@@ -24,19 +24,19 @@ pub struct Axis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AxisKind {
-    /// Starts that were offered in a second.
+    /// Starts offered per second.
     Rate,
     /// Connections.
     Connections,
     /// Another number.
     Number,
-    /// Levels that are no numbers, of one factor or several.
+    /// Levels that are not numbers, of one factor or several.
     Names,
 }
 
 impl Axis {
-    /// The axis of a study: a rate if one varies, else connections, else any other number, else all that is
-    /// no number but the workload and what tells servers apart.
+    /// The axis of a study: a rate if one varies, else connections, else any other number, else everything
+    /// that is not a number, except the workload and what distinguishes servers.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let mut axis = Self { servers: ServerNames::of(plan), ..Self::along(plan) };
@@ -85,7 +85,7 @@ impl Axis {
         self.factors.iter().any(|own| own == factor)
     }
 
-    /// What a point is called where it is held against others: its server, or the levels that are compared.
+    /// The name of a point in comparisons: its server, or the levels that are compared.
     #[must_use]
     pub fn side(&self, point: &Point) -> String {
         if self.compared.is_empty() {
@@ -95,7 +95,7 @@ impl Axis {
         levels.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether a factor tells apart what is held against each other.
+    /// Whether a factor distinguishes what is compared.
     #[must_use]
     pub fn compares(&self, factor: &str) -> bool {
         factor == "server" || self.compared.iter().any(|own| own == factor)
@@ -108,14 +108,15 @@ impl Axis {
         factor.split_once('.').map(|(stream, _)| stream)
     }
 
-    /// Where a point stands, as it is written.
+    /// The place of a point, as it is written.
     #[must_use]
     pub fn label(&self, point: &Point) -> Option<String> {
         let levels = self.factors.iter().filter_map(|factor| point.levels.get(factor).map(String::as_str));
         (self.kind == AxisKind::Names).then(|| levels.collect::<Vec<_>>().join(", "))
     }
 
-    /// Where a point stands; on an axis of names all points of as many connections stand in one place.
+    /// The place of a point; on an axis of names, all points with the same number of connections share a
+    /// place.
     #[must_use]
     pub fn value(&self, point: &Point) -> f64 {
         let connections = f64::from(point.connections);
@@ -135,7 +136,7 @@ fn is_workload(factor: &Factor) -> bool {
 
 /// Whether a factor varies while the server stays the same.
 fn is_free(plan: &Plan, factor: &Factor) -> bool {
-    // a nested factor has no place for the others on an axis
+    // a nested factor leaves no place for the others on an axis
     let is_everywhere = plan.treatments.iter().all(|treatment| treatment.levels.contains_key(&factor.name));
     if factor.name == "server" || !is_everywhere {
         return false;

@@ -1,19 +1,19 @@
-//! Servers held against the study's first one, where everything else is equal; with one server, levels held
-//! against the first ones.
+//! Servers compared with the study's first one, where everything else is equal; with one server, levels
+//! compared with the first ones.
 
 use super::{
-    Axis, Comparison, Effect, Measurement, Metric, STREAM, Verdict,
+    Axis, Comparison, Effect, Measurement, STREAM, Verdict,
     conclude::without,
     ladder::{self, Rung},
     measurement::METRICS,
     point::Measured,
 };
-use crate::store::RunRecord;
+use crate::{plan::Metric, store::RunRecord};
 use stats::{Call, Difference, Judged};
 use std::collections::BTreeMap;
 
-/// Every server against the first, metric by metric, and what whole ladders say. What is asked of one metric
-/// and stream is one family.
+/// Every server compared with the first, metric by metric, and the effects over whole ladders. All
+/// comparisons of one metric and stream are one family.
 pub(super) fn compare(
     record: &RunRecord,
     axis: &Axis,
@@ -47,7 +47,8 @@ pub(super) fn compare(
     (compared, effects)
 }
 
-/// What another tool stated: its trials ran in no blocks, and what is rounded has no spread within them.
+/// For results that another tool stated: its trials ran in no blocks, and rounded figures have no spread
+/// within them.
 fn judge_stated(measurement: &Measurement, metric: Metric, rungs: &[Rung]) -> Vec<Option<Judged>> {
     let difference = |rung: &Rung| measurement.unpaired(rung.pair.0, (measurement, rung.pair.1), metric);
     let differences: Vec<Option<Difference>> = rungs.iter().map(difference).collect();
@@ -69,7 +70,7 @@ fn comparison(
         levels: shared(&measured[point], &measured[base], axis, record),
         point,
         base,
-        metric: metric.name(),
+        metric,
         ratio: judged.ratio,
         verdict: if overloaded { Verdict::Overloaded } else { Verdict::of(judged.call, metric) },
         p_value: judged.p_value,
@@ -79,7 +80,7 @@ fn comparison(
 }
 
 impl Verdict {
-    /// What it means that a metric is higher or lower.
+    /// What a higher or lower value of a metric means.
     #[must_use]
     pub fn of(call: Call, metric: Metric) -> Self {
         match (call, metric.more_is_better()) {
@@ -91,7 +92,7 @@ impl Verdict {
     }
 }
 
-/// Points of one stream that differ in what is compared alone: each with the first one's.
+/// Points of one stream that differ only in what is compared: each with the first one.
 fn pairs(record: &RunRecord, axis: &Axis, measured: &[Measured]) -> Vec<(usize, usize)> {
     let treatments = &record.plan.treatments;
     let point = |index: usize| &measured[index].point;
@@ -116,7 +117,7 @@ fn pairs(record: &RunRecord, axis: &Axis, measured: &[Measured]) -> Vec<(usize, 
     pairs
 }
 
-/// Levels that both points have, in factors that do not tell apart what is compared.
+/// Levels that both points have, in factors that do not distinguish what is compared.
 fn shared(point: &Measured, base: &Measured, axis: &Axis, record: &RunRecord) -> BTreeMap<String, String> {
     let factors = record.plan.factors.iter().map(|factor| factor.name.as_str());
     factors

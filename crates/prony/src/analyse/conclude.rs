@@ -1,12 +1,16 @@
-//! What is worth saying of a run, most important first. Nothing is said that the intervals do not carry.
+//! What is worth saying about a run, most important first. Nothing is said that the intervals do not support.
 
 use super::{
-    Axis, AxisKind, Comparison, Effect, Finding, LEVEL, MeanRatio, Measurement, Metric, Verdict,
-    point::Measured,
+    Axis, AxisKind, Comparison, Effect, Finding, LEVEL, MeanRatio, Measurement, Verdict, point::Measured,
 };
-use crate::run::{Doubt, What};
+use crate::{
+    plan::Metric,
+    run::{Doubt, What},
+};
 use stats::Spread;
 use std::collections::BTreeMap;
+
+const P95: Metric = Metric::Quantile(95_000);
 
 /// Comparisons of two servers in one metric along the axis.
 struct Ladder<'a> {
@@ -14,10 +18,10 @@ struct Ladder<'a> {
     levels: BTreeMap<String, String>,
     server: String,
     base: String,
-    metric: &'a str,
-    /// Ascending.
+    metric: Metric,
+    /// The rungs, ascending.
     rungs: Vec<Rung<'a>>,
-    /// What it says as a whole.
+    /// What the ladder says as a whole.
     effect: Option<&'a Effect>,
 }
 
@@ -40,25 +44,25 @@ pub(super) fn findings(
     let mut equal: Vec<Finding> = Vec::new();
     for ladder in &ladders {
         let found = advantages_of(ladder);
-        // What follows a schedule does what is offered: its response time tells servers apart.
+        // with a schedule, throughput is what was offered, so the response time tells servers apart
         let first = ladder.rungs.first().map(|rung| &measured[rung.comparison.point].point);
         let is_scheduled = first.is_some_and(|point| point.schedule.is_some());
-        let telling = if is_scheduled { Metric::Quantile(95_000) } else { Metric::Throughput };
-        let is_telling = ladder.metric == telling.name();
+        let telling = if is_scheduled { P95 } else { Metric::Throughput };
+        let is_telling = ladder.metric == telling;
         let differs = |other: &&Ladder<'_>| {
             other.levels == ladder.levels && (&other.server, &other.base) == (&ladder.server, &ladder.base)
         };
-        // Of the response times p95 speaks; p99 has a word where p95 has none.
-        let said_by_p95 = ladder.metric == "p99"
+        // p95 speaks for the response times; p99 is mentioned only where p95 shows nothing
+        let said_by_p95 = ladder.metric == Metric::Quantile(99_000)
             && ladders
                 .iter()
                 .filter(differs)
-                .any(|other| other.metric == "p95" && !advantages_of(other).is_empty());
+                .any(|other| other.metric == P95 && !advantages_of(other).is_empty());
         let throughput_differs = ladders
             .iter()
             .filter(differs)
-            .any(|other| other.metric == "throughput" && !advantages_of(other).is_empty());
-        if found.is_empty() && (is_telling || (ladder.metric == "p95" && throughput_differs)) {
+            .any(|other| other.metric == Metric::Throughput && !advantages_of(other).is_empty());
+        if found.is_empty() && (is_telling || (ladder.metric == P95 && throughput_differs)) {
             equal
                 .extend(no_difference(ladder, relevant).or_else(|| is_telling.then(|| not_compared(ladder))));
         }
@@ -68,12 +72,13 @@ pub(super) fn findings(
     }
     advantages.sort_by(|a, b| b.0.total_cmp(&a.0));
     if axis.kind == AxisKind::Names && !axis.compared.is_empty() {
-        // Of many modes each is in the table; the greatest difference of each table is said.
+        // where there are many modes, each is in the table; only the greatest difference of each table is
+        // mentioned
         equal.clear();
         let mut said: Vec<BTreeMap<String, String>> = Vec::new();
         advantages.retain(|(_, finding)| match finding {
             Finding::Advantage { levels, metric, .. } | Finding::Effect { levels, metric, .. } => {
-                let first = metric == "throughput" && !said.contains(levels);
+                let first = *metric == Metric::Throughput && !said.contains(levels);
                 said.extend(first.then(|| levels.clone()));
                 first
             }
@@ -92,7 +97,7 @@ pub(super) fn findings(
     findings
 }
 
-/// Levels that stay the same along the axis, without those that servers are called by. What is no number
+/// Levels that stay the same along the axis, without those that name servers. A level that is not a number
 /// stands for itself.
 pub(super) fn without(levels: &BTreeMap<String, String>, axis: &Axis) -> BTreeMap<String, String> {
     let mut levels = levels.clone();
@@ -114,7 +119,7 @@ fn ladders<'a>(
         let (server, of_base) = (axis.side(point), axis.side(base));
         let alike = |ladder: &&mut Ladder<'a>| {
             ladder.levels == levels
-                && (&ladder.server, &ladder.base, ladder.metric) == (&server, &of_base, &*comparison.metric)
+                && (&ladder.server, &ladder.base, ladder.metric) == (&server, &of_base, comparison.metric)
         };
         let rung = Rung { at: axis.value(point), comparison };
         match ladders.iter_mut().find(alike) {
@@ -126,7 +131,7 @@ fn ladders<'a>(
                         && effect.metric == comparison.metric
                 };
                 let effect = effects.iter().find(is_own);
-                let (metric, rungs) = (&*comparison.metric, vec![rung]);
+                let (metric, rungs) = (comparison.metric, vec![rung]);
                 ladders.push(Ladder { levels, server, base: of_base, metric, rungs, effect });
             }
         }
@@ -137,8 +142,8 @@ fn ladders<'a>(
     ladders
 }
 
-/// What a ladder says as a whole; then unbroken stretches of rungs where one server is better by themselves,
-/// as far as they are not a part of it. Each with the size of the (greatest) difference.
+/// What a ladder says as a whole, then unbroken stretches of rungs where one server is better by itself, as
+/// far as the whole does not include them; each with the size of the (greatest) difference.
 fn advantages_of(ladder: &Ladder<'_>) -> Vec<(f64, Finding)> {
     let better = |verdict| [Verdict::Better, Verdict::Worse].contains(&verdict);
     let main = ladder.effect.and_then(main_of);
@@ -153,8 +158,8 @@ fn advantages_of(ladder: &Ladder<'_>) -> Vec<(f64, Finding)> {
     main.and_then(|mean| main_effect(ladder, mean)).into_iter().chain(alone).collect()
 }
 
-/// The mean that is told: that of the whole ladder, but that from the knee on where the ratio changes, or
-/// where the whole says nothing, or the opposite.
+/// The mean that is reported: that of the whole ladder, or the one from the knee on where the ratio changes,
+/// or where the whole says nothing or the opposite.
 fn main_of(effect: &Effect) -> Option<&MeanRatio> {
     let called = |mean: &&MeanRatio| [Verdict::Better, Verdict::Worse].contains(&mean.verdict);
     let whole = effect.whole.as_ref().filter(called);
@@ -181,7 +186,7 @@ fn main_effect(ladder: &Ladder<'_>, mean: &MeanRatio) -> Option<(f64, Finding)> 
         levels: ladder.levels.clone(),
         server: server.clone(),
         base: base.clone(),
-        metric: ladder.metric.to_owned(),
+        metric: ladder.metric,
         stretch: mean.stretch(),
         whole: effect.whole.as_ref().is_none_or(|whole| whole.stretch() == mean.stretch()),
         ratio: oriented(mean.ratio)?,
@@ -207,7 +212,7 @@ fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)
         levels: ladder.levels.clone(),
         server: server.clone(),
         base: base.clone(),
-        metric: ladder.metric.to_owned(),
+        metric: ladder.metric,
         stretch: (stretch[0].at, stretch[stretch.len() - 1].at),
         ratio,
         at: greatest.at,
@@ -215,7 +220,7 @@ fn advantage(ladder: &Ladder<'_>, stretch: &[Rung<'_>]) -> Option<(f64, Finding)
     Some((size(&greatest), finding))
 }
 
-/// `None`: there is no rung at which both kept up.
+/// The finding that there is no difference; `None`: there is no rung at which both kept up.
 fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Option<Finding> {
     let compared: Vec<&Comparison> = ladder
         .rungs
@@ -223,7 +228,7 @@ fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Option<Finding> {
         .map(|rung| rung.comparison)
         .filter(|comparison| comparison.verdict != Verdict::Overloaded)
         .collect();
-    // of the ladder as a whole, unless rungs by themselves would have shown less
+    // for the ladder as a whole, unless single rungs would have shown smaller differences
     let at_any: Option<Vec<f64>> = compared.iter().map(|comparison| comparison.detectable).collect();
     let at_any = at_any.map(|detectable| detectable.into_iter().fold(relevant, f64::max));
     let mean = ladder.effect.and_then(|effect| effect.from_knee.as_ref().or(effect.whole.as_ref()));
@@ -236,7 +241,7 @@ fn no_difference(ladder: &Ladder<'_>, relevant: f64) -> Option<Finding> {
     (!compared.is_empty()).then(|| Finding::NoDifference {
         levels: ladder.levels.clone(),
         servers: (ladder.server.clone(), ladder.base.clone()),
-        metric: ladder.metric.to_owned(),
+        metric: ladder.metric,
         resolution: resolution.min(1.0),
         stretch: same.or(told.map(|(mean, _)| mean)).map(MeanRatio::stretch),
         same: same.map(|_| relevant),
@@ -275,7 +280,7 @@ pub(super) fn along<'a>(
     ladders
 }
 
-/// The lowest rung at which more was offered than done.
+/// The lowest rung at which more was offered than completed.
 fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]) -> Option<Finding> {
     let first = rungs.iter().find(|one| one.point.overloaded > 0)?;
     let schedule = first.point.schedule.as_ref()?;
@@ -289,8 +294,11 @@ fn overloaded(axis: &Axis, levels: BTreeMap<String, String>, rungs: &[&Measured]
     })
 }
 
-/// Where a server's throughput bends, or that it does not. What follows a schedule gives what was offered, no
-/// peak.
+/// The share of the highest throughput that is almost as much: the knee is where a ladder reaches it.
+pub(super) const ENOUGH: f64 = 0.95;
+
+/// Where a server's throughput levels off, or that it does not. A stream that follows a schedule delivers
+/// what was offered, so it has no peak.
 fn peak(
     axis: &Axis,
     relevant: f64,
@@ -304,11 +312,12 @@ fn peak(
     let last = *rungs.last()?;
     let top = *rungs.iter().max_by(|a, b| log(a).total_cmp(&log(b)))?;
     let lower = if std::ptr::eq(top, last) { *rungs.iter().rev().nth(1)? } else { last };
-    // The top is the highest of several: without a correction chance alone would make one.
+    // the peak is the highest of several rungs: without a correction, chance alone would make one
     let chances = rungs.len().saturating_sub(1).max(1) as f64;
     if log(top) - log(lower) < relevant || p_value(top, lower)? * chances >= 1.0 - LEVEL {
         return None;
     }
+    let enough = rungs.iter().find(|one| log(one) >= log(top) + ENOUGH.ln()).unwrap_or(&top);
     Some(Finding::Peak {
         levels,
         server: axis.servers.shown(&top.point.server).to_owned(),
@@ -316,11 +325,12 @@ fn peak(
         throughput: top.point.throughput,
         last: axis.value(&last.point),
         throughput_last: last.point.throughput,
+        enough: axis.value(&enough.point),
     })
 }
 
-/// Whether the throughput of two rungs of one server differs; as Welch's test, with the fewer degrees of
-/// freedom of the two.
+/// Whether the throughput of two rungs of one server differs, by Welch's test with the smaller of the two
+/// degrees of freedom.
 fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     let error = |measured: &Measured| {
         let spread = measured.spreads.get(&Metric::Throughput)?;
@@ -332,7 +342,7 @@ fn p_value(one: &Measured, other: &Measured) -> Option<f64> {
     Some(spread.p_value(one.logs[&Metric::Throughput] - other.logs[&Metric::Throughput], 1))
 }
 
-/// Points with the same kind of doubt together, the worst first. Overload is told with its rung.
+/// Points grouped by the kind of doubt, the worst first. Overload is reported with its rung.
 fn doubtful(measured: &[Measured]) -> Vec<Finding> {
     let mut kinds: Vec<(Vec<usize>, Vec<Doubt>)> = Vec::new();
     for (index, one) in measured.iter().enumerate() {
@@ -353,7 +363,7 @@ fn doubtful(measured: &[Measured]) -> Vec<Finding> {
     kinds.into_iter().map(|(points, doubts)| Finding::Doubtful { points, doubts }).collect()
 }
 
-/// Whether two doubts differ in their figures alone.
+/// Whether two doubts differ only in their figures.
 fn is_alike(one: &Doubt, other: &Doubt) -> bool {
     match (&one.what, &other.what) {
         (What::Told(one), What::Told(other)) => one == other,

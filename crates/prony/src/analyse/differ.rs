@@ -1,5 +1,6 @@
-//! What differs between two runs beside their figures: the study, the machine, Prony, the servers and their
-//! settings. By the stored values themselves, name by name, so that nothing that is stored goes unseen.
+//! What differs between two runs besides their figures: the study, the machine, Prony, the servers and their
+//! settings. The stored values themselves are compared, name by name, so that nothing that is stored is
+//! missed.
 
 use crate::{plan::Act, store::RunRecord};
 use schemars::JsonSchema;
@@ -14,15 +15,15 @@ pub struct RunDifference {
     pub of: String,
     /// What it is: `kernel`, `version`, `max_connections`, `interval`.
     pub what: String,
-    /// In the base; null: it has none.
+    /// The value in the base; null: it has none.
     pub base: Option<String>,
-    /// In the run.
+    /// The value in the run; null: it has none.
     pub run: Option<String>,
 }
 
-/// Settings of a study that say nothing of what was measured, or are told elsewhere.
-const NOT_TOLD: [&str; 6] = ["name", "title", "study_text", "format", "trials", "treatments"];
-/// Most differences that are told of one thing: more are a change of everything.
+/// Settings of a study that say nothing about what was measured, or are reported elsewhere.
+const NOT_TOLD: [&str; 7] = ["name", "title", "study_text", "set", "format", "trials", "treatments"];
+/// The most differences that are reported for one thing; more mean that everything changed.
 const TOLD_MAX: usize = 200;
 
 /// Everything that differs, the study first.
@@ -31,7 +32,7 @@ pub fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
     let mut all = Vec::new();
     let told = |record: &RunRecord| {
         let mut plan = flat(&record.plan);
-        // what is compared are treatments that both have; servers follow by name
+        // only treatments that both runs have are compared; servers are compared by name further below
         plan.retain(|key, _| {
             let first = key.split('.').next().unwrap_or_default();
             !NOT_TOLD.contains(&first) && !["servers", "factors"].contains(&first)
@@ -39,7 +40,7 @@ pub fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
         plan
     };
     let (of_base, of_run) = (is_known(base), is_known(run));
-    // the plan of another tool's result is none
+    // the result of another tool has no plan
     if of_base == of_run {
         put(&mut all, "study", &told(base), &told(run));
     }
@@ -66,13 +67,13 @@ pub fn differences(base: &RunRecord, run: &RunRecord) -> Vec<RunDifference> {
     all
 }
 
-/// Whether it is known on what a run ran; of other tools' results it is not.
+/// Whether it is known on what a run ran; for results of other tools it is not.
 #[must_use]
 pub fn is_known(record: &RunRecord) -> bool {
     record.machine.cpus > 0 || !record.servers.is_empty()
 }
 
-/// What is known of each server, by its name.
+/// What is known about each server, by its name.
 fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
     let facts = |number: usize| {
         let known = record.servers.get(&number).map(|server| &server.description);
@@ -83,7 +84,7 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
             facts.insert("origin".to_owned(), known.origin.clone());
             let settings = known.variables.iter().filter(|(name, _)| crate::provision::is_setting(name));
             let own = own_directory(record, number, &known.variables);
-            // each start has a directory of its own, which makes no difference
+            // each start has a separate directory, which makes no difference
             let told =
                 |value: &String| own.as_ref().map_or_else(|| value.clone(), |own| value.replace(own, "..."));
             facts.extend(settings.map(|(name, value)| (name.clone(), told(value))));
@@ -94,8 +95,8 @@ fn servers(record: &RunRecord) -> BTreeMap<String, BTreeMap<String, String>> {
     servers.map(|(number, server)| (server.name.clone(), facts(number))).collect()
 }
 
-/// The directory that a server of Prony's had for this run alone; `None`: it is somebody else's server, or
-/// does not say.
+/// The directory that a server started by Prony had for this run alone; `None`: the server is not Prony's, or
+/// does not report it.
 fn own_directory(record: &RunRecord, server: usize, variables: &BTreeMap<String, String>) -> Option<String> {
     if !record.plan.servers[server].may(Act::Start) {
         return None;
@@ -120,7 +121,7 @@ fn put(
     }));
 }
 
-/// A value as names and texts: `data_sets.0.rows` and `10000`.
+/// A value flattened to names and texts: `data_sets.0.rows` and `10000`.
 fn flat(value: &impl serde::Serialize) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     flatten("", &serde_json::to_value(value).unwrap_or_default(), &mut facts);

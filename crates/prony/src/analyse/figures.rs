@@ -1,10 +1,10 @@
-//! Figures of a trial that are not read from its work: the rate that was found for it, how far members were
-//! behind, what a transaction cost. A claim can be about them, and the rate has a table of its own. They are
-//! read where they are asked for, since they need the readings of all trials.
+//! Figures of a trial that do not come from its transactions: the rate that was found for it, how far members
+//! were behind, what a transaction cost. Claims can be about them, and the rate has a separate table. They
+//! are read on demand, because they need the readings of all trials.
 
 use super::{Measurement, following, resources, steady::Counted};
 use crate::{
-    plan::Treatment,
+    plan::{Metric, Treatment},
     run::{Following, TrialOutcome},
     store::{RunRecord, TrialRecord},
     telemetry::Cost,
@@ -12,87 +12,17 @@ use crate::{
 use load::Histogram;
 use serde::Serialize;
 use stats::{Estimate, Spread};
-use std::{collections::BTreeMap, str::FromStr};
+use std::collections::BTreeMap;
 
-/// Which figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Figure {
-    /// The highest rate that kept the objective, in a second.
-    Rate,
-    /// Mean lag of all members, ms.
-    Lag,
-    /// Its 99th percentile, ms.
-    LagP99,
-    /// Processor time of the servers for a transaction, ms.
-    ServerCpu,
-    /// Processor time of Prony for a transaction, ms.
-    ClientCpu,
-    /// Context switches of the servers for a transaction.
-    Switches,
-    /// Reads from disks for a transaction.
-    Reads,
-    /// kB written to disks for a transaction.
-    Written,
-    /// Syncs of the log for a transaction.
-    LogSyncs,
-    /// Share of the processors of the servers' machine that had nothing to do.
-    CpuIdle,
-    /// Rows read in full table scans, in a second.
-    RowsScanned,
-    /// Rows read, in a second.
-    RowsRead,
-    /// Share of table locks that had to be waited for.
-    TableLocksWaited,
-    /// Share of pages that were found in the buffer pool.
-    BufferPoolHit,
-    /// Mean time to connect and log in, ms.
-    Connect,
-    /// Its 99th percentile, ms.
-    ConnectP99,
-}
-
-impl FromStr for Figure {
-    type Err = ();
-
-    /// As a claim names it.
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Ok(match name {
-            "rate" => Self::Rate,
-            "lag" => Self::Lag,
-            "lag_p99" => Self::LagP99,
-            "cpu" => Self::ServerCpu,
-            "client_cpu" => Self::ClientCpu,
-            "switches" => Self::Switches,
-            "reads" => Self::Reads,
-            "written" => Self::Written,
-            "log_syncs" => Self::LogSyncs,
-            "cpu_idle" => Self::CpuIdle,
-            "rows_scanned" => Self::RowsScanned,
-            "rows_read" => Self::RowsRead,
-            "table_locks_waited" => Self::TableLocksWaited,
-            "buffer_pool_hit" => Self::BufferPoolHit,
-            "connect" => Self::Connect,
-            "connect_p99" => Self::ConnectP99,
-            _ => return Err(()),
-        })
-    }
-}
-
-impl Figure {
-    pub(super) fn more_is_better(self) -> bool {
-        matches!(self, Self::Rate | Self::CpuIdle | Self::RowsScanned | Self::RowsRead | Self::BufferPoolHit)
-    }
-}
-
-/// A figure of a point: of all its trials together, and of each unit.
+/// A figure of a point: for all its trials together, and for each unit.
 pub(super) type Read = (f64, BTreeMap<u32, f64>);
 
-/// Reads a figure of a point; `None` where it is not known of every trial.
+/// Reads a figure of a point; `None` where it is unknown for some trial.
 pub(super) fn read(
     record: &RunRecord,
     measurement: &Measurement,
     point: usize,
-    figure: Figure,
+    figure: Metric,
 ) -> Option<Read> {
     let measured = &measurement.measured[point];
     let treatment = &record.plan.treatments[measured.point.treatment];
@@ -109,13 +39,13 @@ pub(super) fn read(
     Some((of(&all)?, by_unit.collect::<Option<_>>()?))
 }
 
-/// Logarithm of a figure of a point over its trials of some blocks; `None` where it is not known of each, or
-/// there is none of it.
+/// Logarithm of a figure of a point over its trials of some blocks; `None` where it is unknown for one of
+/// them, or is 0.
 pub(super) fn read_log(
     record: &RunRecord,
     measurement: &Measurement,
     point: usize,
-    figure: Figure,
+    figure: Metric,
     blocks: &[u32],
 ) -> Option<f64> {
     let measured = &measurement.measured[point];
@@ -127,37 +57,37 @@ pub(super) fn read_log(
     log(value(record, (treatment, &measured.point.stream), &trials, figure)?)
 }
 
-/// A figure of a stream of some trials together: lags and times to connect are merged, of the others the mean
-/// is taken.
+/// A figure of a stream over some trials together: lags and times to connect are merged, other figures are
+/// averaged.
 fn value(
     record: &RunRecord,
     (treatment, stream): (&Treatment, &str),
     trials: &[&TrialRecord],
-    figure: Figure,
+    figure: Metric,
 ) -> Option<f64> {
     let mean = |of: &dyn Fn(&TrialRecord) -> Option<f64>| {
         let each: Vec<f64> = trials.iter().map(|trial| of(trial)).collect::<Option<_>>()?;
         (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
     };
     match figure {
-        Figure::Rate => treatment.goal.as_ref().and_then(|_| mean(&|trial| trial.outcome.sought()?.rate())),
-        Figure::Lag | Figure::LagP99 => {
+        Metric::Rate => treatment.goal.as_ref().and_then(|_| mean(&|trial| trial.outcome.sought()?.rate())),
+        Metric::Lag | Metric::LagP99 => {
             let all = following::together(trials.iter().filter_map(|trial| followed(trial)))?;
             let lag = following::as_one(&all).lag;
-            let ns = if figure == Figure::Lag { lag.mean_ns() } else { lag.quantile_ns(0.99) as f64 };
+            let ns = if figure == Metric::Lag { lag.mean_ns() } else { lag.quantile_ns(0.99) as f64 };
             (!lag.is_empty()).then_some(ns / 1e6)
         }
-        Figure::Connect | Figure::ConnectP99 => {
+        Metric::Connect | Metric::ConnectP99 => {
             let times = connects(trials, stream);
-            let ns = if figure == Figure::Connect { times.mean_ns() } else { times.quantile_ns(0.99) as f64 };
+            let ns = if figure == Metric::Connect { times.mean_ns() } else { times.quantile_ns(0.99) as f64 };
             (!times.is_empty()).then_some(ns / 1e6)
         }
         _ => mean(&|trial| cost(record, trial, figure).or_else(|| sampled(record, trial, figure))),
     }
 }
 
-/// How long the connections of a stream took to open: those of the measurement interval, or, where none was
-/// opened in it, those before it.
+/// How long the connections of a stream took to open: those opened in the measurement interval or, where
+/// there were none, those opened before it.
 fn connects(trials: &[&TrialRecord], stream: &str) -> Histogram {
     let streams = trials.iter().filter_map(|trial| match &trial.outcome {
         TrialOutcome::Measured { outcome, .. } => outcome.streams.iter().find(|one| one.name == stream),
@@ -171,15 +101,19 @@ fn connects(trials: &[&TrialRecord], stream: &str) -> Histogram {
     if within.is_empty() { before } else { within }
 }
 
-/// What was sampled in the time of a trial that counts.
-fn sampled(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> {
-    let sampled = resources::sampled(record, std::iter::once(trial));
+/// What was sampled in the time of a trial that counts, or before that time.
+fn sampled(record: &RunRecord, trial: &TrialRecord, figure: Metric) -> Option<f64> {
+    let trial = std::iter::once(trial);
+    if figure == Metric::CpuIdleAlone {
+        return resources::alone(record, trial)?.cpu_idle;
+    }
+    let sampled = resources::sampled(record, trial);
     match figure {
-        Figure::CpuIdle => sampled.cpu_idle,
-        Figure::RowsScanned => sampled.rows_scanned,
-        Figure::RowsRead => sampled.rows_read,
-        Figure::TableLocksWaited => sampled.table_locks_waited,
-        Figure::BufferPoolHit => sampled.buffer_pool_hit,
+        Metric::CpuIdle => sampled.cpu_idle,
+        Metric::RowsScanned => sampled.rows_scanned,
+        Metric::RowsRead => sampled.rows_read,
+        Metric::TableLocksWaited => sampled.table_locks_waited,
+        Metric::BufferPoolHit => sampled.buffer_pool_hit,
         _ => None,
     }
 }
@@ -191,22 +125,22 @@ fn followed(trial: &TrialRecord) -> Option<&Following> {
     }
 }
 
-/// What a transaction of any stream cost in the time of a trial that counts.
-fn cost(record: &RunRecord, trial: &TrialRecord, figure: Figure) -> Option<f64> {
+/// The cost of a transaction of any stream in the time of a trial that counts.
+fn cost(record: &RunRecord, trial: &TrialRecord, figure: Metric) -> Option<f64> {
     let Counted { span, transactions_per_second } = Counted::of(record, trial)?;
     let cost = Cost::of(&trial.readings, span, transactions_per_second);
     match figure {
-        Figure::ServerCpu => cost.server_cpu_us.map(|us| us / 1e3),
-        Figure::ClientCpu => cost.client_cpu_us.map(|us| us / 1e3),
-        Figure::Switches => cost.context_switches,
-        Figure::Reads => cost.reads,
-        Figure::Written => cost.written_kb,
-        Figure::LogSyncs => cost.log_syncs,
+        Metric::ServerCpu => cost.server_cpu_us.map(|us| us / 1e3),
+        Metric::ClientCpu => cost.client_cpu_us.map(|us| us / 1e3),
+        Metric::Switches => cost.context_switches,
+        Metric::Reads => cost.reads,
+        Metric::Written => cost.written_kb,
+        Metric::LogSyncs => cost.log_syncs,
         _ => None,
     }
 }
 
-/// The same as logarithms; `None` also where a unit has none of it.
+/// The same as logarithms; `None` also where the figure is 0 in some unit.
 pub(super) fn logs((value, by_unit): Read) -> Option<Read> {
     let by_unit = by_unit.into_iter().map(|(unit, value)| Some((unit, log(value)?)));
     Some((log(value)?, by_unit.collect::<Option<_>>()?))
@@ -216,20 +150,21 @@ fn log(value: f64) -> Option<f64> {
     (value > 0.0 && value.is_finite()).then(|| value.ln())
 }
 
-/// The highest rate of a treatment that searches it.
+/// The highest rate of a treatment for which it is searched.
 #[derive(Debug, Clone, Serialize)]
 pub struct FoundRate {
     /// Index in [`super::Findings::points`].
     pub point: usize,
-    /// What is kept.
+    /// The objective that is kept.
     pub objective: String,
-    /// The highest rate that keeps it, in a second: the mean of all trials, its interval between them.
+    /// The highest rate that keeps it, per second: the mean over all trials, with the interval between
+    /// trials.
     pub rate: Estimate,
-    /// The lowest rate above that was shown to break it in a trial, in a second; `None`: in none.
+    /// The lowest rate above it that was shown to break it in a trial, per second; `None`: in no trial.
     pub broken_at: Option<f64>,
-    /// What a closed loop of the same connections reached, transactions per second, on average.
+    /// Throughput of a closed loop with the same connections, transactions per second, on average.
     pub closed_loop: f64,
-    /// Loads of all searches together.
+    /// Number of loads in all searches together.
     pub loads: u32,
 }
 
@@ -242,7 +177,7 @@ pub(super) fn rates(record: &RunRecord, measurement: &Measurement) -> Vec<FoundR
     };
     let points: Vec<usize> = (0..measurement.measured.len()).filter(searches).collect();
     let read: Vec<Option<Read>> =
-        points.iter().map(|&point| logs(read(record, measurement, point, Figure::Rate)?)).collect();
+        points.iter().map(|&point| logs(read(record, measurement, point, Metric::Rate)?)).collect();
     let groups: Vec<Vec<f64>> = read
         .iter()
         .map(|read| read.as_ref().map_or_else(Vec::new, |read| read.1.values().copied().collect()))
@@ -262,10 +197,7 @@ pub(super) fn rates(record: &RunRecord, measurement: &Measurement) -> Vec<FoundR
         Some(FoundRate {
             point: *point,
             objective: searches.first()?.objective.clone(),
-            rate: match spread {
-                Some(spread) => spread.interval_of_exp(*log, units, super::LEVEL),
-                None => Estimate::bare(log.exp(), super::LEVEL, units),
-            },
+            rate: Estimate::around_exp(*log, spread, units, super::LEVEL),
             broken_at: searches.iter().filter_map(|one| one.broken_at()).min_by(f64::total_cmp),
             closed_loop: closed_loops / searches.len() as f64,
             loads: searches.iter().map(|one| one.probes.len() as u32 + 1).sum(),

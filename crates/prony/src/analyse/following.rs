@@ -1,10 +1,10 @@
-//! How members followed their primary, over all trials of a point.
+//! How members kept up with their primary, over all trials of a point.
 
 use crate::run::{Following, Member, Waits};
 use load::Histogram;
 use std::time::Duration;
 
-/// All of them together: histograms are merged, of the times to drain the longest is kept, and none where one
+/// All of them together: histograms are merged; of the times to drain, the longest is kept, or none where one
 /// is missing.
 pub(super) fn together<'a>(of_trials: impl Iterator<Item = &'a Following>) -> Option<Following> {
     let mut sum: Option<(Following, u32, u64)> = None;
@@ -40,7 +40,7 @@ pub(super) fn together<'a>(of_trials: impl Iterator<Item = &'a Following>) -> Op
     })
 }
 
-/// All members of a following as if they were one: the lags of all, the longest time to drain.
+/// All members as if they were one: the lags of all, and the longest time to drain.
 #[must_use]
 pub fn as_one(following: &Following) -> Member {
     let mut lag = Histogram::new();

@@ -1,16 +1,19 @@
 //! Runs of one study over time: one series for each point and metric, and where it changed.
 //!
-//! Changes are looked for in logarithms: what differs between nights and versions differs by a share. Each
-//! series is judged by itself ([`stats::change_points`], E-divisive); a run of which nothing is known at a
-//! point is left out of its series.
+//! Changes are searched for in logarithms, because nights and versions differ by a share. Each series is
+//! judged by itself ([`stats::change_points`], E-divisive). A run that says nothing about a point is left out
+//! of its series.
 
 use super::{Findings, RunDifference, analyse, differences, is_known};
-use crate::store::RunRecord;
+use crate::{
+    plan::Metric,
+    store::{self, RunRecord, RunSummary, Store},
+};
 use serde::Serialize;
 use stats::{Estimate, change_points};
 use std::{cmp::Ordering, collections::BTreeMap};
 
-/// Risk of calling a change in a series that has none.
+/// Risk of reporting a change in a series that has none.
 const SIGNIFICANCE: f64 = 0.01;
 /// Shuffles are drawn from this seed, so that the same history always has the same changes.
 const SEED: u64 = 42;
@@ -18,13 +21,13 @@ const SEED: u64 = 42;
 /// Runs of one study, the oldest first.
 #[derive(Debug, Clone, Serialize)]
 pub struct History {
-    /// Version of this form: 1.
+    /// Version of this format: 1.
     pub format: u32,
     /// Name of the study.
     pub study: String,
     /// The runs in the order of their beginning.
     pub runs: Vec<Place>,
-    /// How many runs of the study are not among them, by the scale at which they ran; empty: no scale.
+    /// How many runs of the study are left out, by the scale at which they ran; empty key: no scale.
     pub other_scales: BTreeMap<String, u32>,
     /// One for each point and metric.
     pub series: Vec<Series>,
@@ -37,11 +40,11 @@ pub struct History {
 pub struct Between {
     /// Index in [`History::runs`] of the last run before.
     pub after: usize,
-    /// The same of the first run since.
+    /// The same for the first run since.
     pub place: usize,
-    /// Whether machine and servers are known; of other tools' results they are not.
+    /// Whether machine and servers are known; for results of other tools they are not.
     pub is_known: bool,
-    /// Study, machine, Prony, servers and their settings, where they are not the same.
+    /// Differences in study, machine, Prony, servers and their settings.
     pub differences: Vec<RunDifference>,
 }
 
@@ -54,9 +57,9 @@ pub struct Place {
     pub started: jiff::Timestamp,
     /// Scale of the study that was applied.
     pub scale: Option<String>,
-    /// Names that people gave it.
+    /// Labels that people gave it.
     pub labels: Vec<String>,
-    /// What people wrote down about it.
+    /// Note that people wrote about it.
     pub note: String,
     /// Version of each server, by name.
     pub versions: BTreeMap<String, String>,
@@ -70,14 +73,14 @@ pub struct Series {
     /// Levels of the point.
     pub levels: BTreeMap<String, String>,
     /// `throughput` (transactions per second), or `p50`, `p95`, `p99` (response time, ms).
-    pub metric: String,
-    /// What was measured, in the order of the runs.
+    pub metric: Metric,
+    /// The measured values, in the order of the runs.
     pub values: Vec<Value>,
     /// Where it changed.
     pub changes: Vec<Change>,
 }
 
-/// What one run measured.
+/// The value that one run measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Value {
     /// Index in [`History::runs`].
@@ -88,31 +91,79 @@ pub struct Value {
     pub doubtful: bool,
 }
 
-/// A level that changed.
+/// A change from one level to the next.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
     /// Index in [`History::runs`] of the first run of the new level.
     pub place: usize,
-    /// The same of the last run of the old one: the cause lies between the two.
+    /// The same for the last run of the old level: the cause lies between the two.
     pub after: usize,
-    /// Middle of the old level.
+    /// Middle of the old level's values.
     pub before_value: f64,
-    /// Middle of the new one.
+    /// Middle of the new level's values.
     pub after_value: f64,
     /// Probability of a change as clear in a history without any.
     pub p_value: f64,
 }
 
 impl Change {
-    /// The new level less the old one, as a share of the old one.
+    /// The new level minus the old one, as a share of the old one.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.after_value / self.before_value - 1.0
     }
 }
 
+/// Which runs of a study are followed.
+#[derive(Debug, Clone, Copy)]
+pub struct Followed<'a> {
+    /// Name of the study.
+    pub study: &'a str,
+    /// Only runs with this label.
+    pub label: Option<&'a str>,
+    /// Only runs at this scale; inner `None`: runs without a scale; outer `None`: the scale of the latest
+    /// run.
+    pub scale: Option<Option<&'a str>>,
+    /// Only the last runs, this many.
+    pub last: usize,
+    /// The metrics that are followed.
+    pub metrics: &'a [Metric],
+}
+
 impl History {
-    /// Nothing yet.
+    /// The last runs of a study, all at one scale, because what is measured at another scale is not the same.
+    /// Changes are included; the history is empty where there is no such run.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn of(store: &Store, followed: Followed<'_>) -> Result<Self, store::Error> {
+        let mut runs = store.list()?;
+        let is_labelled = |run: &RunSummary| {
+            followed.label.is_none_or(|label| run.labels.iter().any(|known| known == label))
+        };
+        runs.retain(|run| run.name == followed.study && run.trials_measured > 0 && is_labelled(run));
+        runs.sort_by_key(|run| run.started);
+        let mut history = Self::new(followed.study);
+        let mut scale = followed.scale.map(|scale| scale.map(str::to_owned));
+        let mut wanted = Vec::new();
+        for run in runs.iter().rev() {
+            let of_run = store.plan(run.id)?.scale;
+            if *scale.get_or_insert_with(|| of_run.clone()) == of_run {
+                wanted.push(run.id);
+            } else {
+                *history.other_scales.entry(of_run.unwrap_or_default()).or_default() += 1;
+            }
+        }
+        wanted.truncate(followed.last.max(1));
+        for id in wanted.into_iter().rev() {
+            history.push(&store.run(id)?, followed.metrics);
+        }
+        history.find_changes();
+        history.explain(|id| store.run(id))?;
+        Ok(history)
+    }
+
+    /// An empty history.
     #[must_use]
     pub fn new(study: &str) -> Self {
         Self {
@@ -125,8 +176,8 @@ impl History {
         }
     }
 
-    /// Adds a run that began after those that are in; only the metrics that are asked for.
-    pub fn push(&mut self, record: &RunRecord, metrics: &[String]) {
+    /// Adds a run that began after those already included, with the requested metrics only.
+    pub fn push(&mut self, record: &RunRecord, metrics: &[Metric]) {
         let place = self.runs.len();
         let versions = record.servers.iter().filter_map(|(number, server)| {
             Some((record.plan.servers.get(*number)?.name.clone(), server.description.version.clone()))
@@ -142,11 +193,11 @@ impl History {
         let Findings { points, .. } = analyse(record);
         for point in points {
             let found = metrics.iter().filter_map(|metric| {
-                let estimate = match metric.as_str() {
-                    "throughput" => point.throughput,
-                    metric => *point.latency_ms.get(metric)?,
+                let estimate = match metric {
+                    Metric::Throughput => point.throughput,
+                    metric => *point.latency_ms.get(&metric.to_string())?,
                 };
-                (estimate.value > 0.0 && estimate.value.is_finite()).then(|| (metric.clone(), estimate))
+                (estimate.value > 0.0 && estimate.value.is_finite()).then_some((*metric, estimate))
             });
             for (metric, estimate) in found {
                 let is_same = |series: &&mut Series| {
@@ -167,8 +218,8 @@ impl History {
         }
     }
 
-    /// Looks for changes in all series, and puts these in an order that people expect: servers as they came,
-    /// levels by size.
+    /// Looks for changes in all series, and puts the series in the order that people expect: servers in order
+    /// of appearance, levels by size.
     pub fn find_changes(&mut self) {
         let mut servers: Vec<String> = Vec::new();
         for series in &mut self.series {
@@ -194,10 +245,10 @@ impl History {
         });
     }
 
-    /// Looks what else differs where something changed. `read` gives a run by its number.
+    /// Looks for other differences where something changed. `read` gives a run by its number.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Errors of `read`.
     pub fn explain<E>(&mut self, read: impl Fn(i64) -> Result<RunRecord, E>) -> Result<(), E> {
         let changes = self.series.iter().flat_map(|series| &series.changes);
         let mut places: Vec<(usize, usize)> = changes.map(|change| (change.place, change.after)).collect();
@@ -212,7 +263,7 @@ impl History {
     }
 }
 
-/// Levels factor by factor: numbers by their size, others as texts.
+/// Compares levels factor by factor: numbers by size, others as texts.
 fn by_size(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Ordering {
     let level = |(one, other): (&String, &String)| match (one.parse::<f64>(), other.parse::<f64>()) {
         (Ok(one), Ok(other)) => one.total_cmp(&other),

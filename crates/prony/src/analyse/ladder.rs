@@ -1,32 +1,32 @@
-//! Points held against each other along the axis as a whole: which pairs make a ladder, where its knee is,
-//! and what [`stats::judge_ladders`] says of it and of each pair.
+//! Compares points along the axis as a whole: which pairs make a ladder, where its knee is, and what
+//! [`stats::judge_ladders`] says about it and about each pair.
 //!
-//! Pairs of which one side could not keep up with what was offered belong to no ladder.
+//! Pairs of which one side could not keep up with the offered load belong to no ladder.
 
-use super::{Axis, AxisKind, Measurement, Metric, Verdict, point::is_closed};
-use crate::plan::Plan;
+use super::{Axis, AxisKind, Measurement, Verdict, point::is_closed};
+use crate::plan::{Metric, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Estimate, Judged};
 use std::collections::BTreeMap;
 
-/// One server, or one level of what is compared, against another along the axis, in one metric.
+/// One server, or one compared level, against another along the axis, in one metric.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Effect {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
-    /// The one: a server, or the levels that are compared.
+    /// The compared side: a server, or the compared levels.
     pub side: String,
-    /// What it is held against.
+    /// What it is compared with.
     pub base: String,
     /// `throughput`, `p95` or `p99`.
-    pub metric: String,
-    /// Over all places; null: no repeat has them all.
+    pub metric: Metric,
+    /// The mean over all places; null: no repeat has them all.
     pub whole: Option<MeanRatio>,
-    /// From the knee on, the first place with nine tenths of the highest throughput of both together; null:
-    /// there is none, or it is the first place or the last.
+    /// The mean from the knee on, the first place with nine tenths of the highest throughput of both
+    /// together; null: there is none, or it is the first place or the last.
     pub from_knee: Option<MeanRatio>,
-    /// How the ratio changes along the ladder; null: not known, or places are no numbers.
+    /// How the ratio changes along the ladder; null: unknown, or places are not numbers.
     pub change: Option<RatioChange>,
 }
 
@@ -37,19 +37,18 @@ pub struct MeanRatio {
     pub first: f64,
     /// Last place.
     pub last: f64,
-    /// Places.
+    /// Number of places.
     pub rungs: usize,
     /// The one divided by the other.
     pub ratio: Estimate,
     /// What it means.
     pub verdict: Verdict,
-    /// Probability of a difference as great if there were none, corrected for all that is asked of the
-    /// metric.
+    /// Probability of a difference at least this great if there were none, corrected for everything that is
+    /// asked about the metric.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs; null:
-    /// unknown.
+    /// The smallest difference, as a share, that nine of ten such runs would have called; null: unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be.
+    /// Where it is undecided: the number of repeats after which it probably would not be.
     pub repeats_needed: Option<u32>,
 }
 
@@ -64,11 +63,12 @@ impl MeanRatio {
 /// How a ratio changes along a ladder.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct RatioChange {
-    /// What it is multiplied by with each doubling along the axis.
+    /// The factor by which the ratio changes with each doubling along the axis.
     pub doubling: Estimate,
-    /// Probability of as great a change if there were none, corrected for all that is asked of the metric.
+    /// Probability of a change at least this great if there were none, corrected for everything that is asked
+    /// about the metric.
     pub p_value: f64,
-    /// Whether it is significant, and over the ladder more than what matters.
+    /// Whether the change is significant and, over the whole ladder, greater than what matters.
     pub is_significant: bool,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn judge(
             judged[rung] = Some(one);
         }
     }
-    // of what was too much for a side the ratio is shown, and nothing is asked
+    // where the load was too much for a side, the ratio is shown but not judged
     let bare = |logs: &BTreeMap<u32, f64>| {
         let logs: Vec<f64> = logs.values().copied().collect();
         stats::judge(&stats::paired(&[logs]), measurement.rule()).pop()
@@ -125,7 +125,7 @@ pub(super) fn judge(
     (judged, effects)
 }
 
-/// Pairs of the same two sides whose levels differ on the axis alone, lowest first.
+/// Pairs of the same two sides whose levels differ only on the axis, lowest first.
 fn ladders(axis: &Axis, measurement: &Measurement, rungs: &[Rung], compared: &[usize]) -> Vec<Vec<usize>> {
     let point = |index: usize| &measurement.measured[index].point;
     let sides = |rung: &Rung| (axis.side(point(rung.pair.0)), axis.side(point(rung.pair.1)));
@@ -144,7 +144,7 @@ fn ladders(axis: &Axis, measurement: &Measurement, rungs: &[Rung], compared: &[u
     ladders
 }
 
-/// Where rungs stand, in doublings; `None` where they are no numbers above 0.
+/// Places of the rungs, in doublings; `None` where they are not numbers above 0.
 fn places(axis: &Axis, measurement: &Measurement, rungs: &[Rung], members: &[usize]) -> Option<Vec<f64>> {
     let place = |&rung: &usize| axis.value(&measurement.measured[rungs[rung].pair.0].point);
     let doublings = |place: f64| (place > 0.0 && place.is_finite()).then(|| place.log2());
@@ -172,7 +172,7 @@ fn knee(
     stats::knee(&throughput.filter(|_| axis.kind == AxisKind::Connections)?)
 }
 
-/// What is told of a ladder; `None`: it has one rung.
+/// The effect over a ladder; `None`: it has only one rung.
 fn effect(
     axis: &Axis,
     measurement: &Measurement,
@@ -198,7 +198,7 @@ fn effect(
         levels: first.levels.clone(),
         side: axis.side(point(first.pair.0)),
         base: axis.side(point(first.pair.1)),
-        metric: metric.name(),
+        metric,
         whole: told.whole.as_ref().map(|judged| mean(judged, 0)),
         from_knee: told.beyond.as_ref().map(|(knee, judged)| mean(judged, *knee)),
         change: told.change.map(|change| RatioChange {

@@ -1,20 +1,19 @@
-//! The numbers of a run and what they say held against each other: any metric of any point, with its
-//! interval. What a report, a claim and a decision about more repeats all rest on.
+//! The numbers of a run, and how they compare: any metric of any point, with its interval. Reports, claims
+//! and the decision on further repeats are all based on it.
 
 use super::{
     LEVEL, POWER, Point,
-    metric::Metric,
     point::{self, Measured, Place},
 };
-use crate::store::RunRecord;
+use crate::{plan::Metric, store::RunRecord};
 use stats::{Difference, Estimate, Judged, Rule, Spread};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What servers, and runs, are compared by.
+/// The metrics by which servers, and runs, are compared.
 pub(super) const METRICS: [Metric; 3] =
     [Metric::Throughput, Metric::Quantile(95_000), Metric::Quantile(99_000)];
 
-/// The points of a run, ready to be asked.
+/// The points of a run, ready for queries.
 #[derive(Debug)]
 pub struct Measurement {
     pub(super) measured: Vec<Measured>,
@@ -22,20 +21,20 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Of all trials that a record has so far.
+    /// The measurement of all trials that a record has so far.
     #[must_use]
     pub fn of(record: &RunRecord) -> Self {
         let rule = Rule { level: LEVEL, power: POWER, relevant: record.plan.relevant };
         Self { measured: point::measure(record), rule }
     }
 
-    /// One for each stream of each treatment that has at least one trial, in the plan's order. Their indices
-    /// are those that the other functions take.
+    /// One point for each stream of each treatment that has at least one trial, in the plan's order. Their
+    /// indices are those that the other functions take.
     pub fn points(&self) -> impl ExactSizeIterator<Item = &Point> {
         self.measured.iter().map(|measured| &measured.point)
     }
 
-    /// How sure a call must be, and what matters, in this run.
+    /// How certain a difference must be to be called, and what matters, in this run.
     #[must_use]
     pub fn rule(&self) -> Rule {
         self.rule
@@ -46,13 +45,10 @@ impl Measurement {
     pub fn estimate(&self, point: usize, metric: Metric) -> Option<Estimate> {
         let (log, by_block) = self.read(point, metric)?;
         let count = u32::try_from(by_block.len()).unwrap_or(u32::MAX);
-        Some(match self.spread(point, metric) {
-            Some(spread) => spread.interval_of_exp(log, count, LEVEL),
-            None => Estimate::bare(log.exp(), LEVEL, count),
-        })
+        Some(Estimate::around_exp(log, self.spread(point, metric), count, LEVEL))
     }
 
-    /// How the logarithm of a metric differs from trial to trial of a point; `None` where nothing is known.
+    /// How the logarithm of a metric varies between the trials of a point; `None` where that is unknown.
     #[must_use]
     pub fn spread(&self, point: usize, metric: Metric) -> Option<Spread> {
         if let Some(spread) = self.measured[point].spreads.get(&metric) {
@@ -72,15 +68,15 @@ impl Measurement {
         Some(self.measured[point].with_rounding(metric, spread))
     }
 
-    /// Two points held against each other, first by second, as a comparison of its own: within blocks, where
-    /// they ran side by side. `None` where there is nothing to read, or no block has both.
+    /// Two points compared with each other, first divided by second, as a separate comparison: within blocks,
+    /// where they ran side by side. `None` where there is nothing to read, or no block has both.
     #[must_use]
     pub fn ratio(&self, one: usize, other: usize, metric: Metric) -> Option<Judged> {
         let logs: Vec<f64> = self.pair(one, other, metric)?.into_values().collect();
         stats::judge(&stats::paired(&[logs]), self.rule).pop()
     }
 
-    /// Two points, of one run or of two, that have no blocks in common, first by second; `None` where
+    /// Two points, of one run or of two, that have no blocks in common, first divided by second; `None` where
     /// there is nothing to read.
     pub(super) fn unpaired(
         &self,
@@ -95,12 +91,12 @@ impl Measurement {
         Some(Difference::unpaired(side(self, one)?, side(other, base)?))
     }
 
-    /// Whether a response time of a point is what another tool stated of it, without its distribution.
+    /// Whether a response time of a point was stated by another tool, without a distribution.
     pub(super) fn is_stated(&self, point: usize, metric: Metric) -> bool {
         matches!(metric, Metric::Mean | Metric::Quantile(_)) && self.measured[point].all.is_stated
     }
 
-    /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read of
+    /// Logarithm of the value of all trials together, and of each block's; `None` where it cannot be read for
     /// every trial.
     #[must_use]
     pub fn read(&self, point: usize, metric: Metric) -> Option<(f64, BTreeMap<u32, f64>)> {
@@ -116,9 +112,9 @@ impl Measurement {
         })
     }
 
-    /// The same of anything whose logarithm `read` gives for a point and some blocks. What one side has
-    /// alone is left out, for what else changed meanwhile would count as a difference. `None` where
-    /// they share no block, or it cannot be read of one that they share.
+    /// The same for anything whose logarithm `read` gives for a point and some blocks. Blocks that only one
+    /// side has are left out, because whatever else changed in them would count as a difference. `None` where
+    /// the sides share no block, or where one of the shared blocks cannot be read.
     pub(super) fn paired(
         &self,
         one: usize,

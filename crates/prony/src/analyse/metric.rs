@@ -1,139 +1,70 @@
-//! What can be read of some work: a rate, a mean, any percentile. Read from sums and merged histograms alone,
-//! so that work of several trials is read as that of one. Percentiles that another tool stated without a
-//! distribution cannot be merged: of several trials their geometric mean stands for them.
+//! What can be read from completed work: a rate, a mean, any percentile. It is read only from sums and merged
+//! histograms, so that the work of several trials is read like that of one. Percentiles that another tool
+//! stated without a distribution cannot be merged; their geometric mean over several trials is used instead.
 
-use load::sample::Tally;
-use std::{collections::BTreeMap, str::FromStr, time::Duration};
+use crate::plan::Metric;
+use load::{sample::Tally, spec::Limit};
+use std::{collections::BTreeMap, time::Duration};
 
-/// What is estimated of each treatment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    /// Transactions per second.
-    Throughput,
-    /// Statements per second.
-    Statements,
-    /// Mean response time.
-    Mean,
-    /// A quantile of response time, in hundred-thousandths: 99 900 is p99.9.
-    Quantile(u32),
-    /// How long the stream was active: what a limit took.
-    Active,
+/// All metrics that a point has.
+pub(super) const OF_POINTS: [Metric; 8] = [
+    Metric::Throughput,
+    Metric::Statements,
+    Metric::Mean,
+    Metric::Quantile(50_000),
+    Metric::Quantile(95_000),
+    Metric::Quantile(99_000),
+    Metric::Quantile(99_900),
+    Metric::Active,
+];
+
+/// Whether a metric is read from work alone; others are read elsewhere ([`super::figures`]).
+pub(super) fn is_of_work(metric: Metric) -> bool {
+    use Metric::{Active, Mean, Quantile, Statements, Throughput};
+    matches!(metric, Throughput | Statements | Mean | Quantile(_) | Active)
 }
 
-impl Metric {
-    /// Everything that a point has.
-    pub(super) const ALL: [Self; 8] = [
-        Self::Throughput,
-        Self::Statements,
-        Self::Mean,
-        Self::Quantile(50_000),
-        Self::Quantile(95_000),
-        Self::Quantile(99_000),
-        Self::Quantile(99_900),
-        Self::Active,
-    ];
-
-    /// As it is called in findings.
-    #[must_use]
-    pub fn name(self) -> String {
-        match self {
-            Self::Throughput => "throughput".to_owned(),
-            Self::Statements => "statements".to_owned(),
-            Self::Mean => "mean".to_owned(),
-            Self::Active => "active".to_owned(),
-            Self::Quantile(parts) => format!("p{}", f64::from(parts) / 1000.0),
-        }
-    }
-
-    /// Whether more of it is better.
-    #[must_use]
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::Statements)
-    }
-
-    /// The share of transactions that stay below a quantile.
-    pub(super) fn share(parts: u32) -> f64 {
-        f64::from(parts) / 100_000.0
-    }
-
-    /// Reads it from tallies over a time; `None` where there is nothing to read, or it is 0 and has no
-    /// logarithm.
-    pub(super) fn read(self, work: &Work) -> Option<f64> {
-        let seconds = work.time.as_secs_f64();
-        let value = match self {
-            Self::Throughput => work.transactions.count as f64 / seconds,
-            Self::Statements => work.statements as f64 / seconds,
-            Self::Mean | Self::Quantile(_) if work.is_stated => work.stated(self)?,
-            Self::Mean => work.transactions.response().mean_ns() / 1e6,
-            Self::Quantile(parts) => {
-                work.transactions.response().quantile_ns(Self::share(parts)) as f64 / 1e6
-            }
-            // all trials together take the mean of them
-            Self::Active => seconds / f64::from(work.trials.max(1)),
-        };
-        (value > 0.0 && value.is_finite()).then_some(value)
-    }
+/// The share of transactions that stay below a quantile.
+pub(super) fn share(parts: u32) -> f64 {
+    f64::from(parts) / 100_000.0
 }
-
-impl FromStr for Metric {
-    type Err = UnknownMetric;
-
-    /// `throughput`, `statements`, `mean`, `active` or a percentile: `p95`, `p99.99`.
-    fn from_str(name: &str) -> Result<Self, UnknownMetric> {
-        let unknown = || UnknownMetric(name.to_owned());
-        match name {
-            "throughput" => Ok(Self::Throughput),
-            "statements" => Ok(Self::Statements),
-            "mean" => Ok(Self::Mean),
-            "active" => Ok(Self::Active),
-            _ => {
-                let percent = name.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-                let parts = (percent.ok_or_else(unknown)? * 1000.0).round();
-                let is_percentile = (1.0..100_000.0).contains(&parts);
-                if is_percentile { Ok(Self::Quantile(parts as u32)) } else { Err(unknown()) }
-            }
-        }
-    }
-}
-
-/// There is no metric of that name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no metric '{0}'; there are throughput, statements, mean, active and percentiles such as p95 \
-     and p99.9"
-)]
-pub struct UnknownMetric(String);
 
 /// Work done in some time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub(super) transactions: Tally,
     pub(super) statements: u64,
+    /// Rows received and affected.
+    pub(super) rows: u64,
     pub(super) time: Duration,
+    /// How long the rest of limits that were not reached would have taken, s, at the rate achieved.
+    pub(super) seconds_left: f64,
     pub(super) trials: u32,
-    /// What another tool stated of each of its trials: its transactions, and times in ms by the names of
+    /// What another tool stated for each of its trials: the transactions, and times in ms by the names of
     /// metrics.
     pub(super) stated: Vec<(u64, BTreeMap<String, f64>)>,
-    /// Whether of a trial nothing but that is known of response times.
+    /// Whether for some trial that is all that is known about response times.
     pub(super) is_stated: bool,
 }
 
-/// Half the distance of the steps in which sysbench counts response times, as a logarithm: it has 1024
-/// between 1 µs and 100 s, so that a true time is up to 0.9 % from what it prints.
+/// Half the step in which sysbench counts response times, as a logarithm: it has 1024 steps between 1 µs and
+/// 100 s, so that a true time is up to 0.9 % from what it prints.
 const STEP_HALF: f64 = 0.009;
 
 /// Half of the last digit that sysbench prints, ms.
 const DIGIT_HALF_MS: f64 = 0.005;
 
 impl Work {
-    /// All together; `None`: there is none. What is alone stays as it is: a histogram that counts takes a
-    /// thousand times the memory of one that rests.
+    /// All works merged; `None`: there are none. A single one stays as it is, because a histogram that counts
+    /// takes a thousand times the memory of one at rest.
     pub(super) fn all(mut works: impl Iterator<Item = Self>) -> Option<Self> {
         let mut all = works.next()?;
         for work in works {
             all.transactions.merge(&work.transactions);
             all.statements += work.statements;
+            all.rows += work.rows;
             all.time += work.time;
+            all.seconds_left += work.seconds_left;
             all.trials += work.trials;
             all.stated.extend(work.stated);
             all.is_stated |= work.is_stated;
@@ -141,10 +72,43 @@ impl Work {
         Some(all)
     }
 
-    /// What was stated of all trials together, ms: means make one mean, percentiles their geometric mean.
-    /// `None` unless it was stated of every trial.
+    /// Reads a metric; `None` where there is nothing to read, or it is 0 and has no logarithm.
+    pub(super) fn read(&self, metric: Metric) -> Option<f64> {
+        let seconds = self.time.as_secs_f64();
+        let value = match metric {
+            Metric::Throughput => self.transactions.count as f64 / seconds,
+            Metric::Statements => self.statements as f64 / seconds,
+            Metric::Mean | Metric::Quantile(_) if self.is_stated => self.stated(metric)?,
+            Metric::Mean => self.transactions.response().mean_ns() / 1e6,
+            Metric::Quantile(parts) => self.transactions.response().quantile_ns(share(parts)) as f64 / 1e6,
+            // all trials together get their mean
+            Metric::Active => (seconds + self.seconds_left) / f64::from(self.trials.max(1)),
+            _ => return None,
+        };
+        (value > 0.0 && value.is_finite()).then_some(value)
+    }
+
+    /// How much of a limit was done.
+    pub(super) fn done(&self, limit: Limit) -> u64 {
+        match limit {
+            Limit::Transactions(_) => self.transactions.count + self.transactions.errors,
+            Limit::Rows(_) => self.rows,
+        }
+    }
+
+    /// Adds how long the rest of a limit that was not reached would have taken; infinitely long where nothing
+    /// was done.
+    pub(super) fn extrapolated(self, limit: Limit) -> Self {
+        let (Limit::Transactions(all) | Limit::Rows(all)) = limit;
+        let done = self.done(limit) as f64;
+        let seconds_left = self.time.as_secs_f64() * ((all as f64 / done) - 1.0).max(0.0);
+        Self { seconds_left, ..self }
+    }
+
+    /// What was stated for all trials together, ms: means are averaged, percentiles get their geometric mean.
+    /// `None` unless it was stated for every trial.
     fn stated(&self, metric: Metric) -> Option<f64> {
-        let name = metric.name();
+        let name = metric.to_string();
         let of_trial =
             |(count, times): &(u64, BTreeMap<String, f64>)| Some((*count as f64, *times.get(&name)?));
         let all: Option<Vec<(f64, f64)>> = self.stated.iter().map(of_trial).collect();
@@ -156,8 +120,8 @@ impl Work {
         Some((all.iter().map(|(_, value)| value.ln()).sum::<f64>() / all.len() as f64).exp())
     }
 
-    /// Variance of a stated figure's logarithm since it is rounded, which no number of repeats makes smaller;
-    /// 0 of what is read from a distribution.
+    /// Variance of a stated figure's logarithm due to rounding, which no number of repeats reduces; 0 for
+    /// what is read from a distribution.
     pub(super) fn rounding(&self, metric: Metric) -> f64 {
         let step = match metric {
             Metric::Quantile(_) => STEP_HALF,
@@ -167,21 +131,5 @@ impl Work {
         let value = self.is_stated.then(|| self.stated(metric)).flatten();
         // every place within a step is as likely as any other
         value.map_or(0.0, |value| (step + DIGIT_HALF_MS / value).powi(2) / 3.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_percentile_has_a_name_that_is_read_again() {
-        for name in ["throughput", "statements", "mean", "active", "p50", "p99.9", "p99.99", "p0.5"] {
-            assert_eq!(name.parse::<Metric>().unwrap().name(), name);
-        }
-        for name in ["", "p", "p100", "p0", "p-1", "pnan", "qps"] {
-            let error = name.parse::<Metric>().unwrap_err();
-            assert!(error.to_string().contains("p99.9"), "{error}");
-        }
     }
 }

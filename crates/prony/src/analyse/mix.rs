@@ -1,7 +1,7 @@
 //! What each transaction of a mix did, where a stream's workload has several.
 //!
-//! All of the measurement interval counts: transactions of a mix have no seconds of their own, so that those
-//! at the beginning of a trial that other figures leave out are in these.
+//! The whole measurement interval counts. Transactions of a mix have no separate seconds, so these figures
+//! include the seconds at the beginning of a trial that other figures leave out.
 
 use load::{
     Histogram,
@@ -11,24 +11,24 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// One transaction of a mix, all trials together. Seconds at the beginning of a trial that other figures
-/// leave out count here.
+/// One transaction of a mix, all trials together, including seconds at the beginning of a trial that other
+/// figures leave out.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MixPart {
     /// Its name in the workload.
     pub name: String,
-    /// Ended well.
+    /// Transactions that succeeded.
     pub count: u64,
-    /// The same as a share of all transactions that ended well, 0 to 1.
+    /// The same as a share of all transactions that succeeded, 0 to 1.
     pub share: f64,
-    /// The same by time, transactions per second.
+    /// The same as transactions per second.
     pub throughput: f64,
-    /// Response time, ms, by name: `mean`, `p50`, `p95`, `p99`, from merged histograms; empty where none
-    /// ended well.
+    /// Response time, ms, by name: `mean`, `p50`, `p90`, `p95`, `p99`, from merged histograms; empty where
+    /// none succeeded.
     pub latency_ms: BTreeMap<String, f64>,
     /// Longest response time, ms.
     pub latency_max_ms: f64,
-    /// Ended with an error.
+    /// Transactions that ended with an error.
     pub errors: u64,
 }
 
@@ -71,5 +71,5 @@ fn latencies(histogram: &Histogram) -> BTreeMap<String, f64> {
     }
     let quantile = |name: &str, share: f64| (name.to_owned(), histogram.quantile_ns(share) as f64 / 1e6);
     let mean = ("mean".to_owned(), histogram.mean_ns() / 1e6);
-    [mean, quantile("p50", 0.5), quantile("p95", 0.95), quantile("p99", 0.99)].into()
+    [mean, quantile("p50", 0.5), quantile("p90", 0.9), quantile("p95", 0.95), quantile("p99", 0.99)].into()
 }

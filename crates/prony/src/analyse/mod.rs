@@ -1,58 +1,74 @@
 //! From records to findings: estimates with intervals for each treatment, comparisons between servers, and
-//! what follows from them. Holds no text for people: a finding is a value that `report` puts into words, in
-//! any language.
+//! what follows from them. This module contains no text for people: a finding is a value that `report` puts
+//! into words, in any language.
 //!
-//! The unit of observation is the trial, for seconds of one trial depend on each other. A metric is judged on
-//! its logarithm: what differs between trials differs by a share. Every value is read from all trials
-//! together (sum of transactions over sum of time; quantile of the merged histogram), its interval from how
+//! The unit of observation is the trial, because the seconds of one trial depend on each other. A metric is
+//! judged on its logarithm, because trials differ by a share. Every value is read from all trials together
+//! (sum of transactions over sum of time; quantile of the merged histogram), and its interval comes from how
 //! much the trials' own values differ (*sectioning*: Asmussen and Glynn, Stochastic Simulation, 2007, III.5).
-//! With the two or three repeats that there is time for, that difference is itself badly known, so it is
+//! With the two or three repeats that there is time for, that difference is itself poorly known, so it is
 //! moderated by all treatments of the run ([`stats::moderate`]). Servers are compared within blocks, where
-//! they ran side by side (centre, spread and count are those of the blocks' own ratios), and a difference is
-//! called one only if it survives the correction for all that is asked of its stream and metric, whole
-//! ladders first ([`stats::judge_ladders`]). With a single trial the interval covers what varied within it,
-//! and no difference is called.
+//! they ran side by side (centre, spread and count are those of the blocks' own ratios). A difference is
+//! called only if it survives the correction for all comparisons of its stream and metric, whole ladders
+//! first ([`stats::judge_ladders`]). With a single trial, the interval covers what varied within it, and no
+//! difference is called.
 
+mod advice;
+mod answer;
 mod axis;
+mod buy;
 mod claims;
 mod compare;
 mod conclude;
 mod crashes;
 mod differ;
 mod figures;
+mod files;
 mod following;
 mod history;
 mod ladder;
 mod measurement;
 mod metric;
 mod mix;
+mod neighbours;
+mod next;
+mod plans;
 mod point;
 mod published;
 mod resources;
 mod runs;
 mod scale;
 mod steady;
+mod tpcc;
 mod validity;
 
+pub use advice::{Advice, Lost, Rule};
+pub use answer::{Answer, ClaimTally, Confidence, Reason, Restless, Trust, alike};
 pub use axis::{Axis, AxisKind};
+pub use buy::{Buying, Enough, Offer};
 pub use claims::{ClaimVerdict, Judgement, Open, Part};
 pub use crashes::Crashes;
 pub use differ::{RunDifference, differences, is_known};
 pub use figures::FoundRate;
+pub use files::{FromFile, files};
 pub use following::as_one;
-pub use history::{Between, Change, History, Place, Series, Value};
+pub use history::{Between, Change, Followed, History, Place, Series, Value};
 pub use ladder::{Effect, MeanRatio, RatioChange};
 pub use measurement::Measurement;
-pub use metric::{Metric, UnknownMetric};
 pub use mix::MixPart;
+pub use neighbours::Neighbour;
+pub use next::{Next, Why};
+pub use plans::{ServersPlan, StatementPlans, plans};
 pub use published::{Pair, Published, Shape};
 pub use resources::{Grown, Limiting, Resources, Sampled, grown, in_interval, resources};
-pub use runs::{RunComparison, Runs, compare_runs};
+pub use runs::{Confirmed, Repeated, RunComparison, Runs, compare_runs, repeated};
 pub use scale::{Excluded, Fitted, Scaling, Unfit, Unscaled};
+pub use tpcc::{Bound, Tpcc};
 pub use validity::{LeftOut, Uncounted};
 
 use crate::{
-    run::{Doubt, Fairness, Following, counting::LEVEL},
+    plan::Metric,
+    run::{Doubt, Evenness, Following, counting::LEVEL},
     store::RunRecord,
 };
 use load::sample::{Connects, Schedule};
@@ -61,10 +77,10 @@ use serde::Serialize;
 use stats::Estimate;
 use std::collections::BTreeMap;
 
-/// How surely the smallest difference that is called detectable is detected.
+/// The probability with which the smallest difference that is called detectable is detected.
 const POWER: f64 = 0.9;
 
-/// Draws everything from a record that it carries.
+/// Draws all conclusions that a record supports.
 #[must_use]
 pub fn analyse(record: &RunRecord) -> Findings {
     let mut measurement = Measurement::of(record);
@@ -75,10 +91,18 @@ pub fn analyse(record: &RunRecord) -> Findings {
     let (scalings, unscaled) = scale::scalings(&record.plan, &axis, &measurement.measured);
     let claims = claims::judge(record, &measurement);
     let rates = figures::rates(record, &measurement);
+    let buying = buy::buying(record, &axis, &measurement, &rates);
     let crashes = crashes::crashes(record);
+    let neighbours = neighbours::neighbours(record);
+    let advice = advice::advice(record, &axis, &measurement, &crashes);
     let published = published::published(record, &measurement);
-    let points = measurement.measured.into_iter().map(|measured| measured.point).collect();
+    let points: Vec<Point> = measurement.measured.into_iter().map(|measured| measured.point).collect();
+    let trust = answer::trust(record, &points);
+    let next = next::next(record, &axis, &points, (&comparisons, &findings, &claims), &trust);
     Findings {
+        answer: answer::answer(&findings, &claims),
+        trust,
+        next,
         axis,
         points,
         comparisons,
@@ -86,7 +110,10 @@ pub fn analyse(record: &RunRecord) -> Findings {
         scalings,
         unscaled,
         rates,
+        buying,
         crashes,
+        neighbours,
+        advice,
         published,
         claims,
         findings,
@@ -96,31 +123,43 @@ pub fn analyse(record: &RunRecord) -> Findings {
 /// Everything that a report says, as values.
 #[derive(Debug, Clone, Serialize)]
 pub struct Findings {
-    /// What the points are drawn along.
+    /// The answer, which stands first.
+    pub answer: Answer,
+    /// How far all of it can be trusted.
+    pub trust: Trust,
+    /// The axis that the points are drawn along.
     pub axis: Axis,
     /// One for each stream of each treatment that has at least one trial, in the plan's order.
     pub points: Vec<Point>,
-    /// Pairs of servers at otherwise equal levels.
+    /// Pairs of servers with all other levels equal.
     pub comparisons: Vec<Comparison>,
     /// What whole ladders say, in the order of the comparisons.
     pub effects: Vec<Effect>,
     /// How throughput grows along a ladder of connections, where it is long enough to tell.
     pub scalings: Vec<Scaling>,
-    /// Ladders that have no such law: too few points count, or they do not follow it.
+    /// Ladders to which no such law could be fitted: too few points count, or the points do not follow it.
     pub unscaled: Vec<Unscaled>,
-    /// The highest rates that were searched, in the order of the points.
+    /// The results of all searches for a highest rate, in the order of the points.
     pub rates: Vec<FoundRate>,
-    /// What crashes cost, of each server that was killed.
+    /// What each server sustains, and which server is enough; `None`: the study does not ask for this.
+    pub buying: Option<Buying>,
+    /// What crashes cost, for each server that was killed.
     pub crashes: Vec<Crashes>,
-    /// What was published of this study beside what came out here; `None`: nothing was.
+    /// What the neighbours of the load did, in the plan's order.
+    pub neighbours: Vec<Neighbour>,
+    /// What to do, as far as the figures support it.
+    pub advice: Vec<Advice>,
+    /// What to measure next; `None`: running the same study again would settle nothing more.
+    pub next: Option<Next>,
+    /// What was published about this study, beside the results here; `None`: nothing was.
     pub published: Option<Published>,
-    /// What is to be said of the study's claims, in its order.
+    /// What can be said about the study's claims, in the study's order.
     pub claims: Vec<Judgement>,
     /// What is worth saying, most important first.
     pub findings: Vec<Finding>,
 }
 
-/// Name under which a point's levels say which stream it is, where several run together.
+/// Name under which a point's levels contain the stream, where several run together.
 pub const STREAM: &str = "stream";
 
 /// One stream of a treatment, all valid trials together.
@@ -136,7 +175,7 @@ pub struct Point {
     pub stream: String,
     /// Connections of the stream that work.
     pub connections: u32,
-    /// Connections of the stream that are only open.
+    /// Connections of the stream that are open but idle.
     pub idle: u32,
     /// Trials used.
     pub trials: u32,
@@ -160,14 +199,16 @@ pub struct Point {
     pub service_ms: BTreeMap<String, f64>,
     /// What each transaction of its workload did; empty where there is only one.
     pub mix: Vec<MixPart>,
+    /// Its results as a TPC-C-like load; `None`: the load is of another kind.
+    pub tpcc: Option<Tpcc>,
     /// What became of the starts that were due, all trials together; `None`: the arrival has no schedule.
     pub schedule: Option<Schedule>,
     /// How long it was active in the intervals of all trials, s.
     pub active_s: f64,
-    /// What was offered as a share of what the server can do, 0 and more; `None`: no schedule, or no rung
+    /// Offered load as a share of the server's capacity, 0 or more; `None`: there is no schedule, or no rung
     /// was too much.
     pub utilisation: Option<f64>,
-    /// Trials that could not keep up with their schedule: their response times tell how long the load
+    /// Trials that could not keep up with their schedule: their response times depend on how long the load
     /// lasted.
     pub overloaded: u32,
     /// What became of its limit; `None`: it has none.
@@ -176,20 +217,20 @@ pub struct Point {
     pub rows_per_second: f64,
     /// How connections were opened before the load began, all trials together.
     pub opening: Connects,
-    /// How they were opened in the measurement, all trials together.
+    /// How connections were opened during the measurement, all trials together.
     pub reconnecting: Connects,
-    /// Times without success, with the number of the trial.
+    /// Periods without success, with the number of the trial.
     pub outages: Vec<(u32, load::sample::Outage)>,
-    /// How equally its connections were served, in the trial where it was worst; `None`: unknown, or only
-    /// one connection.
-    pub fairness: Option<Fairness>,
-    /// Connections that finished nothing, in the trial where they were most.
+    /// How evenly its connections were served, in the trial where they were served least evenly; `None`:
+    /// unknown, or only one connection.
+    pub fairness: Option<Evenness>,
+    /// Connections that finished nothing, the highest count of all trials.
     pub starved: u64,
-    /// How members followed, all trials together; `None`: one server alone.
+    /// How members kept up, all trials together; `None`: it is a single server.
     pub following: Option<Following>,
     /// Errors by code, all trials together.
     pub errors: BTreeMap<u16, u64>,
-    /// Errors per transaction tried, 0 to 1.
+    /// Errors per attempted transaction, 0 to 1.
     pub error_share: f64,
     /// CPUs that the server kept busy; `None`: unknown.
     pub server_cpu: Option<f64>,
@@ -205,32 +246,36 @@ pub struct Point {
 pub struct Limited {
     /// Trials in which it was reached.
     pub reached: u32,
-    /// How long that took, s; where it was not reached in all trials, no more than a bound from below.
-    pub seconds: Estimate,
+    /// Trials in which the interval ended before that: the time for the whole is extrapolated from what was
+    /// done.
+    pub extrapolated: u32,
+    /// How long it takes to reach it, s; null: in some trial nothing was done.
+    pub seconds: Option<Estimate>,
 }
 
-/// One server, or one level of what is compared, against another where everything else is equal.
+/// One server, or one compared level, against another where everything else is equal.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Levels that both share (all factors but what is compared).
+    /// Levels that both share (all factors except the compared one).
     pub levels: BTreeMap<String, String>,
-    /// Index in `points` of the one.
+    /// Index in `points` of the one that is compared.
     pub point: usize,
-    /// Index in `points` of the one it is held against (the study's first server or level).
+    /// Index in `points` of the one that it is compared with (the study's first server or level).
     pub base: usize,
     /// `throughput`, `p95` or `p99`.
-    pub metric: String,
-    /// The one divided by the other.
+    pub metric: Metric,
+    /// The compared one divided by its base.
     pub ratio: Estimate,
     /// What it means.
     pub verdict: Verdict,
-    /// Probability of a difference as great if there were none, corrected for the number of comparisons.
+    /// Probability of a difference at least this great if there were none, corrected for the number of
+    /// comparisons.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such runs: by the
-    /// run's own variance, and no smaller than what matters; null: unknown.
+    /// The smallest difference, as a share, that nine of ten such runs would have detected: by the run's own
+    /// variance, and no smaller than what matters; null: unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats of all after which it probably would not be; null: no number that is
-    /// reasonable.
+    /// Where it is undecided: the number of repeats after which it probably would not be; null: no reasonable
+    /// number.
     pub repeats_needed: Option<u32>,
 }
 
@@ -244,13 +289,25 @@ pub enum Verdict {
     Worse,
     /// It lies within the limit that counts as equal.
     Same,
-    /// It says neither; more repeats are needed.
+    /// It says none of these; more repeats are needed.
     Undecided,
-    /// One of the two could not keep up with what was offered, so that the figures are not about the same.
+    /// One of the two could not keep up with its schedule, so the figures are about different loads.
     Overloaded,
 }
 
-/// One thing worth saying. `report` has a sentence for each in each language.
+impl Verdict {
+    /// Which side it is on.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same | Self::Undecided | Self::Overloaded => "same",
+        }
+    }
+}
+
+/// One thing worth saying. `report` has a sentence for each in every language.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
@@ -263,13 +320,13 @@ pub enum Finding {
         /// The other one.
         base: String,
         /// `throughput`, `p95`, `p99`.
-        metric: String,
+        metric: Metric,
         /// First and last rung, on [`Findings::axis`].
         stretch: (f64, f64),
         /// Whether that is the whole ladder.
         whole: bool,
-        /// The better one by the other, the geometric mean of the rungs: above 1 for throughput, below 1
-        /// for a response time.
+        /// The better one divided by the other, the geometric mean of the rungs: above 1 for throughput,
+        /// below 1 for a response time.
         ratio: Estimate,
         /// What that ratio is multiplied by with each doubling along the axis, where it changes
         /// significantly.
@@ -278,7 +335,7 @@ pub enum Finding {
         /// there.
         greatest: Option<(f64, Estimate)>,
     },
-    /// On some rungs one server is better than another by themselves.
+    /// On some rungs, one server is better than another at each rung by itself.
     Advantage {
         /// Levels that stay the same over the ladder (workload).
         levels: BTreeMap<String, String>,
@@ -287,48 +344,49 @@ pub enum Finding {
         /// The other one.
         base: String,
         /// `throughput`, `p95`, `p99`.
-        metric: String,
+        metric: Metric,
         /// First and last rung of the stretch where it is better, on [`Findings::axis`].
         stretch: (f64, f64),
-        /// The better one by the other at the rung where the difference is greatest: above 1 for throughput,
-        /// below 1 for a response time.
+        /// The better one divided by the other at the rung with the greatest difference: above 1 for
+        /// throughput, below 1 for a response time.
         ratio: Estimate,
         /// That rung.
         at: f64,
     },
-    /// Over the whole ladder no difference could be told, or all were too small to matter.
+    /// Over the whole ladder no difference was found, or all differences were too small to matter.
     NoDifference {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,
         /// The servers.
         servers: (String, String),
         /// The metric.
-        metric: String,
+        metric: Metric,
         /// The difference, as a share (0.1: 10 %), that would have been found in nine of ten such runs; 1
         /// where nothing can be said.
         resolution: f64,
-        /// First and last of the rungs over which it was looked for as a whole; `None`: at each rung.
+        /// First and last of the rungs over which a difference was looked for as a whole; `None`: at each
+        /// rung.
         stretch: Option<(f64, f64)>,
-        /// Whether it is shown there that they differ by no more than what matters, as a share.
+        /// Whether the run shows that they differ by no more than what matters, as a share.
         same: Option<f64>,
-        /// Rungs at which both kept up with what was offered, and all.
+        /// Number of rungs at which both kept up with the offered load, and number of all rungs.
         rungs: (usize, usize),
     },
-    /// Nothing can be said of the two: at every rung one of them could not keep up with what was offered.
+    /// Nothing can be said about the two: at every rung, one of them could not keep up with the offered load.
     NotCompared {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,
         /// The servers.
         servers: (String, String),
-        /// Rungs.
+        /// Number of rungs.
         rungs: usize,
     },
-    /// Throughput of a server is highest at this rung, and significantly lower at the highest one; or, where
-    /// both are the same rung, significantly lower at the one before it: it still grows.
+    /// Throughput of a server is highest at this rung and significantly lower at the highest one; or, where
+    /// both are the same rung, significantly lower at the one before it, so it still grows.
     Peak {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,
-        /// Which server.
+        /// The server.
         server: String,
         /// Rung of the highest throughput.
         at: f64,
@@ -338,20 +396,22 @@ pub enum Finding {
         last: f64,
         /// Throughput there.
         throughput_last: Estimate,
+        /// The lowest rung with almost (`conclude::ENOUGH`) as much as the highest one.
+        enough: f64,
     },
-    /// From this rung on, or at all, a server cannot keep up with what is offered.
+    /// From this rung on, or at all rungs, a server cannot keep up with the offered load.
     Overloaded {
         /// Levels that stay the same.
         levels: BTreeMap<String, String>,
-        /// Which server.
+        /// The server.
         server: String,
         /// The lowest rung at which it could not.
         at: f64,
-        /// Starts that were due there in a second.
+        /// Starts per second that were due there.
         offered: f64,
         /// Transactions per second that it reached there.
         throughput: Estimate,
-        /// In how many trials of how many.
+        /// The number of trials in which it could not, and the number of all.
         trials: (u32, u32),
     },
     /// The numbers of these points are in doubt, for one kind of reason.

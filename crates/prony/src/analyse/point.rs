@@ -1,21 +1,22 @@
-//! Trials of one treatment become a point.
+//! Turns the trials of one treatment into a point.
 
 use super::{
     LEVEL, Limited, Point, STREAM, following,
-    metric::{Metric, Work},
+    metric::{OF_POINTS, Work, share},
     mix::mix,
     steady::{self, Counted},
+    tpcc::tpcc,
     validity::{LeftOut, Uncounted, reason_against},
 };
 use crate::{
-    plan::Plan,
-    run::{Doubt, Fairness, Following, TrialFailure, TrialOutcome},
+    plan::{Metric, Plan},
+    run::{Doubt, Evenness, Following, TrialFailure, TrialOutcome},
     store::{RunRecord, Second, TrialRecord},
 };
 use load::{
     Histogram, Outcome,
     sample::{Connects, End, Schedule, StreamOutcome, Tally},
-    spec::Arrival,
+    spec::{Arrival, Limit},
 };
 use stats::{Estimate, Spread};
 use std::{
@@ -23,43 +24,43 @@ use std::{
     time::Duration,
 };
 
-/// A point, with what comparisons need beside its estimates.
+/// A point, with what comparisons need in addition to its estimates.
 #[derive(Debug)]
 pub(super) struct Measured {
     /// The point.
     pub(super) point: Point,
-    /// What the trials that count did, block by block, ascending.
+    /// What the counted trials did, block by block, ascending.
     pub(super) works: Vec<(Place, Work)>,
-    /// Where each trial that counts belongs, by [`crate::plan::Trial::number`].
+    /// The place of each counted trial, by [`crate::plan::Trial::number`].
     pub(super) places: BTreeMap<u32, Place>,
-    /// All of it together.
+    /// The work of all of them together.
     pub(super) all: Work,
-    /// For each metric that could be read of every trial: logarithm of the value of all trials together.
+    /// For each metric that could be read for every trial: logarithm of the value of all trials together.
     pub(super) logs: BTreeMap<Metric, f64>,
     /// The same for each unit.
     pub(super) logs_by_block: BTreeMap<Metric, BTreeMap<u32, f64>>,
-    /// How the logarithms differ between trials; missing where nothing is known.
+    /// How the logarithms differ between trials; missing where that is unknown.
     pub(super) spreads: BTreeMap<Metric, Spread>,
 }
 
 /// Where work belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The block, or, where servers are started several times, the start: what is independent of each other.
+    /// The block or, where servers are started several times, the start: the independent unit.
     pub(super) unit: u32,
-    /// The block, in which everything ran side by side.
+    /// The block, within which everything ran side by side.
     pub(super) block: u32,
 }
 
 impl Measured {
-    /// Units that it has work of.
+    /// The number of units that it has work of.
     pub(super) fn units(&self) -> u32 {
         let units: BTreeSet<u32> = self.works.iter().map(|(place, _)| place.unit).collect();
         u32::try_from(units.len()).unwrap_or(u32::MAX)
     }
 
-    /// A spread between trials with what rounding adds: trials that another tool rounded to the same figure
-    /// are not the same.
+    /// A spread between trials plus what rounding adds: trials that another tool rounded to the same figure
+    /// are not equal.
     pub(super) fn with_rounding(&self, metric: Metric, spread: Spread) -> Spread {
         let rounding = self.all.rounding(metric) * f64::from(self.units());
         Spread { variance: spread.variance + rounding, ..spread }
@@ -80,19 +81,27 @@ struct Used<'a> {
     trial: &'a TrialRecord,
     outcome: &'a Outcome,
     stream: &'a StreamOutcome,
+    /// Its limit, if it was not reached.
+    missed: Option<Limit>,
     doubts: Vec<&'a Doubt>,
-    /// The stream's seconds that count, where those at the beginning do not; `None`: all of the interval
-    /// counts.
+    /// The stream's seconds that count, if those at the beginning do not; `None`: the whole interval counts.
     steady: Option<Vec<&'a Second>>,
 }
 
 impl<'a> Used<'a> {
-    fn new(trial: &'a TrialRecord, outcome: &'a Outcome, place: usize, doubts: Vec<&'a Doubt>) -> Self {
+    fn new(
+        trial: &'a TrialRecord,
+        outcome: &'a Outcome,
+        (place, limit): (usize, Option<Limit>),
+        doubts: Vec<&'a Doubt>,
+    ) -> Self {
         let left_out = steady::left_out(doubts.iter().copied());
         let rest = || steady::seconds(trial, place).skip(left_out).collect::<Vec<_>>();
         let lasts = |rest: &Vec<&Second>| rest.iter().any(|second| !second.length.is_zero());
         let steady = (left_out > 0).then(rest).filter(lasts);
-        Self { trial, outcome, stream: &outcome.streams[place], doubts, steady }
+        let stream = &outcome.streams[place];
+        let missed = limit.filter(|_| stream.limit_reached == Some(false));
+        Self { trial, outcome, stream, missed, doubts, steady }
     }
 
     /// How long the stream was active.
@@ -105,8 +114,8 @@ impl<'a> Used<'a> {
         self.steady.clone().unwrap_or_else(|| steady::seconds(self.trial, place).collect())
     }
 
-    /// What became of the starts that were due in the time that counts. How long starts waited is kept of the
-    /// whole interval alone, so that it is not known of a part.
+    /// What became of the starts that were due in the time that counts. How long starts waited is recorded
+    /// only for the whole interval, so it is unknown for a part of it.
     fn schedule(&self) -> Option<Schedule> {
         let Some(seconds) = &self.steady else { return self.stream.schedule.clone() };
         let of_second = |second: &&Second| {
@@ -163,7 +172,7 @@ impl<'a> Used<'a> {
 
 /// Every stream of every treatment with at least one trial, in the plan's order.
 pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
-    let streams = |treatment: usize| 0..record.plan.treatments[treatment].streams.len();
+    let streams = |treatment: usize| record.plan.treatments[treatment].measured().map(|(stream, _)| stream);
     let sorted: Vec<Sorted<'_>> = (0..record.plan.treatments.len())
         .flat_map(|treatment| streams(treatment).map(move |stream| (treatment, stream)))
         .map(|(treatment, stream)| sort(record, treatment, stream))
@@ -177,7 +186,7 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
     names.sort_unstable();
     names.dedup();
     for (name, &metric) in names.iter().flat_map(|name| metrics.iter().map(move |metric| (name, metric))) {
-        // what a paced background does says nothing of how the task beside it varies
+        // how a paced background varies says nothing about how the task beside it varies
         let mut alike: Vec<&mut Measured> =
             measured.iter_mut().filter(|one| one.point.stream == *name).collect();
         let values = |measured: &&mut Measured| -> Vec<f64> {
@@ -198,17 +207,17 @@ pub(super) fn measure(record: &RunRecord) -> Vec<Measured> {
     measured
 }
 
-/// Everything that points have, and the percentiles that other tools stated.
+/// All metrics of points, and the percentiles that other tools stated.
 fn metrics(record: &RunRecord) -> Vec<Metric> {
     let stated: BTreeSet<&String> = record.trials.iter().flat_map(|trial| trial.told.keys()).collect();
     let stated = stated.into_iter().filter_map(|name| name.parse().ok());
-    let stated = stated.filter(|metric| !Metric::ALL.contains(metric));
-    Metric::ALL.into_iter().chain(stated).collect()
+    let stated = stated.filter(|metric| !OF_POINTS.contains(metric));
+    OF_POINTS.into_iter().chain(stated).collect()
 }
 
 fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
     let mut sorted = Sorted { treatment, stream, used: Vec::new(), left_out: Vec::new() };
-    let name = &record.plan.treatments[treatment].streams[stream].name;
+    let load::spec::Stream { name, limit, .. } = &record.plan.treatments[treatment].streams[stream];
     for trial in record.trials.iter().filter(|trial| trial.trial.treatment == treatment) {
         let why = match &trial.outcome {
             TrialOutcome::Failed(failure) => Uncounted::Failed(failure.clone()),
@@ -221,13 +230,13 @@ fn sort(record: &RunRecord, treatment: usize, stream: usize) -> Sorted<'_> {
                         }
                         let own = |doubt: &&Doubt| doubt.stream.as_ref().is_none_or(|about| about == name);
                         let doubts = doubts.iter().filter(own).collect();
-                        sorted.used.push(Used::new(trial, outcome, stream, doubts));
+                        sorted.used.push(Used::new(trial, outcome, (stream, *limit), doubts));
                         continue;
                     }
                     _ => Uncounted::NothingMeasured,
                 },
                 End::Interrupted => Uncounted::Interrupted,
-                End::Failed(cause) => Uncounted::Failed(TrialFailure::Load { cause: cause.clone() }),
+                End::Failed(broken) => Uncounted::Failed(TrialFailure::Load { cause: broken.clone().into() }),
             },
         };
         sorted.left_out.push(LeftOut { trial: trial.trial.number, why });
@@ -239,8 +248,17 @@ fn work_by_block(sorted: &Sorted<'_>) -> Vec<(u32, Work)> {
     sorted.used.iter().map(|used| (used.trial.trial.block, work(used))).collect()
 }
 
-/// What a trial did; of one that was not steady at first, only what it did once it was.
+/// What a trial did; if it was not steady at first, only what it did afterwards. The rest of a limit that it
+/// did not reach is extrapolated.
 fn work(used: &Used<'_>) -> Work {
+    let work = done(used);
+    match used.missed {
+        Some(limit) => work.extrapolated(limit),
+        None => work,
+    }
+}
+
+fn done(used: &Used<'_>) -> Work {
     let steady = used.steady.as_ref().and_then(|seconds| Work::all(seconds.iter().map(|one| of_second(one))));
     match steady {
         Some(work) => Work { trials: 1, ..work },
@@ -249,7 +267,9 @@ fn work(used: &Used<'_>) -> Work {
             let told = &used.trial.told;
             Work {
                 statements: used.stream.statements.iter().map(|tally| tally.count).sum(),
+                rows: used.stream.statements.iter().map(|tally| tally.rows + tally.affected).sum(),
                 time: used.time(),
+                seconds_left: 0.0,
                 trials: 1,
                 is_stated: !told.is_empty() && transactions.response().is_empty(),
                 stated: (!told.is_empty()).then(|| (transactions.count, told.clone())).into_iter().collect(),
@@ -261,8 +281,9 @@ fn work(used: &Used<'_>) -> Work {
 
 fn of_second(second: &Second) -> Work {
     let statements = second.statements.iter().map(|counts| counts.count).sum();
+    let rows = second.statements.iter().map(|counts| counts.rows + counts.affected).sum();
     let transactions = second.transactions.clone();
-    Work { transactions, statements, time: second.length, trials: 1, ..Work::default() }
+    Work { transactions, statements, rows, time: second.length, trials: 1, ..Work::default() }
 }
 
 /// The point without intervals.
@@ -293,10 +314,10 @@ fn by_block(trials: &[(u32, Work)]) -> impl Iterator<Item = (u32, Work)> {
     blocks.into_iter().filter_map(|(block, works)| Some((block, Work::all(works.into_iter())?)))
 }
 
-/// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read of every
+/// Logarithm of a metric over all trials together, and in each unit; `None` where it cannot be read for every
 /// trial.
 pub(super) fn read(metric: Metric, works: &[(Place, Work)], all: &Work) -> Option<(f64, BTreeMap<u32, f64>)> {
-    let value = metric.read(all)?;
+    let value = all.read(metric)?;
     let of_unit = |unit: &[(Place, Work)]| Some((unit[0].0.unit, read_log(metric, unit.iter())?));
     let by_unit = works.chunk_by(|one, other| one.0.unit == other.0.unit).map(of_unit);
     Some((value.ln(), by_unit.collect::<Option<_>>()?))
@@ -309,10 +330,10 @@ pub(super) fn read_log<'a>(
 ) -> Option<f64> {
     let (_, first) = works.next()?;
     let value = match works.next() {
-        None => metric.read(first)?,
+        None => first.read(metric)?,
         Some(second) => {
             let others = std::iter::once(second).chain(works).map(|(_, work)| work.clone());
-            metric.read(&Work::all(std::iter::once(first.clone()).chain(others))?)?
+            Work::all(std::iter::once(first.clone()).chain(others))?.read(metric)?
         }
     };
     Some(value.ln())
@@ -328,9 +349,11 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
     let used = &sorted.used;
     let trials = u32::try_from(works.len()).unwrap_or(u32::MAX);
     let seconds = all.time.as_secs_f64();
+    let limit_seconds = (seconds + all.seconds_left) / f64::from(trials.max(1));
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let histogram = all.transactions.response().clone();
     let errors = errors(used);
+    let mix = mix(used.iter().map(|used| (used.stream, used.time())));
     let failed: u64 = errors.values().sum();
     Point {
         treatment: sorted.treatment,
@@ -355,16 +378,19 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
             .as_ref()
             .map(|_| service(&all.transactions))
             .unwrap_or_default(),
-        mix: mix(used.iter().map(|used| (used.stream, used.time()))),
+        tpcc: tpcc(&record.plan, treatment, stream, &mix),
+        mix,
         schedule: schedule(used),
         active_s: seconds,
         utilisation: None,
         overloaded: used.iter().filter(|used| used.is_overloaded()).count() as u32,
         limit: stream.limit.map(|_| Limited {
             reached: used.iter().filter(|used| used.stream.limit_reached == Some(true)).count() as u32,
-            seconds: Estimate::bare(seconds / f64::from(trials.max(1)), LEVEL, trials),
+            extrapolated: used.iter().filter(|used| used.missed.is_some()).count() as u32,
+            seconds: Some(Estimate::bare(limit_seconds, LEVEL, trials))
+                .filter(|estimate| estimate.value.is_finite()),
         }),
-        rows_per_second: per_second(all.transactions.rows + all.transactions.affected),
+        rows_per_second: per_second(all.rows),
         opening: connects(used.iter().map(|used| &used.stream.opening)),
         reconnecting: connects(used.iter().map(|used| &used.stream.reconnecting)),
         outages: outages(used),
@@ -393,11 +419,11 @@ fn service(transactions: &Tally) -> BTreeMap<String, f64> {
     if histogram.is_empty() {
         return BTreeMap::new();
     }
-    let quantiles = Metric::ALL.into_iter().filter_map(|metric| match metric {
-        Metric::Mean => Some((metric.name(), histogram.mean_ns() / 1e6)),
+    let quantiles = OF_POINTS.into_iter().filter_map(|metric| match metric {
+        Metric::Mean => Some((metric.to_string(), histogram.mean_ns() / 1e6)),
         Metric::Quantile(99_900) if histogram.count() < TAIL_MIN => None,
         Metric::Quantile(parts) => {
-            Some((metric.name(), histogram.quantile_ns(Metric::share(parts)) as f64 / 1e6))
+            Some((metric.to_string(), histogram.quantile_ns(share(parts)) as f64 / 1e6))
         }
         _ => None,
     });
@@ -429,24 +455,24 @@ fn starved(stream: &StreamOutcome) -> u64 {
     stream.transactions_by_connection.iter().filter(|&&count| count == 0).count() as u64
 }
 
-/// Of the trial where connections differ most.
-fn fairness(used: &[Used<'_>]) -> Option<Fairness> {
+/// How evenly connections were served in the trial where they differ most.
+fn fairness(used: &[Used<'_>]) -> Option<Evenness> {
     let each = used.iter().map(|used| &used.stream.transactions_by_connection);
-    let each = each.filter(|counts| counts.len() > 1).filter_map(|counts| Fairness::of(counts));
+    let each = each.filter(|counts| counts.len() > 1).filter_map(|counts| Evenness::of(counts));
     each.max_by(|one, other| one.variation.total_cmp(&other.variation))
 }
 
 /// Transactions below which the 99.9th percentile says nothing: fewer than ten would lie above it.
 const TAIL_MIN: u64 = 10_000;
 
-/// Fills the estimates in: between trials, or, where there is only one in the whole run, within it.
+/// Fills in the estimates: between trials or, where there is only one in the whole run, within it.
 fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
     let is_searched = plan.treatments[sorted.treatment].searched() == Some(sorted.stream);
     let units = measured.units();
     for (&metric, &log) in &measured.logs {
         let estimate = match measured.spreads.get(&metric) {
             Some(spread) => spread.interval_of_exp(log, units, LEVEL),
-            // how a searched rate varies is not seen within a trial
+            // how a searched rate varies cannot be seen within a trial
             None if is_searched && metric == Metric::Throughput => Estimate::bare(log.exp(), LEVEL, units),
             None => within(metric, log, sorted),
         };
@@ -456,13 +482,14 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
             Metric::Quantile(99_900)
                 if measured.point.histogram.count() < TAIL_MIN && !measured.all.is_stated => {}
             Metric::Mean | Metric::Quantile(_) => {
-                measured.point.latency_ms.insert(metric.name(), estimate);
+                measured.point.latency_ms.insert(metric.to_string(), estimate);
             }
             Metric::Active => {
                 if let Some(limit) = &mut measured.point.limit {
-                    limit.seconds = estimate;
+                    limit.seconds = Some(estimate);
                 }
             }
+            _ => {}
         }
     }
 }
@@ -471,22 +498,30 @@ fn estimate(measured: &mut Measured, sorted: &Sorted<'_>, plan: &Plan) {
 fn within(metric: Metric, log: f64, sorted: &Sorted<'_>) -> Estimate {
     let bare = Estimate::bare(log.exp(), LEVEL, 1);
     let [used] = sorted.used.as_slice() else { return bare };
-    let seconds = used.seconds(sorted.stream);
-    let Some(batches) = stats::batches(seconds.len()).filter(|_| metric != Metric::Active) else {
-        return bare;
+    // the time that a limit really took is known; an extrapolated time is as certain as the rate behind it
+    let read = |work: &Work| match (metric, used.missed) {
+        (Metric::Active, None) => None,
+        (Metric::Active, Some(limit)) => {
+            Some(work.done(limit) as f64 / work.time.as_secs_f64()).filter(|rate| *rate > 0.0)
+        }
+        _ => work.read(metric),
     };
+    let seconds = used.seconds(sorted.stream);
+    let Some(batches) = stats::batches(seconds.len()) else { return bare };
     let count = u32::try_from(batches.len()).unwrap_or(u32::MAX);
     let logs: Option<Vec<f64>> = batches
         .into_iter()
         .map(|batch| {
             let work = Work::all(seconds[batch].iter().map(|second| of_second(second)))?;
-            metric.read(&work).map(f64::ln)
+            read(&work).map(f64::ln)
         })
         .collect();
-    match logs.and_then(|logs| Spread::of(&logs)) {
-        Some(spread) => Estimate { observations: 1, ..spread.interval_of_exp(log, count, LEVEL) },
-        None => bare,
-    }
+    let Some(spread) = logs.and_then(|logs| Spread::of(&logs)) else { return bare };
+    // only the share of the time that is left varies with the rate
+    let all = work(used);
+    let share = if metric == Metric::Active { all.seconds_left / log.exp() } else { 1.0 };
+    let spread = Spread { variance: spread.variance * share.powi(2), ..spread };
+    Estimate { observations: 1, ..spread.interval_of_exp(log, count, LEVEL) }
 }
 
 fn errors(used: &[Used<'_>]) -> BTreeMap<u16, u64> {

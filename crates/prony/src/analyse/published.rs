@@ -1,8 +1,9 @@
-//! What was published beside what was measured here: ratios to a common base, since absolute figures of two
-//! machines say nothing of each other.
+//! Published results beside measured ones: ratios to a common base, because absolute figures of two machines
+//! cannot be compared.
 
-use super::{Measurement, Metric, Point};
+use super::{Measurement, Point, metric::is_of_work};
 use crate::{
+    plan::Metric,
     published::{self, Figure, Remark},
     store::RunRecord,
 };
@@ -11,7 +12,7 @@ use serde::Serialize;
 use stats::Estimate;
 use std::collections::BTreeMap;
 
-/// Ratios up to this far from 1 are called alike.
+/// Ratios up to this far from 1 count as equal.
 const ALIKE: f64 = 0.05;
 
 /// The published evaluation of a run's study beside the run.
@@ -21,15 +22,15 @@ pub struct Published {
     pub source: String,
     /// Machine, servers, data and load, one sentence each.
     pub conditions: Vec<String>,
-    /// Levels of the study that stand for others that were measured then: which.
+    /// Levels of the study that stand for different ones in the publication: which ones.
     pub stands_for: BTreeMap<String, String>,
-    /// Published figures that do not agree with themselves.
+    /// Published figures that contradict each other.
     pub remarks: Vec<Remark>,
-    /// The factor whose levels are held against each other, and the level that others are divided by.
+    /// The factor whose levels are compared with each other, and the level that others are divided by.
     pub compared: (String, String),
     /// Ratios that both have.
     pub pairs: Vec<Pair>,
-    /// Published ratios that this run has no counterpart of.
+    /// Published ratios for which this run has no counterpart.
     pub missing: usize,
 }
 
@@ -37,14 +38,14 @@ pub struct Published {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Pair {
     /// What it is about: `throughput`, `p95` ...
-    pub metric: String,
-    /// Levels of both sides, but for the compared factor.
+    pub metric: Metric,
+    /// Levels of both sides, without the compared factor.
     pub levels: BTreeMap<String, String>,
     /// The level that is divided by the base.
     pub one: String,
     /// The ratio that was published.
     pub published: f64,
-    /// That of this run.
+    /// The ratio in this run.
     pub measured: Estimate,
     /// Whether they point the same way.
     pub shape: Shape,
@@ -58,11 +59,11 @@ pub enum Shape {
     Agrees,
     /// On the other side of 1.
     Contradicts,
-    /// The interval of the measured one reaches over 1, or there is none.
+    /// The interval of the measured ratio includes 1, or there is none.
     Open,
 }
 
-/// What was published of the study that a run is of; `None`: nothing was.
+/// What was published about the study of a run; `None`: nothing was.
 #[must_use]
 pub(super) fn published(record: &RunRecord, measurement: &Measurement) -> Option<Published> {
     let known = published::of_plan(&record.plan)?;
@@ -70,17 +71,15 @@ pub(super) fn published(record: &RunRecord, measurement: &Measurement) -> Option
     let (factor, base) = &known.compared;
     let (mut pairs, mut missing) = (Vec::new(), 0);
     for one in &known.figures {
-        let (Ok(metric), Some(level)) = (one.metric.parse::<Metric>(), one.levels.get(factor)) else {
-            continue;
-        };
-        if level == base || metric == Metric::Active {
+        let (metric, Some(level)) = (one.metric, one.levels.get(factor)) else { continue };
+        if level == base || !is_of_work(metric) || metric == Metric::Active {
             continue;
         }
         let Some(other) = known.figures.iter().find(|other| is_base(one, other, factor, base)) else {
             continue;
         };
         match measured(measurement, &points, (one, other), metric) {
-            Some(measured) => pairs.push(pair(one, other, factor, measured)),
+            Some(measured) => pairs.push(pair(metric, (one, other), factor, measured)),
             None => missing += 1,
         }
     }
@@ -88,7 +87,7 @@ pub(super) fn published(record: &RunRecord, measurement: &Measurement) -> Option
     Some(Published { source, conditions, stands_for, remarks, compared, pairs, missing })
 }
 
-/// Whether a figure differs from `one` in the compared factor alone, where it has the base.
+/// Whether a figure differs from `one` only in the compared factor, where its level is the base.
 fn is_base(one: &Figure, other: &Figure, factor: &str, base: &str) -> bool {
     let same = |(name, level): (&String, &String)| name == factor || other.levels.get(name) == Some(level);
     other.metric == one.metric
@@ -96,8 +95,8 @@ fn is_base(one: &Figure, other: &Figure, factor: &str, base: &str) -> bool {
         && one.levels.iter().all(same)
 }
 
-/// The ratio of the points that two figures stand for; what else the study varies is as its first points have
-/// it.
+/// The ratio of the points that two figures stand for; other factors of the study have the levels of its
+/// first points.
 fn measured(
     measurement: &Measurement,
     points: &[&Point],
@@ -127,12 +126,12 @@ fn measured(
     Some(measurement.ratio(one, other, metric)?.ratio)
 }
 
-fn pair(one: &Figure, other: &Figure, factor: &str, measured: Estimate) -> Pair {
+fn pair(metric: Metric, (one, other): (&Figure, &Figure), factor: &str, measured: Estimate) -> Pair {
     let mut levels = one.levels.clone();
     let level = levels.remove(factor).unwrap_or_default();
     let published = one.value / other.value;
     let shape = shape(published, &measured);
-    Pair { metric: one.metric.clone(), levels, one: level, published, measured, shape }
+    Pair { metric, levels, one: level, published, measured, shape }
 }
 
 fn shape(published: f64, measured: &Estimate) -> Shape {

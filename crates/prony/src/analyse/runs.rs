@@ -1,62 +1,156 @@
-//! One run held against another, point by point: what is the same treatment in both.
+//! One run compared with another, point by point, for the treatments that both have.
 //!
 //! Two runs share no blocks: they ran at different times, so that nothing cancels between them, and each side
 //! brings its own variance (Welch). What differs from one start of a server to the next is in neither; the
 //! difference that matters ([`crate::plan::Plan::relevant`], the larger of the two) is the allowance for it.
 
-use super::{Measurement, Metric, Point, Verdict, measurement::METRICS};
-use crate::{plan::without_levels, store::RunRecord};
+use super::{ClaimVerdict, Comparison, Findings, Measurement, Point, Verdict, measurement::METRICS};
+use crate::{
+    plan::{Metric, without_levels},
+    store::RunRecord,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Difference, Estimate, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One metric of one treatment's stream in both runs.
-#[derive(Debug, Clone)]
+/// One metric of one treatment in both runs.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "ComparedPoint")]
 pub struct RunComparison {
-    /// Its levels in the first run, without the server.
+    /// Level of each factor, without the server; the `stream` where several run together.
     pub levels: BTreeMap<String, String>,
-    /// Its server in the first run and in the second.
-    pub servers: (String, String),
+    /// The server in the base.
+    pub base_server: String,
+    /// The server in the run.
+    pub server: String,
     /// The stream.
     pub stream: String,
-    /// `throughput`, `p95`, `p99`, and whichever percentile another tool stated.
-    pub metric: String,
-    /// Whether a side is what another tool stated, without a distribution.
+    /// `throughput` (transactions per second), `p95`, `p99` (ms), and any other percentile that another tool
+    /// stated.
+    pub metric: Metric,
+    /// Whether a side is what another tool stated, without a distribution: of several trials the geometric
+    /// mean, with an interval that allows for the tool's rounding.
     pub is_stated: bool,
-    /// In the first run, the base.
+    /// The figure in the base.
     pub base: Estimate,
-    /// In the second.
+    /// The figure in the run.
     pub value: Estimate,
-    /// The second by the first.
+    /// The run divided by the base; without an interval where either has one trial of each combination.
     pub ratio: Estimate,
-    /// What it means for the second.
+    /// What it means for the run.
     pub verdict: Verdict,
-    /// Probability of a difference as great if there were none, corrected for the number of comparisons of
-    /// the metric.
+    /// Probability of a difference at least this great if there were none, corrected for the number of
+    /// comparisons of the metric.
     pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such pairs of
-    /// runs.
+    /// The smallest difference, as a share, that nine of ten such pairs would have called; null: unknown.
     pub detectable: Option<f64>,
-    /// Where it is undecided: repeats in each run after which it probably would not be.
+    /// Where it is undecided: repeats in each run after which it probably would not be; null: no reasonable
+    /// number.
     pub repeats_needed: Option<u32>,
 }
 
-/// Two runs held against each other.
+/// What one run found and another run of the same study confirms. The speed of the machine plays no part in
+/// it: it is about who was better, and which claims hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Repeated {
+    /// Differences between servers, or between levels, that the base reports, by metric and place.
+    pub differences: Confirmed,
+    /// Claims that the base decides.
+    pub claims: Confirmed,
+}
+
+/// Findings of the base, by what the run says about them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Confirmed {
+    /// Findings that the run confirms.
+    pub again: usize,
+    /// Findings that the run leaves open.
+    pub open: usize,
+    /// The subjects of findings for which the run finds the opposite.
+    pub contradicted: Vec<String>,
+}
+
+impl Confirmed {
+    /// The number of all findings.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.again + self.open + self.contradicted.len()
+    }
+
+    /// Adds one finding: whether the run agrees; `None`: it leaves the finding open.
+    fn take(&mut self, agrees: Option<bool>, about: impl FnOnce() -> String) {
+        match agrees {
+            Some(true) => self.again += 1,
+            Some(false) => self.contradicted.push(about()),
+            None => self.open += 1,
+        }
+    }
+}
+
+/// Checks everything that the first run found against the second run.
+#[must_use]
+pub fn repeated(base: &RunRecord, second: &RunRecord) -> Repeated {
+    let (of_base, of_second) = (super::analyse(base), super::analyse(second));
+    let mut repeated = Repeated::default();
+    let is_called = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
+    let found: Vec<_> = of_second
+        .comparisons
+        .iter()
+        .filter(is_called)
+        .map(|one| (key(&of_second, one), one.verdict))
+        .collect();
+    for one in of_base.comparisons.iter().filter(is_called) {
+        let own = key(&of_base, one);
+        let agrees = found.iter().find(|(key, _)| *key == own).map(|(_, verdict)| *verdict == one.verdict);
+        repeated.differences.take(agrees, || {
+            let levels: Vec<String> =
+                one.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+            let (point, base) = (&of_base.points[one.point], &of_base.points[one.base]);
+            let pair = [of_base.axis.side(point), of_base.axis.side(base)].join(" / ");
+            let parts = [vec![format!("{} {pair}", one.metric)], levels].concat();
+            parts.join(", ")
+        });
+    }
+    let decided = |verdict: ClaimVerdict| match verdict {
+        ClaimVerdict::Supported => Some(true),
+        ClaimVerdict::Refuted => Some(false),
+        ClaimVerdict::Open => None,
+    };
+    for (claim, judged) in base.plan.claims.iter().zip(&of_base.claims) {
+        let Some(verdict) = decided(judged.verdict) else { continue };
+        let same = second.plan.claims.iter().position(|other| other.says == claim.says);
+        let other = same.and_then(|place| decided(of_second.claims.get(place)?.verdict));
+        repeated.claims.take(other.map(|other| other == verdict), || claim.says.clone());
+    }
+    repeated
+}
+
+/// What identifies a comparison in any run.
+type Key = (BTreeMap<String, String>, String, String, String, Metric);
+
+fn key(of: &Findings, one: &Comparison) -> Key {
+    let (point, base) = (&of.points[one.point], &of.points[one.base]);
+    (one.levels.clone(), point.stream.clone(), of.axis.side(point), of.axis.side(base), one.metric)
+}
+
+/// Two runs compared with each other.
 #[derive(Debug, Clone)]
 pub struct Runs {
     /// Metric by metric, in the order of the first run.
     pub comparisons: Vec<RunComparison>,
     /// What only the first run has, in words: levels, server and stream.
     pub only_base: Vec<String>,
-    /// What only the second one has.
+    /// What only the second run has.
     pub only_second: Vec<String>,
 }
 
-/// Holds the second run against the first.
+/// Compares the second run with the first.
 #[must_use]
 pub fn compare_runs(base: &RunRecord, second: &RunRecord) -> Runs {
     let (of_base, of_second) = (Measurement::of(base), Measurement::of(second));
     let rule = Rule { relevant: of_base.rule().relevant.max(of_second.rule().relevant), ..of_base.rule() };
-    // where each run has one server, its name is of no matter
+    // where each run has only one server, its name does not matter
     let by_server = base.plan.servers.len() > 1 || second.plan.servers.len() > 1;
     let shared = |factor: &str| {
         let has = |record: &RunRecord| record.plan.factors.iter().any(|own| own.name == factor);
@@ -91,7 +185,8 @@ pub fn compare_runs(base: &RunRecord, second: &RunRecord) -> Runs {
     }
 }
 
-/// What runs are compared by: a percentile of one's own choice, too, where another tool stated no other.
+/// The metrics by which runs are compared: also any percentile that the user chose, where another tool stated
+/// no other.
 fn metrics(base: &RunRecord, second: &RunRecord) -> BTreeSet<Metric> {
     let trials = base.trials.iter().chain(&second.trials);
     let stated = trials.flat_map(|trial| trial.told.keys()).filter_map(|name| name.parse().ok());
@@ -121,9 +216,10 @@ fn compare_metric(
         levels.remove("server");
         Some(RunComparison {
             levels,
-            servers: (one.server.clone(), other.server.clone()),
+            base_server: one.server.clone(),
+            server: other.server.clone(),
             stream: one.stream.clone(),
-            metric: metric.name(),
+            metric,
             is_stated: of_base.is_stated(base, metric) || of_second.is_stated(second, metric),
             base: of_base.estimate(base, metric)?,
             value: of_second.estimate(second, metric)?,

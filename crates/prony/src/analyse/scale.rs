@@ -1,7 +1,7 @@
-//! How each server's throughput grows with connections: the universal scalability law fitted to the trials of
-//! a ladder, with what it says of where more connections stop helping. Only from points whose throughput is
-//! the server's own: closed loops without limit, and no doubt that says otherwise. A law that the points do
-//! not follow, or leave open, is none.
+//! How each server's throughput grows with connections: the universal scalability law, fitted to the trials
+//! of a ladder, and where it predicts that more connections stop helping. It uses only points whose
+//! throughput is the server's own: closed loops without a limit, and without a doubt to the contrary. A law
+//! that the points do not follow, or do not determine, is not reported.
 
 use super::{
     Axis, AxisKind, LEVEL,
@@ -17,41 +17,42 @@ use serde::Serialize;
 use stats::{Estimate, Scalability};
 use std::collections::BTreeMap;
 
-/// Share of the law's highest throughput within the ladder from which more connections are not worth it.
+/// Share of the law's highest throughput within the ladder beyond which more connections are not worth it.
 const ENOUGH: f64 = 0.95;
 /// Different numbers of connections that the law needs: one more than it has coefficients.
 const RUNGS_MIN: usize = 4;
-/// Share by which a point may be off the law before the points do not follow it: differences that matter are
-/// smaller.
+/// Share by which a point may deviate from the law before the points are said not to follow it: less than the
+/// differences that matter.
 const RESIDUAL_MAX: f64 = 0.25;
-/// Ends of the peak's interval, high over low, from which on the points leave open where it is: more than one
-/// and a half rungs of a ladder that doubles.
+/// Ratio of the ends of the peak's interval from which on the points leave open where the peak is: more than
+/// one and a half rungs of a ladder that doubles.
 const PEAK_RATIO_MAX: f64 = 3.0;
 /// The law of one server along a ladder of connections.
 #[derive(Debug, Clone, Serialize)]
 pub struct Scaling {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
-    /// The server or level that it is of ([`Axis::side`]).
+    /// The server or level that the ladder belongs to ([`Axis::side`]).
     pub side: String,
     /// Throughput of one connection.
     pub single: Estimate,
-    /// Share that queues for something serial, 0 or more.
+    /// Share of the work that queues for something serial, 0 or more.
     pub contention: Estimate,
-    /// What each connection costs each other.
+    /// What each connection costs every other one.
     pub coherency: Estimate,
-    /// Connections of the highest throughput; `None`: the law has no top, or one so far beyond the ladder
-    /// that the points leave open where.
+    /// Connections at which throughput is highest; `None`: the law has no peak, or one so far beyond the
+    /// ladder that the points leave open where.
     pub peak: Option<Estimate>,
-    /// Fewest connections with 95 % of the law's highest throughput within the ladder: more hardly help.
+    /// The fewest connections that reach 95 % of the law's highest throughput within the ladder: more hardly
+    /// help.
     pub enough: u32,
     /// Points of the ladder that the law was fitted to.
     pub points: Vec<Fitted>,
-    /// Points that were left out since their throughput is not the server's own.
+    /// Points that were left out because their throughput is not the server's own.
     pub left_out: Vec<Excluded>,
 }
 
-/// A point beside what the law expects there.
+/// A point and what the law expects there.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "FittedPoint")]
 pub struct Fitted {
@@ -61,7 +62,7 @@ pub struct Fitted {
     pub connections: u32,
     /// What the law expects, transactions per second.
     pub expected: f64,
-    /// Measured by expected less 1.
+    /// Measured throughput divided by the expected one, minus 1.
     pub residual: f64,
 }
 
@@ -75,16 +76,16 @@ pub struct Excluded {
     pub doubt: String,
 }
 
-/// A ladder that is long enough for the law and has none.
+/// A ladder that is long enough for the law but does not get one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Unscaled {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
-    /// The server or level that it is of ([`Axis::side`]).
+    /// The server or level that the ladder belongs to ([`Axis::side`]).
     pub side: String,
     /// Its points.
     pub rungs: usize,
-    /// Of these, how many were left out.
+    /// How many of these were left out.
     pub left_out: usize,
     /// Why.
     pub why: Unfit,
@@ -99,21 +100,21 @@ pub enum Unfit {
     TooFew,
     /// The points do not follow it.
     Residual {
-        /// Connections of the point that is off by most.
+        /// Connections of the point that deviates most.
         connections: u32,
-        /// Measured by expected less 1.
+        /// Measured throughput divided by the expected one, minus 1.
         residual: f64,
     },
-    /// The points leave open where its top is, though it is among them.
+    /// The points leave open where the peak is, although it is among them.
     Peak {
-        /// Fewest connections that it may be at; `None`: any.
+        /// The fewest connections that it may be at; `None`: any.
         low: Option<f64>,
-        /// Most connections that it may be at; `None`: any.
+        /// The most connections that it may be at; `None`: any.
         high: Option<f64>,
     },
 }
 
-/// The law of every ladder that has enough valid rungs and follows it, and those that have none.
+/// The law of every ladder that has enough valid rungs and follows it, and the ladders that get none.
 pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> (Vec<Scaling>, Vec<Unscaled>) {
     let (mut scalings, mut unscaled) = (Vec::new(), Vec::new());
     if axis.kind != AxisKind::Connections {
@@ -137,8 +138,8 @@ pub(super) fn scalings(plan: &Plan, axis: &Axis, measured: &[Measured]) -> (Vec<
     (scalings, unscaled)
 }
 
-/// The points of each server along the connections; of several streams those of the one whose connections
-/// grow.
+/// The points of each server along the connections; with several streams, those of the stream whose
+/// connections grow.
 fn ladders<'a>(
     axis: &'a Axis,
     measured: &'a [Measured],
@@ -149,7 +150,7 @@ fn ladders<'a>(
     along(axis, measured).into_iter().filter(move |(_, rungs)| is_of_axis(rungs))
 }
 
-/// The law of closed loops; the error says why it is none.
+/// The law of closed loops; the error says why there is none.
 fn scaling(
     axis: &Axis,
     measured: &[Measured],
@@ -165,7 +166,7 @@ fn scaling(
             continue;
         }
         let connections = one.point.connections;
-        // each trial is an observation: what differs between them is in the intervals
+        // each trial is an observation, so the intervals include what differs between trials
         trials.extend(one.point.throughput_by_trial.iter().map(|rate| (f64::from(connections), *rate)));
         used.push((place, connections, one.point.throughput.value));
     }
@@ -192,7 +193,7 @@ fn scaling(
     }))
 }
 
-/// Whether a law that was fitted says nothing: the points do not follow it, or leave its top open.
+/// Whether a fitted law says nothing: the points do not follow it, or leave its peak open.
 fn unfit(law: &Scalability, points: &[Fitted], last: u32) -> Option<Unfit> {
     let worst = points.iter().max_by(|one, other| one.residual.abs().total_cmp(&other.residual.abs()))?;
     if worst.residual.abs() > RESIDUAL_MAX {
@@ -207,7 +208,7 @@ fn is_known(peak: &Estimate) -> bool {
     peak.interval().is_some_and(|(low, high)| high <= PEAK_RATIO_MAX * low)
 }
 
-/// The law rises up to its top: fewest connections with enough of what it reaches within the ladder.
+/// The law rises up to its peak: the fewest connections with enough of what it reaches within the ladder.
 fn enough(law: &Scalability, last: u32) -> u32 {
     let top = law.peak.map_or(last, |peak| last.min(peak.value.round().max(1.0) as u32));
     let wanted = ENOUGH * law.at(f64::from(top));
@@ -219,13 +220,13 @@ fn enough(law: &Scalability, last: u32) -> u32 {
     high
 }
 
-/// Why a point does not count, by the doubt's id.
+/// Why a point does not count, as the doubt's id.
 fn excluded(one: &Measured) -> Option<String> {
     let excludes = |doubt: &&Doubt| doubt.level == Level::Invalid || is_excluding(&doubt.what);
     one.point.doubts.iter().find(excludes).map(|doubt| doubt.id().to_owned())
 }
 
-/// Whether a doubt says that throughput was not the server's alone, or not of the work that was asked for.
+/// Whether a doubt says that throughput was not only the server's, or not that of the requested work.
 fn is_excluding(what: &What) -> bool {
     matches!(
         what,
@@ -237,12 +238,15 @@ fn is_excluding(what: &What) -> bool {
             | What::LittlesLaw { .. }
             | What::WorkerBusy { .. }
             | What::Queueing { .. }
+            | What::LoadHostBusy { .. }
+            | What::LoadHostThrottled { .. }
+            | What::LoadHostProcessors { .. }
             | What::Overloaded { .. }
     )
 }
 
-/// Share of what a server can do that is offered to it at each rung of a rate, from 0; only where some rung
-/// was too much for it, for only then is it known what it can do: the most that it completed.
+/// The share of a server's capacity that each rung of a rate offers, from 0. It is set only where some rung
+/// was too much for the server, because only then is its capacity known: the most that it completed.
 pub(super) fn utilise(axis: &Axis, measured: &mut [Measured]) {
     if axis.kind != AxisKind::Rate {
         return;

@@ -25,9 +25,9 @@ pub(super) fn seconds(trial: &TrialRecord, stream: usize) -> impl Iterator<Item 
     trial.seconds.iter().filter(is_own)
 }
 
-/// Errors by code from a time on, of which there were `all` after it: those that came only before or only
-/// after it are known by their first and last time; what is left is shared among the others by how often
-/// they came in all.
+/// Errors by code from a time on, of which there were `all` after it. Codes that occurred only before or only
+/// after that time are known by their first and last occurrence; the rest is shared among the other codes in
+/// proportion to their totals.
 pub(super) fn errors(errors: &[ErrorCount], from: Duration, all: u64) -> BTreeMap<u16, u64> {
     let after = |error: &&ErrorCount| error.first >= from;
     let around = |error: &&ErrorCount| error.first < from && error.last >= from;
@@ -51,43 +51,54 @@ pub(super) fn errors(errors: &[ErrorCount], from: Duration, all: u64) -> BTreeMa
 pub(super) struct Counted {
     /// Beginning and end, since the load began.
     pub(super) span: (Duration, Duration),
-    /// Transactions in a second, all streams together.
+    /// Transactions per second, for all measured streams together.
     pub(super) transactions_per_second: f64,
 }
 
 impl Counted {
-    /// `None`: nothing was measured.
+    /// The time that counts; `None`: nothing was measured.
     pub(super) fn of(record: &RunRecord, trial: &TrialRecord) -> Option<Self> {
         let TrialOutcome::Measured { outcome, doubts, .. } = &trial.outcome else { return None };
         if outcome.interval.is_zero() {
             return None;
         }
-        let warm_up = outcome.warm_up.unwrap_or(record.plan.warm_up);
+        let warm_up = outcome.warm_up.unwrap_or(record.plan.before_interval());
         let until = warm_up + outcome.interval;
         let per_second = |count: u64, time: Duration| count as f64 / time.as_secs_f64();
+        let treatment = &record.plan.treatments[trial.trial.treatment];
+        let measured = || treatment.measured().map(|(stream, _)| stream);
         let left_out = left_out(doubts.iter());
         let skipped: Duration = seconds(trial, 0).take(left_out).map(|second| second.length).sum();
         let rest: Duration = seconds(trial, 0).skip(left_out).map(|second| second.length).sum();
         if left_out > 0 && !rest.is_zero() {
             let of_stream = |stream: usize| seconds(trial, stream).skip(left_out);
-            let counts = (0..outcome.streams.len()).flat_map(of_stream);
+            let counts = measured().flat_map(of_stream);
             let count = counts.map(|second| second.transactions.count).sum();
             let transactions_per_second = per_second(count, rest);
             return Some(Self { span: (warm_up + skipped, until), transactions_per_second });
         }
-        let count = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
+        let told = measured().filter_map(|stream| outcome.streams.get(stream));
+        let count = told.map(|stream| stream.transactions.count).sum();
         let transactions_per_second = per_second(count, outcome.interval);
         Some(Self { span: (warm_up, until), transactions_per_second })
     }
 
-    /// Which readings are of that time.
+    /// The readings that fall into that time.
     pub(super) fn rows(&self, readings: &Series) -> Vec<usize> {
         within(readings, self.span)
     }
 }
 
-/// Which readings are of a time since the load began. Where it is shorter than they are, or the machine was
-/// so busy that they came late, those that lie in it for the most part: better than nothing.
+/// When the background of a trial ran alone, since the load began; `None`: it never did.
+pub(super) fn alone(record: &RunRecord, trial: &TrialRecord) -> Option<(Duration, Duration)> {
+    let TrialOutcome::Measured { outcome, .. } = &trial.outcome else { return None };
+    let (plan, length) = (&record.plan, record.plan.alone);
+    let until = outcome.warm_up.unwrap_or(plan.before_interval());
+    (!length.is_zero()).then(|| (until.saturating_sub(length), until))
+}
+
+/// The readings of a time since the load began. Where that time is shorter than a reading, or the machine was
+/// so busy that readings came late, those that lie mostly within it: better than nothing.
 pub(super) fn within(readings: &Series, span: (Duration, Duration)) -> Vec<usize> {
     let whole = readings.within(span, WITHIN);
     if whole.is_empty() { readings.within(span, 0.5) } else { whole }

@@ -1,5 +1,10 @@
 //! Records made by hand, with a known truth.
 
+mod advice;
+mod buy;
+mod disturbed;
+mod first;
+mod limits;
 mod mix;
 mod names;
 mod pairs;
@@ -24,10 +29,14 @@ use rand_xoshiro::{
 };
 use std::time::Duration;
 
-/// The quickstart's shape, with a ladder of its own.
-fn plan(set: &[&str]) -> Plan {
+/// Two servers, two workloads, and a claim.
+const TWO_SERVERS: &str = include_str!("tests/two_servers.toml");
+
+/// The same study, with another ladder.
+pub(super) fn plan(set: &[&str]) -> Plan {
     let set = ["connections=[8, 64, 256, 1024]"].iter().chain(set).map(|text| (*text).to_owned()).collect();
-    let study = study::open("quickstart", &Adjustments { set, scale: None });
+    let study =
+        study::parse("quickstart", "two_servers.toml", TWO_SERVERS, &Adjustments { set, scale: None });
     Plan::from_study(&study.unwrap_or_else(|error| panic!("{error}")))
 }
 
@@ -72,7 +81,7 @@ fn outcome(connections: u32, per_second: f64) -> Outcome {
 }
 
 /// A run of `plan` in which a trial has the throughput that `truth` says, transactions per second.
-fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecord {
+pub(super) fn record(plan: Plan, mut truth: impl FnMut(&Treatment, u32) -> f64) -> RunRecord {
     let trials = plan
         .trials
         .iter()
@@ -136,7 +145,7 @@ fn noise(seed: u64) -> Noise {
     Noise(Xoshiro256PlusPlus::seed_from_u64(seed))
 }
 
-/// Throughput that rises to 64 connections and halves at 1024; with the pool it stays.
+/// Throughput that rises up to 64 connections and halves at 1024; with the pool it stays level.
 fn bent(treatment: &Treatment) -> f64 {
     let pool = treatment.levels["server"] == "pool";
     match treatment.streams[0].connections {
@@ -153,13 +162,14 @@ fn bent(treatment: &Treatment) -> f64 {
 fn what_is_there_is_found_and_nothing_else() {
     let mut noise = noise(4);
     let record = record(plan(&[]), |treatment, block| {
-        // The machine slows down from block to block, for both servers alike.
+        // the machine slows down from block to block, equally for both servers
         bent(treatment) * (1.0 - 0.05 * f64::from(block)) * (0.01 * noise.normal()).exp()
     });
     let findings = analyse(&record);
     assert_eq!(findings.points.len(), 16);
     assert_eq!(findings.comparisons.len(), 8 * 3);
-    for comparison in findings.comparisons.iter().filter(|comparison| comparison.metric == "throughput") {
+    for comparison in findings.comparisons.iter().filter(|comparison| comparison.metric == Metric::Throughput)
+    {
         let (point, base) = (&findings.points[comparison.point], &findings.points[comparison.base]);
         assert_eq!((&*point.server, &*base.server), ("pool", "threads"));
         let truth =
@@ -175,10 +185,10 @@ fn what_is_there_is_found_and_nothing_else() {
         panic!("{:?}", findings.findings);
     };
     assert_eq!((&**server, &**base, *stretch, *whole), ("pool", "threads", (64.0, 1024.0), false));
-    assert!(["throughput", "p95"].contains(&&**metric));
+    assert!([Metric::Throughput, Metric::Quantile(95_000)].contains(metric));
     let (at, ratio) = greatest.expect("the last rungs differ by themselves");
     assert_eq!(at, 1024.0);
-    let is_rate = metric == "throughput";
+    let is_rate = *metric == Metric::Throughput;
     let oriented = |estimate: Estimate| if is_rate { estimate } else { estimate.inverse().expect("not 0") };
     let (low, high) = oriented(ratio).interval().unwrap();
     assert!(low < 1.95 && 1.95 < high && high - low < 0.3, "{ratio:?}");
@@ -253,7 +263,7 @@ fn one_trial_gets_an_interval_from_within_and_no_verdict() {
     assert!(findings.findings.iter().all(|finding| matches!(finding, Finding::NoDifference { .. })));
 }
 
-/// A second of an open loop: 1000 starts are due, of which some end well and some fail; the rest is skipped.
+/// A second of an open loop: 1000 starts are due, some of which succeed and some fail; the rest are skipped.
 fn second_of_open_loop(second: u32, phase: Phase, well: u64, failed: u64) -> Sample {
     let transactions = Tally { errors: failed, ..tally("transactions", well as f64, 5.0) };
     let skipped = 1000 - well - failed;
@@ -277,8 +287,8 @@ fn second_of_open_loop(second: u32, phase: Phase, well: u64, failed: u64) -> Sam
     }
 }
 
-/// A trial with 2 s of warm-up and 30 s of interval, of which the first 10 do half of what the others do,
-/// fail ten times as often and cost three times the CPU.
+/// A trial with 2 s of warm-up and 30 s of interval. The first 10 s of the interval do half of what the
+/// others do, fail ten times as often and cost three times the CPU.
 fn spoil_the_beginning(trial: &mut TrialRecord, left_out_s: u32) {
     let TrialOutcome::Measured { outcome, doubts, .. } = &mut trial.outcome else { return };
     let stream = &mut outcome.streams[0];
@@ -335,7 +345,7 @@ fn seconds_that_are_left_out_leave_every_figure() {
     assert!((point.error_share - 0.01).abs() < 1e-9, "{}", point.error_share);
     assert!((point.client_cpu - 0.3).abs() < 1e-9, "{}", point.client_cpu);
     assert!((point.server_cpu.expect("sampled") - 0.5).abs() < 1e-9);
-    // all that counts is the same from second to second: the interval says so
+    // everything that counts is equal from second to second, and the interval shows it
     let (low, high) = point.throughput.interval().expect("from within");
     assert!(high / low < 1.0001, "{low} to {high}");
     let taken = resources(&record).into_iter().find(|one| one.treatment == treatment).expect("sampled");
@@ -358,7 +368,7 @@ fn of_an_interval_that_only_drifts_all_seconds_count() {
     assert!((point.client_cpu - 0.5).abs() < 1e-9, "{}", point.client_cpu);
 }
 
-/// What held a server back whose machine's two processors did this: kinds of limits, and shares in per cent.
+/// What limited a server whose machine's two processors did this: kinds of limits, and shares in per cent.
 fn limits(user: f64, system: f64, steal: f64) -> Vec<(&'static str, u32)> {
     let mut record = record(plan(&["repeats=1"]), |treatment, _| bent(treatment));
     let values = [
@@ -394,12 +404,12 @@ fn limits(user: f64, system: f64, steal: f64) -> Vec<(&'static str, u32)> {
 fn processors_that_neighbours_took_are_no_busy_processors() {
     assert_eq!(limits(1.6, 0.3, 0.0), [("processors", 95)]);
     assert_eq!(limits(1.0, 0.2, 0.0), []);
-    // a third of the machine was its neighbours': more processors would not have helped
+    // its neighbours had a third of the machine: more processors would not have helped
     assert_eq!(limits(1.0, 0.25, 0.66), [("stolen", 33)]);
-    // what is left at rest is no limit, whoever had the rest
+    // where processors are left idle, they are no limit, whoever had the rest
     assert_eq!(limits(1.0, 0.25, 0.25), []);
     assert_eq!(limits(1.56, 0.3, 0.12), [("processors", 93), ("stolen", 6)]);
-    // next to nothing
+    // the neighbours took next to nothing
     assert_eq!(limits(1.4, 0.38, 0.04), [("processors", 89)]);
 }
 
@@ -452,7 +462,7 @@ fn a_run_that_measured_nothing_says_nothing() {
     assert!(analyse(&record).points.is_empty());
 }
 
-/// Throughput by the universal scalability law, with its top near 100 connections.
+/// Throughput by the universal scalability law, with its peak near 100 connections.
 fn by_the_law(treatment: &Treatment) -> f64 {
     let connections = f64::from(treatment.streams[0].connections);
     1000.0 * connections / (1.0 + 0.02 * (connections - 1.0) + 0.0001 * connections * (connections - 1.0))
@@ -464,7 +474,7 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
     let mut noise = noise(6);
     let mut record =
         record(plan(&ladder), |treatment, _| by_the_law(treatment) * (0.01 * noise.normal()).exp());
-    // the client was the limit at the last rung of one server: its figures there are not the server's
+    // the client was the limit at the last rung of one server, so the figures there are not the server's
     for trial in &mut record.trials {
         let treatment = &record.plan.treatments[trial.trial.treatment];
         if treatment.levels["server"] == "pool" && treatment.streams[0].connections == 1024 {
@@ -489,7 +499,7 @@ fn a_ladder_has_its_law_from_valid_points_alone() {
         assert!(scaling.points.iter().all(|point| point.residual.abs() < 0.05), "{:?}", scaling.points);
     }
     assert!(findings.unscaled.is_empty());
-    // where too many rungs say nothing of the server, there is no law, and that is told
+    // where too many rungs say nothing about the server, there is no law, and the report says so
     for trial in &mut record.trials {
         let treatment = &record.plan.treatments[trial.trial.treatment];
         let TrialOutcome::Measured { doubts, .. } = &mut trial.outcome else { panic!("measured") };
@@ -556,7 +566,7 @@ fn runs_are_compared_by_treatment_and_what_one_lacks_is_named() {
         let mut first = true;
         record(plan(set), |treatment, _| {
             let gain = if treatment.levels["server"] == "pool" { gain } else { 1.0 };
-            // one that stands apart, to be lent no weight
+            // one outlier, which must be given no weight
             let apart = if std::mem::take(&mut first) { 0.995 } else { 1.0 };
             bent(treatment) * gain * apart * (0.005 * noise.normal()).exp()
         })
@@ -567,9 +577,9 @@ fn runs_are_compared_by_treatment_and_what_one_lacks_is_named() {
     assert_eq!(runs.comparisons.len(), 2 * 2 * 4 * 3);
     assert!(runs.only_base.is_empty());
     assert_eq!(runs.only_second.len(), 4, "{:?}", runs.only_second);
-    for one in runs.comparisons.iter().filter(|one| one.metric == "throughput") {
-        assert_eq!(one.servers.0, one.servers.1);
-        let wanted = if one.servers.0 == "pool" { Verdict::Better } else { Verdict::Same };
+    for one in runs.comparisons.iter().filter(|one| one.metric == Metric::Throughput) {
+        assert_eq!(one.base_server, one.server);
+        let wanted = if one.server == "pool" { Verdict::Better } else { Verdict::Same };
         assert_eq!(one.verdict, wanted, "{one:?}");
     }
     let itself = compare_runs(&base, &base);
@@ -578,7 +588,7 @@ fn runs_are_compared_by_treatment_and_what_one_lacks_is_named() {
 
 #[test]
 fn starts_of_a_server_are_what_is_independent_where_it_is_started_several_times() {
-    // trials of one start agree to a hair, and starts differ: six trials are three observations
+    // trials of one start hardly differ, but starts do: six trials are three observations
     let truth = |_: &Treatment, block: u32| 10_000.0 * (1.0 + 0.02 * f64::from(block / 2));
     let mut plan = plan(&["repeats=6"]);
     let by_trial = analyse(&record(plan.clone(), truth));
@@ -590,13 +600,16 @@ fn starts_of_a_server_are_what_is_independent_where_it_is_started_several_times(
     assert!(width(&by_start) > 1.3 * width(&by_trial), "{} {}", width(&by_start), width(&by_trial));
 }
 
-/// Claims as a study writes them, judged on a run whose truth is [`bent`].
-/// The same shape with claims of its own.
+/// The study of two servers with these claims, to be judged on a run whose truth is [`bent`].
 fn plan_with(claims: &str, set: &[&str]) -> Plan {
-    let text = study::builtin().iter().find(|builtin| builtin.name == "quickstart").unwrap().text;
-    let (before, rest) = text.split_once("[[claim]]").unwrap();
+    plan_changed(claims, set, str::to_owned)
+}
+
+/// The same, its text changed.
+fn plan_changed(claims: &str, set: &[&str], change: impl Fn(&str) -> String) -> Plan {
+    let (before, rest) = TWO_SERVERS.split_once("[[claim]]").unwrap();
     let (_, scales) = rest.split_once("[scale.quick]").unwrap();
-    let text = format!("{before}{claims}\n[scale.quick]{scales}");
+    let text = change(&format!("{before}{claims}\n[scale.quick]{scales}"));
     let set = ["connections=[8, 64, 256, 1024]"].iter().chain(set).map(|text| (*text).to_owned()).collect();
     let study = study::parse("quickstart", "test.toml", &text, &Adjustments { set, scale: None });
     Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")))
@@ -675,6 +688,56 @@ fn claims_are_supported_or_refuted_by_what_is_there() {
     let decisive = &judgements[3].parts[judgements[3].decisive.unwrap()];
     assert_eq!(decisive.levels["connections"], "1024", "where it fails most");
     assert_eq!(judgements[8].open, Some(super::Open::OtherScale));
+}
+
+/// Throughput along 8, 64, 256 and 1024 connections: of the pool nearly on a line over these numbers, of
+/// threads up and down.
+fn shaped(treatment: &Treatment) -> f64 {
+    let pool = treatment.levels["server"] == "pool";
+    let connections = treatment.streams[0].connections;
+    match (pool, connections) {
+        (true, _) => 20_000.0 - 8.0 * f64::from(connections),
+        (false, 8 | 256) => 8000.0,
+        (false, _) => 20_000.0,
+    }
+}
+
+#[test]
+fn claims_can_be_about_the_shape_of_a_curve() {
+    use ClaimVerdict::{Open, Refuted, Supported};
+    let claim = |server: &str, statement: &str| {
+        format!("[[claim]]\nsays = \"it\"\nof = {{ server = \"{server}\" }}\n{statement}\n")
+    };
+    let claims = [
+        claim("pool", "linear = \"10%\""),
+        claim("threads", "linear = \"10%\""),
+        claim("pool", "variation = \"< 0.3\""),
+        claim("threads", "variation = \"< 0.3\""),
+        claim("pool", "variation = \"< 0.8\"\nover = { server = \"threads\" }"),
+        claim("threads", "variation = \"< 0.8\"\nover = { server = \"pool\" }"),
+        claim("threads", "variation = \"> 2\"\nthan = \"workload\""),
+        claim("pool", "variation = \"< 1\"\nalong = \"workload\"\nthan = \"connections\""),
+        claim(
+            "pool",
+            "linear = \"10%\"\nalong = \"workload\"\nnumbers = { oltp_read_only = 1, \
+                       oltp_update_non_index = 2 }",
+        ),
+        // as a line along these numbers the pool's is none
+        claim("pool", "linear = \"3%\"\nnumbers = { 8 = 1, 64 = 2, 256 = 3, 1024 = 4 }"),
+    ];
+    let mut noise = noise(12);
+    let plan = plan_with(&claims.concat(), &[]);
+    let judgements =
+        analyse(&record(plan, |treatment, _| shaped(treatment) * (1.0 + 0.01 * noise.normal()))).claims;
+    let wanted =
+        [Supported, Refuted, Supported, Refuted, Supported, Refuted, Supported, Supported, Open, Refuted];
+    assert_eq!(verdicts(&judgements), wanted, "{judgements:#?}");
+    assert_eq!(judgements[8].open, Some(super::Open::NotMeasured), "two places make no curve");
+    // 8000, 20000, 8000, 20000: a standard deviation of 6928 by a mean of 14000
+    let of_threads = &judgements[3].parts[0];
+    assert!((of_threads.estimate.value - 0.495).abs() < 0.02, "{of_threads:?}");
+    assert_eq!(judgements[4].parts[0].one.as_deref(), Some("pool"));
+    assert_eq!(judgements[6].parts[0].other.as_deref(), Some("workload"));
 }
 
 #[test]
@@ -758,6 +821,115 @@ fn claims_can_be_about_what_servers_did_meanwhile() {
 }
 
 #[test]
+fn what_was_sampled_while_the_background_was_alone_is_kept_apart() {
+    use ClaimVerdict::Supported;
+    let claim = |metric: &str, value: &str| {
+        format!("[[claim]]\nsays = \"it\"\nmetric = \"{metric}\"\nof.connections = 8\nvalue = \"{value}\"\n")
+    };
+    let claims =
+        [claim("cpu_idle_alone", "> 70%"), claim("cpu_idle_alone", "< 80%"), claim("cpu_idle", "< 30%")];
+    let seconds = Duration::from_secs;
+    let change = |text: &str| {
+        let text = text.replace("[measure]", "[measure]\nalone = \"2s\"");
+        text.replace("[[stream]]", "[[stream]]\nlimit = \"1000 transactions\"")
+    };
+    let mut noise = noise(12);
+    let plan = plan_changed(&claims.concat(), &[], change);
+    let mut record = record(plan, |treatment, _| bent(treatment));
+    let before = record.plan.before_interval();
+    assert_eq!(before, record.plan.warm_up + seconds(2));
+    for trial in &mut record.trials {
+        let mut reading = |at: Duration, idle: f64| {
+            let idle = idle * (1.0 + 0.01 * noise.normal());
+            let values = [
+                ("machine/cpu_idle", idle),
+                ("machine/cpu_user", 2.0 - idle),
+                ("node/server/process/cpu_user", 0.1),
+            ];
+            let values = values.map(|(path, value)| (path.to_owned(), value)).into();
+            Reading { at, length: seconds(1), values }
+        };
+        // idle in the warm-up, three quarters idle with the background alone, busy with the task
+        let readings = [
+            reading(before - seconds(2), 2.0),
+            reading(before - seconds(1), 1.5),
+            reading(before, 1.5),
+            reading(before + seconds(1), 0.5),
+        ];
+        trial.readings = readings.to_vec().into();
+    }
+    let judgements = analyse(&record).claims;
+    assert_eq!(verdicts(&judgements), [Supported; 3], "{judgements:#?}");
+    let of_first = &resources(&record)[0];
+    let idle = |sampled: &Sampled| sampled.cpu_idle.expect("sampled");
+    let alone = of_first.alone.as_ref().expect("a time of its own");
+    assert!((idle(alone) - 0.75).abs() < 0.02 && (idle(&of_first.sampled) - 0.25).abs() < 0.02);
+}
+
+#[test]
+fn what_a_limit_would_take_is_extrapolated_from_what_was_done() {
+    let change = |text: &str| text.replace("[[stream]]", "[[stream]]\nlimit = \"4000 transactions\"");
+    // each trial does 1000 transactions in its second, give or take a hundredth
+    let missed = |plan: Plan| {
+        let mut noise = noise(13);
+        let mut record = record(plan, |_, _| 1000.0 * (1.0 + 0.01 * noise.normal()));
+        for trial in &mut record.trials {
+            let TrialOutcome::Measured { outcome, .. } = &mut trial.outcome else { unreachable!() };
+            outcome.streams[0].limit_reached = Some(false);
+        }
+        record
+    };
+    let claim = "[[claim]]\nsays = \"it\"\nmetric = \"active\"\nof.connections = 8\nvalue = \"> 3.8 s\"\n";
+    let several = analyse(&missed(plan_changed(claim, &[], change)));
+    assert_eq!(verdicts(&several.claims), [ClaimVerdict::Supported]);
+    let limit = several.points[0].limit.as_ref().expect("a limit");
+    let seconds = limit.seconds.expect("extrapolated");
+    assert_eq!((limit.reached, limit.extrapolated), (0, several.points[0].trials));
+    assert!(seconds.low < Some(4.0) && seconds.high > Some(4.0), "{seconds:?}");
+
+    // of one trial alone the interval is that of its rate, as far as the rest of the time goes
+    let one = plan_changed("", &["measure.repeats=1"], change);
+    let mut record = missed(one);
+    let mut noise = noise(14);
+    for trial in &mut record.trials {
+        let TrialOutcome::Measured { outcome, .. } = &mut trial.outcome else { unreachable!() };
+        outcome.interval = Duration::from_secs(40);
+        outcome.streams[0].transactions.count = 1000;
+        trial.seconds = (0..40)
+            .map(|second| {
+                let (stream, phase, length) = (0, Phase::Measure, Duration::from_secs(1));
+                let count = (25.0 * (1.0 + 0.05 * noise.normal())) as u64;
+                let transactions = Tally { count, ..Tally::new("transactions") };
+                let (statements, errors, schedule) = (Vec::new(), 0, None);
+                Sample { stream, second, phase, length, transactions, statements, errors, schedule }.into()
+            })
+            .collect();
+    }
+    let limit = analyse(&record).points[0].limit.clone().expect("a limit");
+    let seconds = limit.seconds.expect("extrapolated");
+    let half = (seconds.high.expect("known") - seconds.low.expect("known")) / 2.0 / seconds.value;
+    assert!((seconds.value - 160.0).abs() < 1e-6 && (0.002..0.05).contains(&half), "{seconds:?}");
+
+    // a limit of rows goes by those that statements received and affected
+    let of_rows = |text: &str| text.replace("[[stream]]", "[[stream]]\nlimit = \"40000 rows\"");
+    let mut by_rows = missed(plan_changed("", &[], of_rows));
+    for trial in &mut by_rows.trials {
+        let TrialOutcome::Measured { outcome, .. } = &mut trial.outcome else { unreachable!() };
+        (outcome.streams[0].statements[0].rows, outcome.streams[0].statements[0].affected) = (9_000, 1_000);
+    }
+    let point = &analyse(&by_rows).points[0];
+    let seconds = point.limit.as_ref().and_then(|limit| limit.seconds).expect("extrapolated");
+    assert!((seconds.value - 4.0).abs() < 1e-6 && (point.rows_per_second - 1e4).abs() < 1e-6, "{seconds:?}");
+
+    // what did nothing says nothing of the whole
+    for trial in &mut record.trials {
+        let TrialOutcome::Measured { outcome, .. } = &mut trial.outcome else { unreachable!() };
+        outcome.streams[0].transactions.count = 0;
+    }
+    assert_eq!(analyse(&record).points[0].limit.as_ref().expect("a limit").seconds, None);
+}
+
+#[test]
 fn searched_rates_have_an_interval_between_their_trials() {
     let mut plan = plan(&["repeats=3"]);
     for treatment in &mut plan.treatments {
@@ -784,8 +956,9 @@ fn searched_rates_have_an_interval_between_their_trials() {
     let statement = crate::plan::Statement::Value(bound);
     record.plan.claims = vec![crate::plan::Claim {
         says: "enough".to_owned(),
+        says_zh: String::new(),
         conclusion: None,
-        metric: "rate".to_owned(),
+        metric: Metric::Rate,
         of,
         statement,
     }];
@@ -816,8 +989,9 @@ fn few_claims_are_refuted_that_are_true() {
         let over = crate::plan::Levels::from([("server".to_owned(), vec!["threads".to_owned()])]);
         plan.claims = vec![crate::plan::Claim {
             says: "the same".to_owned(),
+            says_zh: String::new(),
             conclusion: None,
-            metric: "throughput".to_owned(),
+            metric: Metric::Throughput,
             of,
             statement: crate::plan::Statement::Within { over, share: 0.0001 },
         }];

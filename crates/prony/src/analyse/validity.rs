@@ -1,6 +1,6 @@
-//! Which trials of a point do not count, and why ([`counting`] says which do). An invalid one (a doubt says
-//! that its figures are not what they seem) counts only where its combination has no valid one, and then its
-//! point is marked.
+//! Which trials of a point do not count, and why ([`counting`] says which do). An invalid trial (one whose
+//! figures, according to a doubt, are not what they seem) counts only where its combination has no valid one,
+//! and then its point is marked.
 
 use crate::{
     run::{Doubt, TrialFailure, TrialOutcome, counting},
@@ -25,13 +25,13 @@ pub enum Uncounted {
     Failed(TrialFailure),
     /// It was interrupted.
     Interrupted,
-    /// The stream was active at no time of the interval.
+    /// The stream was not active at any time of the interval.
     NothingMeasured,
     /// Its figures are not what they seem.
     Invalid {
-        /// What says so.
+        /// The doubts that say so.
         doubts: Vec<Doubt>,
-        /// [`crate::plan::Trial::number`] of the one that repeats it; `None`: none does.
+        /// [`crate::plan::Trial::number`] of the trial that repeats it; `None`: none does.
         repeated_as: Option<u32>,
     },
 }

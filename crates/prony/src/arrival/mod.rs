@@ -1,7 +1,7 @@
 //! How arrivals, think times and connection modes are written, the same on the command line and in a study.
-//! Text to the engine's values and back; it knows neither who asks nor what is done with them.
+//! It turns text into the engine's values and back, and knows neither who asks nor what is done with them.
 //!
-//! | a rate | starts in a second |
+//! | a rate | starts per second |
 //! |---|---|
 //! | `1000` | always 1000 |
 //! | `1000:10s, 2000:10s, 500` | 1000 for 10 s, 2000 for 10 s, then 500 |
@@ -29,30 +29,30 @@ pub enum Error {
     #[error(transparent)]
     Quantity(#[from] quantity::Error),
     /// Not a kind of gaps.
-    #[error("`{0}` says nothing about gaps: write poisson or constant")]
+    #[error("`{0}` is not a spacing of starts: write poisson or constant")]
     Gaps(String),
     /// Not a think time.
     #[error("`{0}` is not a think time: write 5ms (always) or exp:5ms (exponential with this mean)")]
     Think(String),
     /// Not a connection mode.
     #[error(
-        "`{0}` does not say when to connect anew: write never, transaction, statement, or a number of \
+        "`{0}` does not say when to reconnect: write never, transaction, statement, or a number of \
          transactions"
     )]
     ConnectionMode(String),
     /// Two parts that exclude each other.
-    #[error("`{0}` and `{1}` exclude each other: a load has one kind of arrival")]
+    #[error("`{0}` and `{1}` cannot be combined: a load has one kind of arrival")]
     Conflict(&'static str, &'static str),
     /// A part that says something about another one, which is missing.
     #[error("`{0}` needs `{1}`")]
     Missing(&'static str, &'static str),
     /// A pace of 0.
-    #[error("`pace` must be above 0; without it each transaction follows the last at once")]
+    #[error("`pace` must be above 0; without `pace`, transactions follow each other at once")]
     NoPace,
 }
 
-/// What was said about arrivals, each part by itself; [`Parts::arrival`] puts them together. The names of the
-/// fields are those of the flags and of the study's keys.
+/// The parts of an arrival, each by itself; [`Parts::arrival`] puts them together. The names of the fields
+/// are those of the flags and of the study's keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parts {
     /// Open loop at this rate.
@@ -71,7 +71,7 @@ impl Parts {
     /// The arrival that the parts make together.
     ///
     /// # Errors
-    /// Where two exclude each other, or one says something about another that is missing.
+    /// Where two parts exclude each other, or one refers to another that is missing.
     pub fn arrival(self) -> Result<Arrival, Error> {
         let Self { rate, gaps, pace, think, lateness_max } = self;
         let kinds = [("rate", rate.is_some()), ("pace", pace.is_some()), ("think", think.is_some())];
@@ -107,14 +107,14 @@ pub fn rate(text: &str) -> Result<Rate, Error> {
     match &rate {
         Rate::Sine { mean, amplitude, .. } if amplitude > mean => {
             return Err(wrong(
-                "a rate cannot fall below 0, so what comes after +- is at most what is before it",
+                "a rate cannot fall below 0, so the number after +- must not exceed the one before it",
             ));
         }
         Rate::Burst { length, every, .. } if length > every => {
-            return Err(wrong("a burst cannot last longer than from its begin to that of the next"));
+            return Err(wrong("a burst cannot be longer than its period"));
         }
         Rate::Steps(steps) if steps.iter().any(|step| step.lasts == zero) => {
-            return Err(wrong("each step must last some time"));
+            return Err(wrong("each step must be longer than 0 s"));
         }
         Rate::Ramp { over: time, .. } | Rate::Sine { period: time, .. } | Rate::Burst { every: time, .. }
             if *time == zero =>
@@ -123,7 +123,7 @@ pub fn rate(text: &str) -> Result<Rate, Error> {
         }
         _ => {}
     }
-    if peak(&rate) > 0.0 { Ok(rate) } else { Err(wrong("nothing would ever start")) }
+    if rate.peak() > 0.0 { Ok(rate) } else { Err(wrong("nothing would ever start; use a rate above 0")) }
 }
 
 /// What is said where a rate has no known form.
@@ -183,18 +183,6 @@ fn parse_steps(text: &str) -> Result<Option<Rate>, quantity::Error> {
 /// Written for a last step without a time; it lasts to the end whatever stands here.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The highest rate that it ever reaches, starts in a second.
-#[must_use]
-pub fn peak(rate: &Rate) -> f64 {
-    match rate {
-        Rate::Constant(rate) => *rate,
-        Rate::Steps(steps) => steps.iter().map(|step| step.rate).fold(0.0, f64::max),
-        Rate::Ramp { from, to, .. } => from.max(*to),
-        Rate::Sine { mean, amplitude, .. } => mean + amplitude,
-        Rate::Burst { base, peak, .. } => base.max(*peak),
-    }
-}
-
 /// `poisson` or `constant`.
 ///
 /// # Errors
@@ -250,6 +238,7 @@ pub fn describe(arrival: &Arrival) -> String {
         Arrival::Think(Think::Exponential(mean)) => {
             format!("closed loop, exponential think time of {}", time(*mean))
         }
+        Arrival::Waits(_) => "closed loop, keying and think times of each transaction".to_owned(),
         Arrival::Paced { every, lateness_max } => {
             format!("each connection one every {}{}", time(*every), skipping(lateness_max))
         }
@@ -326,8 +315,8 @@ mod tests {
         for (text, word) in [
             ("fast", "1000:10s,2000:10s"),
             ("-5", "ramp"),
-            ("0", "nothing would ever start"),
-            ("0:10s,0", "nothing would ever start"),
+            ("0", "nothing would ever start; use a rate above 0"),
+            ("0:10s,0", "nothing would ever start; use a rate above 0"),
             ("1000,2000:10s", "1000:10s"),
             ("100..200", "100..5000 over 60s"),
             ("100..200 over soon", "`soon` is not a length of time"),
@@ -336,7 +325,7 @@ mod tests {
             ("100..200 over 0s", "above 0"),
             ("500 +- 501 every 1s", "below 0"),
             ("1 burst 2 for 3s every 2s", "longer"),
-            ("10:0s,20:1s", "last some time"),
+            ("10:0s,20:1s", "longer than 0 s"),
             ("inf", "sine"),
         ] {
             let message = rate(text).expect_err(text).to_string();

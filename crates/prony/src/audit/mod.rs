@@ -1,21 +1,23 @@
-//! An audit of commits: writers note what the server acknowledged, the primary is killed under them, and the
-//! server at which applications would go on is asked what it has. A commit that was acknowledged and is
-//! missing there was lost; a row that nobody was told of may be there or not.
+//! An audit of commits: writers note what the server acknowledged, the primary crashes under them, and the
+//! server at which applications would continue is asked what it has. A commit that was acknowledged and is
+//! missing there was lost. A row whose commit was never acknowledged may be there or not.
 //!
-//! Writers are blocking connections, for what counts here is not the rate: each writes rows with numbers that
-//! count up by one, each its own commit, and stops at the first error.
+//! Writers are blocking connections, as the rate does not matter here: each writes rows numbered one after
+//! another, each in a commit of its own, and stops at the first error.
 
 use crate::{
-    plan::{Audit, ServerPlan},
-    provision::{self, Between, Provisioner},
+    network::Link,
+    plan::{Audit, CrashKind, ServerPlan, Topology},
+    provision::{self, Between, Group, ImageDisk, Provisioner, Step},
 };
 use load::{
     Stop,
     client::{self, Connection},
-    spec::Target,
+    spec::{Address, Target},
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,7 +29,7 @@ use std::{
 /// Opening a connection, and the answer to a statement of the count.
 const LIMIT: Duration = Duration::from_secs(30);
 /// How long writers may take to notice that their server is gone.
-const NOTICE_LIMIT: Duration = Duration::from_secs(60);
+pub const NOTICE_LIMIT: Duration = Duration::from_secs(60);
 /// How often the end of writing is looked for.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -38,6 +40,9 @@ const TABLE: &str = "CREATE TABLE prony_audit.commits (writer INT NOT NULL, numb
 /// What one crash left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crash {
+    /// What happened to the primary.
+    #[serde(default)]
+    pub kind: CrashKind,
     /// Commits that were acknowledged before it.
     pub acknowledged: u64,
     /// Of these, those that are missing afterwards.
@@ -46,7 +51,7 @@ pub struct Crash {
     pub in_doubt: u64,
     /// Of these, those that are there.
     pub unacknowledged: u64,
-    /// From the kill until the data could be read at the server at which applications would go on, s.
+    /// From the crash until the data could be read at the server at which applications would continue, s.
     pub recovery: f64,
 }
 
@@ -69,14 +74,24 @@ pub enum Error {
     #[error("a writer stopped before the server was killed: {0}")]
     Writer(Box<client::Error>),
     /// Writers did not notice that their server was killed.
-    #[error("{writers} writers still wait for a server that was killed {} s ago", NOTICE_LIMIT.as_secs())]
+    #[error("{writers} writers are still waiting for a server that was killed {} s \
+             ago", NOTICE_LIMIT.as_secs())]
     Waiting {
         /// How many.
         writers: usize,
     },
     /// A server that Prony did not start is not killed.
-    #[error("the server `{0}` was not started by Prony: it is not killed; leave it out of the audit")]
+    #[error("Prony did not start the server `{0}` and does not kill it; leave it out of the audit")]
     NotOurs(String),
+    /// There is no network that could be cut.
+    #[error("the network before the servers cannot be made or cut: {0}")]
+    Network(io::Error),
+    /// There is no file system whose power could be lost.
+    #[error(
+        "a loss of power cannot be imitated here, since it takes a file system on a loop device ({0}): run \
+         as root on a machine that allows it, or leave \"power\" out of `kinds`"
+    )]
+    Power(io::Error),
     /// It was asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -86,55 +101,110 @@ fn failed(doing: &'static str) -> impl FnOnce(client::Error) -> Error {
     move |source| Error::Client { doing, source: Box::new(source) }
 }
 
-/// Brings up a server of the plan with all that belongs to it, kills its primary under the writers of `audit`
-/// and counts; nothing is left of it. `between` as in [`Provisioner::bring_up_group`].
+/// Brings up a server of the plan with everything that belongs to it, lets its primary suffer `kind` under
+/// the writers of `audit`, and counts. Nothing is left of it. `between` as in
+/// [`Provisioner::bring_up_group`], where the network is not cut.
 ///
 /// # Errors
 /// Why there is nothing to count.
 pub fn crash(
     provisioner: &Provisioner,
     server: &ServerPlan,
-    audit: &Audit,
+    (audit, kind): (&Audit, CrashKind),
     between: &mut Between<'_>,
     stop: &Stop,
-    progress: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Step),
 ) -> Result<Crash, Error> {
-    let mut group = provisioner.bring_up_group(server, 0, between, progress)?;
-    let target = group.primary().target().clone();
+    let (instances, launcher) = (provisioner.places().instances(), provisioner.launcher());
+    let disk = || ImageDisk::new(&instances, launcher).map_err(Error::Power);
+    let mut disk = (kind == CrashKind::Power).then(disk).transpose()?;
+    let below = |disk: &ImageDisk| provisioner.clone().below(disk.root().to_owned());
+    let own = disk.as_ref().map(below);
+    let provisioner = own.as_ref().unwrap_or(provisioner);
+    let mut links: Vec<Link> = Vec::new();
+    let is_cut = kind == CrashKind::Network;
+    // the nodes of a cluster find each other on one network, which they leave by themselves
+    let is_linked = is_cut && matches!(server.topology, Topology::Replicas { .. });
+    let mut way = |from: usize, to: usize, address: &Address| {
+        if !is_linked {
+            return between(from, to, address);
+        }
+        link(provisioner, address, server.latency_between, &mut links)
+    };
+    let mut group = provisioner.bring_up_group(server, 0, &mut way, progress)?;
+    let mut target = group.primary().target().clone();
     prepare(&target)?;
     // all that belong to it are to have the table
     group.wait_until_equal(LIMIT, stop)?;
-    progress("writing");
-    let writers = Writers::start(&target, audit.writers)?;
-    let began = Instant::now();
-    while began.elapsed() < audit.length {
-        if stop.is_stopped() {
-            return Err(Error::Interrupted);
-        }
-        if writers.any_ended() {
-            break; // its error is told below
-        }
-        thread::sleep(POLL);
+    if is_cut {
+        let way = link(provisioner, &target.address, Duration::ZERO, &mut links);
+        target.address = way.map_err(Error::Network)?;
     }
+    disk.as_ref().map_or(Ok(()), ImageDisk::sync).map_err(Error::Power)?;
+    progress(Step::Writing);
+    let writers = Writers::start(&target, audit.writers)?;
+    writers.write_for(audit.length, stop)?;
     let early = writers.any_ended();
-    let killed = Instant::now();
+    let struck = Instant::now();
+    strike(kind, &mut group, &mut links, disk.as_mut(), server)?;
+    let ledgers = writers.join(early)?;
+    let survivor = provisioner.survivor(&mut group, progress)?;
+    let mut crash = counted(kind, &survivor, &ledgers)?;
+    crash.recovery = struck.elapsed().as_secs_f64();
+    progress(Step::Ending);
+    drop(links);
+    group.stop()?;
+    Ok(crash)
+}
+
+/// A way to a server on this machine that can be cut.
+fn link(
+    provisioner: &Provisioner,
+    address: &Address,
+    round_trip: Duration,
+    links: &mut Vec<Link>,
+) -> io::Result<Address> {
+    let Address::Tcp { host, port } = address else {
+        return Err(io::Error::other("servers are reached by TCP where their network is to be cut"));
+    };
+    let link = Link::start(provisioner.launcher(), host, *port, round_trip.into(), &[])?;
+    let (host, port) = (link.address().ip().to_string(), link.address().port());
+    links.push(link);
+    Ok(Address::Tcp { host, port })
+}
+
+/// Lets it happen to the primary.
+fn strike(
+    kind: CrashKind,
+    group: &mut Group,
+    links: &mut Vec<Link>,
+    disk: Option<&mut ImageDisk>,
+    server: &ServerPlan,
+) -> Result<(), Error> {
+    if kind == CrashKind::Network {
+        links.iter().try_for_each(Link::cut).map_err(Error::Network)?;
+        group.isolate()?;
+        // now that nothing can arrive any more, writers hear that they wait in vain
+        drop(links.pop());
+        return Ok(());
+    }
     if !group.crash() {
         return Err(Error::NotOurs(server.name.clone()));
     }
-    let ledgers = writers.join(early)?;
-    let survivor = provisioner.survivor(&mut group, progress)?;
-    let mut connection = Connection::open(&survivor, LIMIT).map_err(failed("connecting after the crash"))?;
-    let mut crash = Crash { acknowledged: 0, lost: 0, in_doubt: 0, unacknowledged: 0, recovery: 0.0 };
-    for (writer, ledger) in (0..).zip(&ledgers) {
+    disk.map_or(Ok(()), ImageDisk::lose_power).map_err(Error::Power)
+}
+
+/// What the survivor has of what writers know.
+fn counted(kind: CrashKind, survivor: &Target, ledgers: &[Ledger]) -> Result<Crash, Error> {
+    let mut connection = Connection::open(survivor, LIMIT).map_err(failed("connecting after the crash"))?;
+    let mut crash = Crash { kind, acknowledged: 0, lost: 0, in_doubt: 0, unacknowledged: 0, recovery: 0.0 };
+    for (writer, ledger) in (0..).zip(ledgers) {
         let (kept, beyond) = count(&mut connection, writer, ledger.acknowledged)?;
         crash.acknowledged += ledger.acknowledged;
         crash.lost += ledger.acknowledged.saturating_sub(kept);
         crash.in_doubt += ledger.sent - ledger.acknowledged;
         crash.unacknowledged += beyond;
     }
-    crash.recovery = killed.elapsed().as_secs_f64();
-    progress("stopping");
-    group.stop()?;
     Ok(crash)
 }
 
@@ -192,6 +262,18 @@ impl Writers {
             })
         };
         Ok(Self { threads: (0..).zip(connections).map(start).collect(), ended })
+    }
+
+    /// Lets them write until one ends too early, which [`Self::join`] reports.
+    fn write_for(&self, length: Duration, stop: &Stop) -> Result<(), Error> {
+        let began = Instant::now();
+        while began.elapsed() < length && !self.any_ended() {
+            if stop.is_stopped() {
+                return Err(Error::Interrupted);
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     fn any_ended(&self) -> bool {

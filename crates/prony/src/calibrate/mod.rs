@@ -1,6 +1,6 @@
-//! How far this machine's load engine is from its limits: it is measured against the null server, which
-//! answers at once, in a process of its own, so that what it uses is not the engine's. It knows no study and
-//! no real server.
+//! How far this machine's load engine is from its limits. It is measured against the null server, which
+//! answers at once and runs in a process of its own, so that what it uses is not counted as the engine's. It
+//! knows no study and no real server.
 
 mod server;
 
@@ -10,7 +10,7 @@ use crate::{arrival, run, telemetry::Machine, workload};
 use load::{
     Histogram, Loader, Outcome, Spec, Stop,
     histogram::DIGITS,
-    sample::End,
+    sample::{Broken, End},
     spec::{Address, Arrival, Gaps, Rate, Stream, Target, Tls},
 };
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ use std::{
 const FORMAT: u32 = 1;
 /// Connections at which the engine is measured.
 const CONNECTIONS: [u32; 5] = [1, 8, 64, 512, 2048];
-/// Starts in a second at which its timers are measured, and with how many connections.
+/// Starts per second at which its timers are measured, and with how many connections.
 const RATES: [f64; 3] = [100.0, 1_000.0, 10_000.0];
 const CONNECTIONS_OF_RATES: u32 = 64;
 /// Load before each measurement.
@@ -45,17 +45,14 @@ const OTHER_FILES: u64 = 64;
 #[non_exhaustive]
 pub enum Error {
     /// The null server's process.
-    #[error("cannot start the null server in a process of its own: {0}")]
+    #[error("cannot start the null server in a separate process: {0}")]
     Server(#[from] std::io::Error),
     /// The engine.
-    #[error("the load on the null server did not begin: {0}")]
+    #[error("the load on the null server did not start: {0}")]
     Load(#[from] load::Error),
     /// The load ended early.
-    #[error("the load on the null server failed: {cause}")]
-    Broken {
-        /// Why.
-        cause: String,
-    },
+    #[error("the load on the null server failed: {0}")]
+    Broken(Broken),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -76,9 +73,9 @@ pub struct Calibration {
     pub kernel: String,
     /// Closed loops of point selects on the null server, which shares the processors.
     pub throughput: Vec<Throughput>,
-    /// Numbers of connections that were left out for want of open files.
+    /// Numbers of connections that were left out for lack of open files.
     pub left_out: Vec<u32>,
-    /// Statements in a second that the engine could do with all processors to itself: up to here it is not
+    /// Statements per second that the engine could do with all processors to itself: up to here, it is not
     /// the limit.
     pub statements_per_second_max: f64,
     /// Processors that the engine needs for 100,000 statements in a second.
@@ -137,7 +134,7 @@ impl Delay {
     }
 }
 
-/// Measures `loader` for `each` at every point. `open_files` bounds the connections; `tell` hears what is
+/// Measures `loader` for `each` at every point. `open_files` bounds the connections; `tell` gets what is
 /// being measured and how much time is left.
 ///
 /// # Errors
@@ -187,9 +184,9 @@ pub fn calibrate(
     })
 }
 
-/// What a statement costs where the engine is busy, us of CPU: the most of the rungs with several connections
-/// for each worker. With fewer a worker goes to sleep before each reply and pays for its waking; at its limit
-/// it never sleeps.
+/// What a statement costs where the engine is busy, us of CPU: the highest of the rungs with several
+/// connections per worker. With fewer, a worker goes to sleep before each reply and pays for waking up; at
+/// its limit it never sleeps.
 fn dearest(throughput: &[Throughput], cpus: u32) -> f64 {
     let is_busy = |point: &&Throughput| point.connections >= BUSY_CONNECTIONS * cpus;
     let cost = |point: &Throughput| point.cpu_us_per_statement;
@@ -223,7 +220,7 @@ fn offer(
         Ok(outcome) => match &outcome.end {
             End::Completed => Ok(outcome),
             End::Interrupted => Err(Error::Interrupted),
-            End::Failed(cause) => Err(Error::Broken { cause: cause.clone() }),
+            End::Failed(broken) => Err(Error::Broken(broken.clone())),
         },
     }
 }

@@ -29,7 +29,7 @@ impl NullProcess {
             Ok(address) => Ok(Self { child, address }),
             Err(_) => {
                 end(&mut child);
-                Err(io::Error::other("it did not say its address"))
+                Err(io::Error::other("it did not report its address"))
             }
         }
     }

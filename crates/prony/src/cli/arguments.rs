@@ -1,6 +1,7 @@
 //! The commands. What each takes stands with it, and what several take in [`super::flags`].
 
 use super::{
+    agent::AgentOptions,
     calibrate::CalibrateOptions,
     compare::CompareOptions,
     complete::Names,
@@ -12,13 +13,15 @@ use super::{
     prepare::{CleanupOptions, PrepareOptions},
     report::ReportOptions,
     run::{PlanOptions, RunOptions},
+    serve::ServeOptions,
     server::ServerCommand,
+    sketch::{DataCommand, WorkloadCommand},
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Puts database servers on a dynamometer: says what to compare in one file, brings the servers up, offers
-/// the load, and reports what can be said with which certainty.
+/// Benchmarks database servers: one file says what to compare; Prony starts the servers, runs the load, and
+/// reports the results with their uncertainty.
 #[derive(Debug, Parser)]
 #[command(
     name = "prony",
@@ -26,9 +29,9 @@ use std::path::PathBuf;
     max_term_width = 110,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Begin with:  prony run quickstart\n\nExit codes:  0 done · 1 it began and failed, or a \
-                  load's figures are invalid · 2 it could not begin (arguments, study, server, limits) · \
-                  3 a claim is refuted, 4 a claim is open (both with --check) · 130 interrupted"
+    after_help = "Start with:  prony run quickstart\n\nExit codes:  0 done · 1 failed after it had started, \
+                  or a load's figures are invalid · 2 could not start (arguments, study, server, limits) · 3 \
+                  a claim is refuted, 4 a claim is open (both with --check) · 130 interrupted"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -37,58 +40,74 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Carry out a study: a file, or the name of a built-in one
+    /// Run a study: a file, or the name of a built-in study
     Run(RunOptions),
-    /// Show what a study would do, and every mistake in it
+    /// Show what a study would do and every mistake in it
     Plan(PlanOptions),
-    /// Offer one load to a server that is running, and print what it did
+    /// Run one load against a running server and print the result
     Load(Box<LoadOptions>),
-    /// Measure how much this machine's load engine can do, and how exactly
+    /// Make this machine a load host, which carries out parts of loads that `--agents` elsewhere asks for
+    Agent(AgentOptions),
+    /// Measure how fast and how exact the load engine is on this machine
     Calibrate(CalibrateOptions),
-    /// Run a test as sysbench does: its command line, its scripts, its output (`prony sysbench --help`)
+    /// Run a sysbench test: same command line, scripts and output (`prony sysbench --help`)
     #[command(disable_help_flag = true)]
     Sysbench {
-        /// What would stand behind `sysbench`
+        /// Arguments of sysbench
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Run a load as mysqlslap does, without its dangers (`prony mysqlslap --help`)
+    /// Run a mysqlslap load: same command line and output, without its dangers (`prony mysqlslap --help`)
     #[command(disable_help_flag = true)]
     Mysqlslap {
-        /// What would stand behind `mysqlslap`
+        /// Arguments of mysqlslap
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Make a workload's tables and rows on a server that is running
+    /// Create a workload's tables and rows on a running server
     Prepare(Box<PrepareOptions>),
-    /// Drop the tables that `prony prepare` made
+    /// Drop the tables that `prony prepare` created
     Cleanup(Box<CleanupOptions>),
-    /// Print the report of a run that is in the store, or write it to a file
+    /// Print the report of a stored run, or write it to a file
     Report(ReportOptions),
-    /// Follow a study over its runs, and find where it changed
+    /// Show all runs in a browser, follow them live, and start new ones
+    Serve(ServeOptions),
+    /// Show a study's results over time and find where they changed
     History(HistoryOptions),
-    /// Give a run labels, by which it can be named
+    /// Label a run; a label can be used instead of its number
     Label(LabelOptions),
-    /// Write something down about a run
+    /// Add a note to a run
     Note(NoteOptions),
-    /// Throw runs away
+    /// Delete runs
     Delete(DeleteOptions),
-    /// Write a run to one file
+    /// Export a run to a file
     Export(ExportOptions),
-    /// Take runs out of files or other stores
+    /// Import runs from files or other stores
     Import(ImportOptions),
-    /// Hold one run against another: ratios with intervals, verdicts, and what differs between them
+    /// Compare two runs: ratios with intervals, verdicts, and other differences between them
     Compare(CompareOptions),
     /// List runs, studies, workloads, servers or settings
     List(ListOptions),
-    /// Get servers of any version, start and stop them
+    /// Download, start and stop servers of any version
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Server {
         #[command(subcommand)]
         command: ServerCommand,
     },
-    /// Look for what would spoil measurements on this machine, and say what mends it
-    #[command(after_help = "It changes nothing. Exit code 0, whatever it finds.")]
+    /// Describe the tables of a database that exists, for a study
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Data {
+        #[command(subcommand)]
+        command: DataCommand,
+    },
+    /// Draw up a workload from what a server really does
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Workload {
+        #[command(subcommand)]
+        command: WorkloadCommand,
+    },
+    /// Check this machine for anything that would distort measurements, and say how to fix it
+    #[command(after_help = "It changes nothing. The exit code is 0 whatever it finds.")]
     Doctor {
         /// Print JSON
         #[arg(long)]
@@ -101,15 +120,18 @@ pub(super) enum Command {
         #[arg(long, value_name = "PORT")]
         port: u16,
     },
-    /// A network between client and server, which hands everything on later
+    /// A relay between client and server that delays everything it forwards
     #[command(hide = true)]
     Relay {
-        /// Where it leads
+        /// Address that it forwards to
         #[arg(long, value_name = "ADDRESS")]
         to: std::net::SocketAddr,
-        /// How much later it hands on, ns
+        /// Delay, ns
         #[arg(long, value_name = "NS")]
         one_way_ns: u64,
+        /// Bytes per second in each direction
+        #[arg(long, value_name = "N")]
+        bytes_per_second: Option<u64>,
     },
     /// Print a completion script for a shell
     #[command(
@@ -143,7 +165,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
-    /// What is said of a flag's value; `None`: it is read.
+    /// The complaint about a flag's value; `None`: the value is valid.
     fn refusal(command: &clap::Command, flag: &str, value: &str) -> Option<String> {
         // what is missing beside it is looked at later
         let words = [command.get_name().to_owned(), format!("--{flag}={value}")];

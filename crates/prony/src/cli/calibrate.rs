@@ -2,6 +2,7 @@
 
 use super::{
     failure::{Failure, chain},
+    flags::Wrong,
     interrupt,
     progress::style,
     terminal::print,
@@ -18,10 +19,10 @@ use std::{fmt::Write as _, time::Duration};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony calibrate\n  prony calibrate --seconds 5 --json > \
-                        calibration.json\n\nIt loads a server that answers at once, in a process of its \
-                        own on this machine. Nothing else should run meanwhile.")]
+                        calibration.json\n\nIt loads a server that replies at once, in a separate process on \
+                        this machine. Nothing else should run during that time.")]
 pub(super) struct CalibrateOptions {
-    /// How long each of the eight measurements takes, seconds
+    /// Length of each of the eight measurements, seconds
     #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
     /// Print one JSON object instead of text
@@ -29,10 +30,10 @@ pub(super) struct CalibrateOptions {
     json: bool,
 }
 
-/// A length of measurement: below a tenth of a second there is nothing to see.
-fn seconds(text: &str) -> Result<f64, String> {
+/// The length of a measurement; below a tenth of a second it would say nothing.
+fn seconds(text: &str) -> Result<f64, Wrong> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| format!("`{text}` is not a number from 0.1 to 3600"))
+    seconds.ok_or_else(|| Wrong::Seconds(text.to_owned()))
 }
 
 pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
@@ -65,7 +66,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
 fn text(calibration: &Calibration) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
     writeln!(out, "{}, {} processors, {}\n", calibration.cpu_model, calibration.cpus, calibration.kernel)?;
-    writeln!(out, "Closed loop on a server that answers at once, on the same processors:")?;
+    writeln!(out, "Closed loop against a server that replies at once, on the same processors:")?;
     writeln!(
         out,
         "{:>12} {:>14} {:>14} {:>14} {:>10}",
@@ -83,9 +84,9 @@ fn text(calibration: &Calibration) -> Result<String, std::fmt::Error> {
         )?;
     }
     for connections in &calibration.left_out {
-        writeln!(out, "{connections:>12} left out: this process may not open so many files (ulimit -n)")?;
+        writeln!(out, "{connections:>12} skipped: this process may not open that many files (ulimit -n)")?;
     }
-    writeln!(out, "\nOpen loop: how much later than intended it sends:")?;
+    writeln!(out, "\nOpen loop: how late it sends:")?;
     writeln!(
         out,
         "{:>12} {:>14} {:>10} {:>10} {:>10}",
@@ -116,9 +117,9 @@ fn text(calibration: &Calibration) -> Result<String, std::fmt::Error> {
     )?;
     writeln!(
         out,
-        "Up to about {} statements/s this machine's client is not the limit, if the server is on another \
-         machine. A server on the same machine has to share: 100,000 statements/s take {:.2} of the {} \
-         processors away from it.",
+        "With the server on another machine, this machine's client is not the bottleneck up to about {} \
+         statements/s. A server on the same machine has to share: 100,000 statements/s cost it {:.2} of the \
+         {} processors.",
         number::count(calibration.statements_per_second_max as u64 / 1000 * 1000),
         calibration.processors_for_100k,
         calibration.cpus

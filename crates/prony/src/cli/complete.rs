@@ -1,6 +1,6 @@
-//! Shell completion: the script that clap makes, and around it what knows the names of studies, workloads,
-//! servers and runs. It asks Prony itself for them (`prony complete KIND`, hidden), so that a script stays
-//! right when there are new ones.
+//! Shell completion: the script that clap makes, and around it the completion of names of studies, workloads,
+//! servers and runs. It asks Prony itself for them (`prony complete KIND`, hidden), so that a script knows
+//! new ones, too.
 
 use super::{
     failure::{Failure, chain},
@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use clap_complete::Shell;
 use std::collections::BTreeSet;
 
-/// Runs that are offered by number, the newest.
+/// How many runs are offered by number: the newest.
 const RUNS_MAX: usize = 50;
 
 /// Kinds of names.
@@ -26,7 +26,7 @@ pub(super) enum Names {
     Studies,
     /// Built-in workloads
     Workloads,
-    /// Servers that can be had
+    /// Servers that can be downloaded
     Servers,
     /// Servers that `prony server start` started
     Standing,
@@ -34,7 +34,7 @@ pub(super) enum Names {
     Runs,
 }
 
-/// Prints names, one a line; what cannot be found out is left out, since nobody reads an error there.
+/// Prints names, one per line. What cannot be found out is left out, since nobody reads an error there.
 pub(super) fn names(kind: Names, store: &StoreOptions) -> Result<(), Failure> {
     let names = match kind {
         Names::Studies => study::builtin().iter().map(|study| study.name.to_owned()).collect(),
@@ -84,7 +84,7 @@ pub(super) fn script(shell: Shell, mut command: clap::Command) -> Result<(), Fai
     })
 }
 
-/// The first word that is no option is a name; after an option that takes one, too.
+/// Names are completed as the first word that is no option, and after an option that takes one.
 const BASH: &str = r#"
 _prony_with_names() {
     local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" kind=
@@ -128,7 +128,7 @@ __prony_offers "server; and __fish_seen_subcommand_from stop" standing
 complete -c prony -n "__fish_seen_subcommand_from load" -l study -r -a "(prony complete studies 2>/dev/null)"
 "#;
 
-/// What zsh offers in place of files: by the words that an argument's description begins with.
+/// What zsh offers instead of files, by the first words of an argument's description.
 const ZSH_ARGUMENTS: [(&str, &str); 9] = [
     ("study -- The study", "studies"),
     ("workload -- A built-in workload", "workloads"),

@@ -1,4 +1,4 @@
-//! `prony doctor`, and what a run says of its machine before it begins.
+//! `prony doctor`, and the remarks about the machine at the beginning of a run.
 
 use super::{
     failure::{Failure, chain},
@@ -9,13 +9,14 @@ use crate::{
     doctor::{self, Effort, Files, Finding, Level, Observed},
     escape::wrap::wrapped,
     provision::Places,
+    report::{Examined, Words},
     run::Note,
 };
 use std::path::Path;
 
 /// Columns before a finding's text.
 const INDENT: usize = 26;
-/// Widest text where the terminal does not say how wide it is.
+/// Width of the text if that of the terminal is unknown.
 const WIDTH_DEFAULT: usize = 110;
 
 pub(super) fn doctor(json: bool) -> Result<(), Failure> {
@@ -23,13 +24,13 @@ pub(super) fn doctor(json: bool) -> Result<(), Failure> {
     let directory = places.instances();
     let observed = Observed::of_this_machine(&directory, Effort::Full).map_err(|error| {
         Failure::cannot_begin(format!(
-            "cannot look at the disk of {}: {error}; set XDG_STATE_HOME to a directory that may be written",
+            "cannot check the disk of {}: {error}; set XDG_STATE_HOME to a writable directory",
             directory.display()
         ))
     })?;
     let mut findings = doctor::examine(&Files::of_this_machine(), &observed);
     if json {
-        return print_json(&Examination::new(findings));
+        return print_json(&Examination::new(&findings));
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     let width = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
@@ -38,16 +39,19 @@ pub(super) fn doctor(json: bool) -> Result<(), Failure> {
     print(&(text + &summary(&findings)))
 }
 
-/// Tells, before a run, what hurts on this machine; gives it back to be kept with the run.
-pub(super) fn remark(directory: &Path) -> Vec<Note> {
-    // Where the disk cannot be looked at, the first server will say so better.
+/// Before a run: reports what would distort measurements on this machine, and returns it to be stored with
+/// the run.
+pub(super) fn remark(directory: &Path, words: Words) -> Vec<Note> {
+    // If the disk cannot be examined, the first server reports that better.
     let Ok(observed) = Observed::of_this_machine(directory, Effort::Short) else { return Vec::new() };
     let findings = doctor::examine(&Files::of_this_machine(), &observed);
     let warnings = findings.into_iter().filter(|finding| finding.level == Level::Warning);
     warnings
-        .map(|Finding { id, read, effect, remedy, .. }| {
-            aside(format_args!("remark: {id}: {read}; {effect}. {remedy}"));
-            Note::Machine { id: id.to_owned(), read, effect, remedy }
+        .map(|Finding { level, reading }| {
+            let Examined { read, effect, remedy } = words.examined(level, &reading);
+            let places = [("id", reading.id()), ("read", &*read), ("effect", &effect), ("remedy", &remedy)];
+            aside(words.progress("machine", &places));
+            Note::Machine(reading)
         })
         .collect()
 }
@@ -59,10 +63,11 @@ fn words(finding: &Finding, width: usize, coloured: bool) -> String {
         Level::Warning => ("warning", 33),
     };
     let label = if coloured { format!("\x1b[{colour}m{label:8}\x1b[0m") } else { format!("{label:8}") };
-    let mut text = format!("{label}{:18}", finding.id);
+    let Examined { read, effect, remedy } = Words::default().examined(finding.level, &finding.reading);
+    let mut text = format!("{label}{:18}", finding.id());
     let room = width.saturating_sub(INDENT).max(INDENT);
-    let mend = if finding.remedy.is_empty() { String::new() } else { format!("mend: {}", finding.remedy) };
-    let parts = [finding.read.clone(), finding.effect.clone(), mend];
+    let fix = if remedy.is_empty() { String::new() } else { format!("fix: {remedy}") };
+    let parts = [read, effect, fix];
     let lines = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| wrapped(part, "", room));
     let lines: Vec<_> = lines.collect();
     text.push_str(&lines.join(&format!("\n{}", " ".repeat(INDENT))));
@@ -72,5 +77,5 @@ fn words(finding: &Finding, width: usize, coloured: bool) -> String {
 fn summary(findings: &[Finding]) -> String {
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     let (warnings, notes, fine) = (count(Level::Warning), count(Level::Note), count(Level::Fine));
-    format!("\n{} looked at: {warnings} to mend, {notes} to know, {fine} fine\n", findings.len())
+    format!("\n{} checks: {warnings} to fix, {notes} to know, {fine} fine\n", findings.len())
 }

@@ -1,15 +1,15 @@
-//! How a command ends when it does not end well: one message, one exit code.
+//! How a command fails: one message, one exit code.
 
-use crate::report;
+use crate::{provision, report};
 use std::fmt;
 
-/// It began and failed.
+/// It started and failed.
 pub(super) const FAILED: u8 = 1;
-/// It could not begin: arguments, a study's mistakes, a server that cannot be reached or refuses, limits.
+/// It could not start: arguments, mistakes in a study, a server that is unreachable or refuses, limits.
 pub(super) const CANNOT_BEGIN: u8 = 2;
-/// A claim is refuted, where claims were to be checked.
+/// With --check: a claim is refuted.
 pub(super) const REFUTED: u8 = 3;
-/// A claim is open and none is refuted, where claims were to be checked.
+/// With --check: a claim is open, and none is refuted.
 pub(super) const OPEN: u8 = 4;
 /// The user interrupted it (128 + SIGINT, as shells have it).
 pub(super) const INTERRUPTED: u8 = 130;
@@ -27,17 +27,17 @@ impl Failure {
         Self { code: FAILED, message: message.to_string() }
     }
 
-    /// It could not begin.
+    /// It could not start.
     pub(super) fn cannot_begin(message: impl ToString) -> Self {
         Self { code: CANNOT_BEGIN, message: message.to_string() }
     }
 
-    /// Claims were to be checked, and are not all supported.
+    /// With --check: not all claims are supported.
     pub(super) fn of_claims(code: u8, message: impl ToString) -> Self {
         Self { code, message: message.to_string() }
     }
 
-    /// The user interrupted it; `message` says what is kept.
+    /// The user interrupted it; `message` says what was stored.
     pub(super) fn interrupted(message: impl ToString) -> Self {
         Self { code: INTERRUPTED, message: message.to_string() }
     }
@@ -55,7 +55,7 @@ impl Failure {
     }
 }
 
-/// As it is told. Mistakes of a study come with their own headings.
+/// As it is printed. Mistakes of a study have their own headings.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_heading = self.message.starts_with("error") || self.code == INTERRUPTED;
@@ -69,7 +69,17 @@ impl From<report::Error> for Failure {
     }
 }
 
-/// The error with all its causes, `: ` between them; a cause that the text already holds is not said twice.
+impl From<provision::Error> for Failure {
+    fn from(error: provision::Error) -> Self {
+        match error {
+            provision::Error::Interrupted => Self::interrupted("interrupted; nothing was left half-finished"),
+            error if load::client::is_stop(&error) => Self::interrupted(chain(&error)),
+            error => Self::cannot_begin(chain(&error)),
+        }
+    }
+}
+
+/// The error with all its causes, `: ` between them; a cause that the text already contains is not repeated.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

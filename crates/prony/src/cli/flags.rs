@@ -2,8 +2,9 @@
 
 use super::failure::{Failure, chain};
 use crate::{
+    layout::neighbours,
     provision::target,
-    quantity,
+    quantity, study,
     workload::{OptionInfo, OptionKind, Options},
 };
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -14,15 +15,48 @@ use std::{
     time::Duration,
 };
 
+/// Why a flag cannot have a value.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Wrong {
+    #[error(transparent)]
+    Quantity(#[from] quantity::Error),
+    #[error("`{text}` is not a number from {least} to {most}")]
+    Range { text: String, least: u64, most: u64 },
+    #[error("`{0}` is not a number from 0.1 to 3600")]
+    Seconds(String),
+    #[error("there is no neighbour `{text}`; there are {}", neighbour_names())]
+    Neighbour { text: String },
+    #[error("{0}")]
+    Pods(#[from] study::Mistakes),
+    #[error("`{0}` is not a number above 0")]
+    NotPositive(String),
+    #[error("`{0}` is not a time; write 2026-11-21, or 2026-11-21T18:00Z")]
+    Time(String),
+    #[error("`{0}` is not NAME=VALUE")]
+    NoValue(String),
+    #[error("letters, digits and _ are allowed")]
+    Name,
+    #[error("`{0}` is not a host name or address")]
+    Host(String),
+    #[error("`{0}` has a port; write the host alone")]
+    HasPort(String),
+    #[error("`{0}` is not an agent's address: write HOST:PORT")]
+    Address(String),
+}
+
+fn neighbour_names() -> String {
+    neighbours::ALL.iter().map(|each| each.builtin.name).collect::<Vec<_>>().join(", ")
+}
+
 /// Reads a whole number between these as people write it: `1000`, `10_000`, `64K`.
 pub(super) fn count<N: TryFrom<u64>>(
     least: u64,
     most: u64,
-) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static {
+) -> impl Fn(&str) -> Result<N, Wrong> + Clone + Send + Sync + 'static {
     move |text| {
-        let number = quantity::count(text).map_err(|error| error.to_string())?;
+        let number = quantity::count(text)?;
         let fitting = (least..=most).contains(&number).then(|| N::try_from(number).ok()).flatten();
-        fitting.ok_or_else(|| format!("`{text}` is not a number from {least} to {most}"))
+        fitting.ok_or_else(|| Wrong::Range { text: text.to_owned(), least, most })
     }
 }
 
@@ -39,9 +73,9 @@ impl FromStr for DurationFlag {
 }
 
 /// A day (its beginning, UTC) or a moment.
-pub(super) fn time(text: &str) -> Result<jiff::Timestamp, String> {
+pub(super) fn time(text: &str) -> Result<jiff::Timestamp, Wrong> {
     let moment = text.parse().or_else(|_| format!("{text}T00:00Z").parse());
-    moment.map_err(|_| format!("`{text}` is no time; write 2026-11-21, or 2026-11-21T18:00Z"))
+    moment.map_err(|_| Wrong::Time(text.to_owned()))
 }
 
 #[derive(Debug, Args)]
@@ -52,21 +86,21 @@ pub(super) struct StudyOptions {
     /// Apply the study's section [scale.NAME]
     #[arg(long, value_name = "NAME")]
     pub(super) scale: Option<String>,
-    /// Override one key of the study, as `measure.interval=5s`; may be repeated
+    /// Override one key of the study, for instance `measure.interval=5s`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct StoreOptions {
-    /// Where results are kept: an SQLite file (FILE.sqlite), or a directory that gets prony.sqlite and the
-    /// reports [default: prony.sqlite in the user's data directory]
+    /// Where to store results: an SQLite file (FILE.sqlite), or a directory for prony.sqlite and the reports
+    /// [default: prony.sqlite in the user's data directory]
     #[arg(long, alias = "output", value_name = "PATH", env = "PRONY_STORE")]
     pub(super) store: Option<PathBuf>,
 }
 
 impl StoreOptions {
-    /// The directory that is named, if it is one: what exists as such, or has no extension of a database.
+    /// The directory that `--store` names: one that exists, or a path without the extension of a database.
     pub(super) fn directory(&self) -> Option<&Path> {
         let path = self.store.as_deref()?;
         let is_database =
@@ -79,28 +113,28 @@ impl StoreOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct ServerFlags {
-    /// mysql://USER@HOST:PORT/DATABASE, with ?socket=PATH, ?ssl-mode=required, ?ssl-ca=FILE or ?compress=1
-    /// behind it; the flags below are parameters, too (?get-server-public-key=1)
+    /// mysql://USER@HOST:PORT/DATABASE, optionally followed by ?socket=PATH, ?ssl-mode=required, ?ssl-ca=FILE
+    /// or ?compress=1; the flags below are parameters, too (?get-server-public-key=1)
     #[arg(long, value_name = "URL", env = "PRONY_URL", hide_env_values = true)]
     url: Option<String>,
     /// Read user, password and address from this option file [default: ~/.my.cnf]
     #[arg(long, value_name = "FILE")]
     defaults_file: Option<PathBuf>,
-    /// Send the password readable where the server asks for it (mysql_clear_password: PAM, LDAP), though TLS
-    /// has not verified who it is
+    /// Send the password in clear text if the server asks for it (mysql_clear_password: PAM, LDAP), even if
+    /// TLS has not verified the server
     #[arg(long)]
     cleartext_password: bool,
-    /// Encrypt the password with the key that the server sends, or send it through TLS that verified nothing
+    /// Encrypt the password with the key that the server sends, or send it over unverified TLS
     /// (caching_sha2_password, sha256_password)
     #[arg(long)]
     get_server_public_key: bool,
-    /// The server's RSA public key (PEM), for these two without TLS
+    /// The server's RSA public key (PEM), for these two plug-ins without TLS
     #[arg(long, value_name = "FILE")]
     server_public_key_path: Option<PathBuf>,
 }
 
 impl ServerFlags {
-    /// The server that is meant.
+    /// The server that the flags name.
     pub(super) fn target(&self) -> Result<Target, Failure> {
         let mut target = target::resolve(self.url.as_deref(), self.defaults_file.as_deref())
             .map_err(|error| Failure::cannot_begin(chain(&error)))?;
@@ -115,24 +149,24 @@ impl ServerFlags {
 /// Flags for the options of built-in workloads, made from the one table that also makes study keys and lists.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WorkloadFlags {
-    /// Name and text of each that was given.
+    /// Name and text of each flag that was given.
     given: Vec<(&'static str, String)>,
 }
 
 impl WorkloadFlags {
-    /// The first that was given, as its flag.
+    /// The first flag that was given.
     pub(super) fn first(&self) -> Option<String> {
         let (name, _) = self.given.first()?;
         let shown = Options::table().iter().find(|info| info.name == *name).map_or(*name, flag_of);
         Some(format!("--{}", shown.replace('_', "-")))
     }
 
-    /// What was given for an option of the table.
+    /// The text given for an option of the table.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
     }
 
-    /// The options with what was given.
+    /// The options with the given values.
     pub(super) fn options(&self) -> Result<Options, Failure> {
         let mut options = Options::default();
         for (name, text) in &self.given {

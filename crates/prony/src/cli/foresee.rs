@@ -1,5 +1,6 @@
-//! What is known of a plan's servers before one of them is started: which version each will be, what it will
-//! be told, what it cannot have, and where the servers will differ without the study's asking for it.
+//! What is known about a plan's servers before any of them is started: which version each will be, which
+//! settings it will get, which it does not support, and where the servers will differ although the study does
+//! not vary it.
 
 use super::{
     failure::{Failure, chain},
@@ -8,14 +9,19 @@ use super::{
 };
 use crate::{
     fairness::{self, Condition, Known},
-    network::{self, WhyRelay},
+    network::{self, Shape, WhyRelay},
     plan::{self, Fairness, Network, Plan, ServerPlan},
     provision::{self, Build, Provisioner, Translated, translate},
     quantity, run,
     study::{self, Adjustments, Mistakes, Refused, Study, settings_refused},
     telemetry::Machine,
 };
-use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Versions of a plan's servers, as far as they are known.
 pub(super) struct Foreseen<'a> {
@@ -24,8 +30,10 @@ pub(super) struct Foreseen<'a> {
     builds: Vec<Option<(String, String)>>,
     /// Where servers will have their data.
     directory: PathBuf,
-    /// What will make networks with a latency; `None`: there are none.
+    /// What will provide network latency; `None`: no network has one.
     network: Option<Result<(), WhyRelay>>,
+    /// Why loss of power is not available on this machine.
+    no_power: Option<String>,
 }
 
 impl<'a> Foreseen<'a> {
@@ -34,10 +42,12 @@ impl<'a> Foreseen<'a> {
         let builds = plan.servers.iter().map(|server| provisioner.foresee(server)).collect::<Result<_, _>>();
         let network = run::namespaces(plan, provisioner.launcher());
         let directory = provisioner.places().instances();
+        let no_power = run::no_power(plan, provisioner).map(|why| chain(&why));
         Ok(Self {
             plan,
             directory,
             network,
+            no_power,
             builds: builds.map_err(|error| Failure::cannot_begin(chain(&error)))?,
         })
     }
@@ -46,7 +56,7 @@ impl<'a> Foreseen<'a> {
         self.builds[server].as_ref().map(|(product, version)| Build { product, version })
     }
 
-    /// Refuses settings that a server cannot have or does not know, each shown where the study says it.
+    /// Refuses settings that a server does not support or know, each shown at its place in the study.
     pub(super) fn check_settings(
         &self,
         provisioner: &Provisioner,
@@ -62,15 +72,16 @@ impl<'a> Foreseen<'a> {
         Err(Failure::cannot_begin(mistakes.render(colour(&std::io::stderr()))))
     }
 
-    /// Refuses what is known not to work, and differences where the study wants none.
+    /// Refuses what is known not to work, and differences where the study says fairness = "strict".
     pub(super) fn check(&self) -> Result<(), Failure> {
         if let (Network::Netem, Some(Err(why))) = (self.plan.network, &self.network) {
             return Err(Failure::cannot_begin(run::Error::NoNetem { why: why.clone() }.to_string()));
         }
+        self.check_accounts()?;
         let different = self.differences();
         if self.plan.fairness == Fairness::Strict && !different.is_empty() {
             return Err(Failure::cannot_begin(format!(
-                "the study says fairness = \"strict\", and its servers will differ in what it does not \
+                "the study says fairness = \"strict\", but its servers will differ in what it does not \
                  vary:{}",
                 self.lines(&different)
             )));
@@ -78,58 +89,76 @@ impl<'a> Foreseen<'a> {
         Ok(())
     }
 
-    /// For `prony plan`: what each server is told, and how they will differ.
-    pub(super) fn text(&self) -> String {
-        let mut text = self.told() + &self.room();
-        let _ = match &self.network {
-            None => Ok(()),
-            Some(Ok(())) => {
-                let example = network::discipline(Duration::from_millis(1));
-                writeln!(
-                    text,
-                    "\nNetworks with a latency: in network namespaces; for 1 ms, at each end: {example}"
-                )
+    /// Refuses accounts that a server does not support.
+    fn check_accounts(&self) -> Result<(), Failure> {
+        for treatment in &self.plan.treatments {
+            let Some(plugin) = treatment.client.authentication else { continue };
+            let why = self.build(treatment.server).and_then(|build| provision::no_plugin(build, plugin));
+            if let Some(why) = why {
+                let (name, plugin) = (&self.plan.servers[treatment.server].name, plugin.name());
+                return Err(Failure::cannot_begin(format!(
+                    "server `{name}` cannot have an account with {plugin}: {why}; choose another \
+                     `authentication` in [client]"
+                )));
             }
-            Some(Err(why)) => writeln!(text, "\nNetworks with a latency: by a relay, since {why}"),
-        };
+        }
+        Ok(())
+    }
+
+    /// For `prony plan`: the settings of each server, and how the servers will differ.
+    pub(super) fn text(&self) -> String {
+        let mut text = self.told() + &self.lacks();
+        if self.network == Some(Ok(())) {
+            let narrow = self.plan.treatments.iter().find_map(|treatment| treatment.client.bandwidth);
+            let shape = Shape { round_trip: Duration::from_millis(1), bandwidth: narrow };
+            let example = network::discipline(shape);
+            let _ = writeln!(text, "\nNetworks: in network namespaces; for 1 ms, at each end: {example}");
+        }
         let different = self.differences();
         if !different.is_empty() {
             let _ = writeln!(
                 text,
-                "\nNot the same on all servers, and not varied by the study{}",
+                "\nDifferent between servers, but not varied by the study{}",
                 self.lines(&different)
             );
         }
         text
     }
 
-    /// What the plan needs of the machine and it does not have.
-    fn room(&self) -> String {
-        let cost = plan::estimate_at_most(self.plan);
-        let mut text = String::new();
-        let has = Machine::of_this_host().memory_bytes;
-        if cost.memory_bytes > has && has > 0 {
-            let (needed, has) =
-                (quantity::show_size_about(cost.memory_bytes), quantity::show_size_about(has));
-            let _ = writeln!(text, "  {needed} of memory are needed, and it has {has}");
+    /// What the plan needs and the machine lacks, with what Prony does or the user can do instead; empty:
+    /// nothing.
+    pub(super) fn lacks(&self) -> String {
+        let mut text = self.room();
+        if let Some(Err(why)) = &self.network {
+            let _ = writeln!(text, "\nNetworks: by a relay, because {why}");
         }
-        let directory = &self.directory;
-        let there = directory.ancestors().find(|path| path.is_dir());
-        let free = there.and_then(|path| provision::available(path).ok());
-        if let Some(free) = free.filter(|free| cost.disk_bytes > *free) {
-            let (needed, free) =
-                (quantity::show_size_about(cost.disk_bytes), quantity::show_size_about(free));
-            let _ = writeln!(
-                text,
-                "  {needed} on disk are needed, and {free} are free at {}",
-                directory.display()
-            );
+        if let Some(why) = &self.no_power {
+            let _ = writeln!(text, "\nThe audit: {why}. Everything else will be carried out");
         }
-        if text.is_empty() { text } else { format!("\nThis machine is too small for it\n{text}") }
+        text
     }
 
-    /// Version of each server, and the settings that it calls something else; what all are told alike stands
-    /// there once.
+    fn room(&self) -> String {
+        let has = Room::of_this_machine(&self.directory);
+        let lacks = has.lacks(self.plan, &self.directory);
+        if lacks.is_empty() {
+            return lacks;
+        }
+        let would_do = |scale: &&str| {
+            let adjustments = Adjustments { scale: Some((*scale).to_owned()), ..Adjustments::default() };
+            let plan = self.plan;
+            let study = study::parse(&plan.name, &plan.name, &plan.study_text, &adjustments);
+            study.is_ok_and(|study| has.lacks(&Plan::from_study(&study), &self.directory).is_empty())
+        };
+        let instead = match SCALES_BY_SIZE.into_iter().find(would_do) {
+            Some(scale) => format!("  this machine has room for --scale {scale}\n"),
+            None => "  smaller tables and a smaller buffer pool need less\n".to_owned(),
+        };
+        format!("\nThis machine is too small for this study\n{lacks}{instead}")
+    }
+
+    /// The version of each server, and the settings that it has under other names; those that are the same
+    /// for all stand there once.
     fn told(&self) -> String {
         let all: Vec<Option<BTreeMap<String, String>>> =
             (0..self.plan.servers.len()).map(|server| self.renamed(server)).collect();
@@ -141,7 +170,7 @@ impl<'a> Foreseen<'a> {
             known.len() > 1 && known.iter().all(|other| other.get(option.0) == Some(option.1))
         };
         let renames = known.iter().any(|options| !options.is_empty());
-        let words = if renames { ", and settings that are called something else there" } else { "" };
+        let words = if renames { ", and settings with other names there" } else { "" };
         let mut text = format!("\nVersions{words}\n");
         let mut put = |head: &str, options: Vec<(&String, &String)>| {
             let _ = writeln!(text, "  {head}");
@@ -162,7 +191,8 @@ impl<'a> Foreseen<'a> {
         text
     }
 
-    /// What a server is told in other terms than the study's; `None`: its version is not known yet.
+    /// Settings whose names or values on a server differ from the study's; `None`: its version is not known
+    /// yet.
     fn renamed(&self, server: usize) -> Option<BTreeMap<String, String>> {
         let settings = &self.plan.servers[server].settings;
         let told: Translated = translate(self.build(server)?, settings).ok()?;
@@ -189,6 +219,39 @@ impl<'a> Foreseen<'a> {
     }
 }
 
+/// Scales that studies have, the largest first.
+const SCALES_BY_SIZE: [&str; 2] = ["bench", "quick"];
+
+/// What a machine has, bytes; 0 or `None`: unknown.
+struct Room {
+    memory: u64,
+    disk: Option<u64>,
+}
+
+impl Room {
+    fn of_this_machine(directory: &Path) -> Self {
+        let there = directory.ancestors().find(|path| path.is_dir());
+        let disk = there.and_then(|path| provision::available(path).ok());
+        Self { memory: Machine::of_this_host().memory_bytes, disk }
+    }
+
+    /// One line for each resource of which the plan needs more than there is.
+    fn lacks(&self, plan: &Plan, directory: &Path) -> String {
+        let cost = plan::estimate_at_most(plan);
+        let size = quantity::show_size_about;
+        let mut text = String::new();
+        if cost.memory_bytes > self.memory && self.memory > 0 {
+            let (needed, has) = (size(cost.memory_bytes), size(self.memory));
+            let _ = writeln!(text, "  memory: {needed} needed, {has} present");
+        }
+        if let Some(free) = self.disk.filter(|free| cost.disk_bytes > *free) {
+            let (needed, free) = (size(cost.disk_bytes), size(free));
+            let _ = writeln!(text, "  disk: {needed} needed, {free} free at {}", directory.display());
+        }
+        text
+    }
+}
+
 /// Reads a study; its mistakes are shown in its own text.
 pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failure> {
     study::open(name, adjustments).map_err(|error| match error {
@@ -200,8 +263,8 @@ pub(super) fn open(name: &str, adjustments: &Adjustments) -> Result<Study, Failu
     })
 }
 
-/// A study's mistakes, and beside them the settings that its servers would refuse, so that a file is
-/// corrected once. What cannot be found out now is told when it is needed.
+/// A study's mistakes together with the settings that its servers would refuse, so that a file is corrected
+/// once. What cannot be checked now is reported when it is needed.
 fn with_refused_settings(mistakes: Mistakes) -> Mistakes {
     let Ok(provisioner) = Provisioner::new() else { return mistakes };
     let known = mistakes.servers().iter().filter(|server| provisioner.foresee(server).is_ok());
@@ -210,7 +273,7 @@ fn with_refused_settings(mistakes: Mistakes) -> Mistakes {
     if refused.is_empty() { mistakes } else { mistakes.with_refused(&refused) }
 }
 
-/// Settings that servers cannot have or do not know, each once with all servers that refuse it.
+/// Settings that servers do not support or know, each once, with all servers that refuse it.
 fn refused(servers: &[ServerPlan], provisioner: &Provisioner) -> Result<Vec<Refused>, provision::Error> {
     let mut refused: Vec<Refused> = Vec::new();
     let mut refuse =
@@ -233,7 +296,7 @@ fn refused(servers: &[ServerPlan], provisioner: &Provisioner) -> Result<Vec<Refu
         let refusals = build.and_then(|build| translate(build, &server.settings).err());
         for refusal in refusals.unwrap_or_default() {
             let (name, value) = refusal.asked.split_once(" = ").unwrap_or((&refusal.asked, ""));
-            refuse(server, name, value, String::new(), refusal.reason.clone());
+            refuse(server, name, value, String::new(), refusal.reason.to_string());
         }
         for (name, meant) in provisioner.mistyped(server)? {
             let title = format!("there is no setting `{name}`");
@@ -244,4 +307,21 @@ fn refused(servers: &[ServerPlan], provisioner: &Provisioner) -> Result<Vec<Refu
         one.title = format!("{} cannot have `{} = {}`", one.servers.join(", "), one.name, one.value);
     }
     Ok(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_has_too_little_of_is_said_and_nothing_else() {
+        let study = study::open("quickstart", &Adjustments::default()).expect("built in");
+        let plan = Plan::from_study(&study);
+        let lacks = |memory, disk| Room { memory, disk }.lacks(&plan, Path::new("/data"));
+        assert_eq!(lacks(1 << 50, Some(1 << 50)), "");
+        assert_eq!(lacks(0, None), "", "nothing is known");
+        let both = lacks(1 << 20, Some(1 << 20));
+        assert!(both.contains("needed, 1 MiB present") && both.contains("free at /data"), "{both}");
+        assert_eq!(lacks(1 << 50, Some(1 << 20)).lines().count(), 1);
+    }
 }

@@ -2,17 +2,23 @@
 
 use super::{failure::Failure, flags::StoreOptions, stored::open_store, terminal};
 use crate::{
-    analyse::History,
+    analyse::{Followed, History},
+    plan::Metric,
     report::{self, Form, Language},
-    store::{RunSummary, Store},
+    store::Store,
 };
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser as _},
+};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format \
-                        html --write history.html\n\nChanges are found by E-divisive, each series by \
-                        itself; fewer than ten runs have none. Runs at other scales are not mixed in.")]
+#[command(
+    after_help = "Examples:\n  prony history pool\n  prony history pool --label nightly --format html \
+                        --write history.html\n\nEach series is searched for changes with E-divisive; it \
+                        takes at least ten runs to find one. Runs at other scales are left out."
+)]
 pub(super) struct HistoryOptions {
     /// Name of the study, as `prony list runs` shows it
     #[arg(value_name = "STUDY")]
@@ -26,24 +32,26 @@ pub(super) struct HistoryOptions {
     /// Only the last N runs
     #[arg(long, value_name = "N", default_value_t = 200)]
     last: usize,
-    /// What is followed; may be repeated
+    /// The metric to show; may be repeated
     #[arg(long = "metric", value_name = "NAME", default_values = ["throughput", "p99"],
-          value_parser = ["throughput", "mean", "p50", "p95", "p99", "p99.9"])]
-    metrics: Vec<String>,
-    /// What to make
+          value_parser = PossibleValuesParser::new(["throughput", "mean", "p50", "p95", "p99", "p99.9"])
+              .try_map(|name| name.parse::<Metric>()))]
+    metrics: Vec<Metric>,
+    /// Output format
     #[arg(long, value_enum, default_value_t = HistoryFormat::Terminal)]
     format: HistoryFormat,
-    /// Language: en or zh
-    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
-    language: Language,
-    /// Write to this file instead of stdout; charts of Markdown go beside it as SVG files
+    /// Language of the report: en or zh [default: the environment's; of a page, the browser's]
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<Language>,
+    /// Write to this file instead of stdout; the charts of a Markdown report are written next to it as SVG
+    /// files
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
     store: StoreOptions,
 }
 
-/// What a history is written as.
+/// The formats of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HistoryFormat {
     Terminal,
@@ -54,9 +62,20 @@ enum HistoryFormat {
 
 pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
     let store = open_store(&options.store)?;
-    let mut history = followed(&store, options)?;
-    history.find_changes();
-    history.explain(|id| store.run(id))?;
+    let scale = options.scale.as_deref().map(|name| Some(name).filter(|name| *name != "none"));
+    let history = History::of(
+        &store,
+        Followed {
+            study: &options.study,
+            label: options.label.as_deref(),
+            scale,
+            last: options.last,
+            metrics: &options.metrics,
+        },
+    )?;
+    if history.runs.is_empty() {
+        return Err(nothing_followed(&store, options));
+    }
     let look = terminal::look(options.language, options.write.as_deref());
     let said = |form| report::history::render(&history, form, &look);
     let rendered = match options.format {
@@ -68,34 +87,6 @@ pub(super) fn history(options: &HistoryOptions) -> Result<(), Failure> {
     terminal::put(options.write.as_deref(), &rendered)
 }
 
-/// The last runs of the study, all at one scale: what is measured at another one is not the same.
-fn followed(store: &Store, options: &HistoryOptions) -> Result<History, Failure> {
-    let mut runs = store.list()?;
-    let is_labelled =
-        |run: &RunSummary| options.label.as_ref().is_none_or(|label| run.labels.contains(label));
-    runs.retain(|run| run.name == options.study && run.trials_measured > 0 && is_labelled(run));
-    runs.sort_by_key(|run| run.started);
-    let mut history = History::new(&options.study);
-    let mut scale = options.scale.as_ref().map(|name| Some(name.clone()).filter(|name| name != "none"));
-    let mut wanted = Vec::new();
-    for run in runs.iter().rev() {
-        let of_run = store.plan(run.id)?.scale;
-        if *scale.get_or_insert_with(|| of_run.clone()) == of_run {
-            wanted.push(run.id);
-        } else {
-            *history.other_scales.entry(of_run.unwrap_or_default()).or_default() += 1;
-        }
-    }
-    if wanted.is_empty() {
-        return Err(nothing_followed(store, options));
-    }
-    wanted.truncate(options.last.max(1));
-    for id in wanted.into_iter().rev() {
-        history.push(&store.run(id)?, &options.metrics);
-    }
-    Ok(history)
-}
-
 fn nothing_followed(store: &Store, options: &HistoryOptions) -> Failure {
     let chosen = [
         options.label.as_ref().map(|label| format!(" with the label {label}")),
@@ -104,7 +95,7 @@ fn nothing_followed(store: &Store, options: &HistoryOptions) -> Failure {
     let chosen: String = chosen.into_iter().flatten().collect();
     let with = if chosen.is_empty() { "with" } else { "and" };
     Failure::cannot_begin(format!(
-        "there is no run of {}{chosen} {with} a result in {}; `prony list runs` shows those that are there",
+        "there is no run of {}{chosen} {with} a result in {}; `prony list runs` lists the runs",
         options.study,
         store.path().display()
     ))

@@ -9,8 +9,8 @@ use signal_hook::{
 };
 use std::sync::Arc;
 
-/// A [`Stop`] that those signals pull.
-#[expect(clippy::exit, reason = "the second Ctrl-C must end a program that does not listen")]
+/// A [`Stop`] that these signals set.
+#[expect(clippy::exit, reason = "the second Ctrl-C must end a program that does not react to the first")]
 pub(super) fn stop_on_signals() -> Arc<Stop> {
     let stop = Arc::new(Stop::default());
     load::client::heed(&stop);
@@ -22,7 +22,7 @@ pub(super) fn stop_on_signals() -> Arc<Stop> {
                 if pulled.is_stopped() {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
-                aside(format_args!("\nending cleanly; once more to end at once"));
+                aside(format_args!("\nending cleanly; press Ctrl-C again to end at once"));
                 pulled.stop();
             }
         });

@@ -1,4 +1,4 @@
-//! `prony label`, `note`, `delete`, `export`, `import`: what people do with runs that are kept.
+//! `prony label`, `note`, `delete`, `export` and `import`: managing stored runs.
 
 use super::{
     failure::{Failure, chain},
@@ -7,11 +7,11 @@ use super::{
     terminal::print,
 };
 use crate::{
-    export,
+    analyse, export,
     foreign::{self, Known, Tool},
-    report::{Words, number},
+    report::{self, Format, Words, number},
     run::TrialOutcome,
-    store::{self, RunSummary, Store, Transfer},
+    store::{self, RunRecord, RunSummary, Store, Transfer},
 };
 use clap::{Args, ValueEnum};
 use std::{
@@ -19,21 +19,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The word for any run, in help texts.
+/// The name of an argument that names a run, in help texts.
 const RUN: &str = "RUN";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  prony label last nightly\n  prony label 12 v2.1 release\n  prony \
-                        label nightly --remove nightly\n\nA run can then be named by its label: prony \
-                        report nightly. Of several with the same label, the last one is meant.")]
+#[command(
+    after_help = "Examples:\n  prony label last nightly\n  prony label 12 v2.1 release\n  prony label \
+                        nightly --remove nightly\n\nA run can then be named by its label: prony report \
+                        nightly. If several runs share a label, it means the latest."
+)]
 pub(super) struct LabelOptions {
     /// A number, `last`, a label or the name of a study
     #[arg(value_name = RUN)]
     run: String,
-    /// Labels to add; without any, its labels are printed
+    /// Labels to add; without any, the run's labels are printed
     #[arg(value_name = "LABEL")]
     labels: Vec<String>,
-    /// A label to take away; may be repeated
+    /// A label to remove; may be repeated
     #[arg(long, value_name = "LABEL")]
     remove: Vec<String>,
     #[command(flatten)]
@@ -46,7 +48,7 @@ pub(super) struct NoteOptions {
     /// A number, `last`, a label or the name of a study
     #[arg(value_name = RUN)]
     run: String,
-    /// What to write down in place of what is there; without it, the note is printed
+    /// The new note, which replaces the old one; without it, the note is printed
     #[arg(value_name = "TEXT")]
     text: Option<String>,
     #[command(flatten)]
@@ -56,10 +58,10 @@ pub(super) struct NoteOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony delete 12\n  prony delete 3 4 5 --yes")]
 pub(super) struct DeleteOptions {
-    /// Numbers, `last`, labels or names of studies (of each, the last run)
+    /// Numbers, `last`, labels, or names of studies (the latest run of each)
     #[arg(value_name = RUN, required = true)]
     runs: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -68,19 +70,22 @@ pub(super) struct DeleteOptions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony export last\n  prony export nightly --write nightly.prony\n  \
-                        prony export last --format parquet --write data\n\nThe file has a format version, \
-                        checksums and no passwords. `prony import` takes it into another store.\nParquet \
-                        files (trials, seconds, statements, readings, histograms) are for pandas, DuckDB \
-                        and the like.")]
+                        prony export last --format parquet --write data\n  prony export last --format \
+                        package\n\nThe file has a format version and \
+                        checksums, and contains no passwords. `prony import` reads it into another \
+                        store.\nParquet files (trials, seconds, statements, readings, histograms) are for \
+                        pandas, DuckDB and the like; hlog files are interval logs for HdrHistogram's tools, \
+                        one for each trial.")]
 pub(super) struct ExportOptions {
     /// A number, `last`, a label or the name of a study
     #[arg(value_name = RUN)]
     run: String,
-    /// What to make: one file with everything, or Parquet files
+    /// Output format: one file with everything, Parquet files, histogram logs, or one archive with study,
+    /// versions, results, report and a script that repeats the run and checks its findings
     #[arg(long, value_enum, default_value_t = ExportFormat::Prony)]
     format: ExportFormat,
-    /// The file, for Parquet the directory; nothing is overwritten [default: prony-STUDY-RUN.prony, or
-    /// prony-STUDY-RUN.parquet]
+    /// The file, or the directory for Parquet and hlog; nothing is overwritten [default:
+    /// prony-STUDY-RUN.prony, .parquet, .hlog or .tar.gz]
     #[arg(long, value_name = "PATH")]
     write: Option<PathBuf>,
     #[command(flatten)]
@@ -90,47 +95,51 @@ pub(super) struct ExportOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony import nightly.prony\n  prony import /mnt/other/prony.sqlite\n  \
                         prony import sysbench old.txt --server old --workload oltp_read_write\n  prony \
-                        import mysqlslap slap.csv --study slap\n\nA run that is in this store already is \
-                        not taken a second time. What another tool's output does not say stays unknown.")]
+                        import mysqlslap slap.csv --study slap\n\nA run that is already in this store is not \
+                        imported again. What another tool's output does not state remains unknown.")]
 pub(super) struct ImportOptions {
-    /// Files that `prony export` wrote, or other stores: all runs of them are taken. With `sysbench` or
-    /// `mysqlslap` before them: their output, all files as one run; `-`: stdin
+    /// Files that `prony export` wrote, or other stores: all their runs are imported. After `sysbench` or
+    /// `mysqlslap`: output of that tool, all files as one run; `-`: stdin
     #[arg(value_name = "[sysbench|mysqlslap] FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Of another tool's output: name of the server [default: the file's name]; may be repeated, once for
+    /// For another tool's output: name of the server [default: the file's name]; may be repeated, once for
     /// each file
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
-    /// Of another tool's output: what was run
+    /// For another tool's output: the workload that was run
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
-    /// Of another tool's output: connections, where it does not say them
+    /// For another tool's output: number of connections, if the output does not state it
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// Of another tool's output: name of the run's study [default: the tool's name]
+    /// For another tool's output: name of the run's study [default: the tool's name]
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// Of another tool's output: when it was measured, for its place in a history: 2026-11-21, or
-    /// 2026-11-21T18:00Z [default: now]
+    /// For another tool's output: when it was measured, for the history: 2026-11-21, or 2026-11-21T18:00Z
+    /// [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
     measured: Option<jiff::Timestamp>,
     #[command(flatten)]
     store: StoreOptions,
 }
 
-/// What a run is written as.
+/// The formats of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
     Prony,
     Parquet,
+    Hlog,
+    Package,
 }
 
 impl ExportFormat {
-    /// How the name of what is written ends.
+    /// The extension of its file.
     fn ending(self) -> &'static str {
         match self {
             Self::Prony => "prony",
             Self::Parquet => "parquet",
+            Self::Hlog => "hlog",
+            Self::Package => "tar.gz",
         }
     }
 }
@@ -175,7 +184,7 @@ pub(super) fn delete(options: &DeleteOptions) -> Result<(), Failure> {
             store.delete(id)?;
             print(&format!("run {id} deleted\n"))?;
         } else {
-            print(&format!("run {id} kept\n"))?;
+            print(&format!("run {id} not deleted\n"))?;
         }
     }
     Ok(())
@@ -185,7 +194,7 @@ pub(super) fn delete(options: &DeleteOptions) -> Result<(), Failure> {
 fn confirmed(run: &RunSummary) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::cannot_begin(format!(
-            "nobody can be asked whether run {} may be deleted; add --yes",
+            "cannot ask whether to delete run {}: there is no terminal; add --yes",
             run.id
         )));
     }
@@ -210,14 +219,33 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
         ExportFormat::Prony => store.export(id, &path)?,
         ExportFormat::Parquet => {
             let said = |outcome: &TrialOutcome| Words::default().outcome(outcome);
-            export::parquet(&store, id, &said, &path).map_err(|error| match error {
-                export::Error::Exists { .. } => Failure::cannot_begin(chain(&error)),
-                export::Error::Store(error) => error.into(),
-                _ => Failure::failed(chain(&error)),
-            })?;
+            export::parquet(&store, id, &said, &path).map_err(not_exported)?;
+        }
+        ExportFormat::Hlog => {
+            export::hlog(&store.run(id)?, &path).map_err(not_exported)?;
+        }
+        ExportFormat::Package => {
+            export::package(&store, id, reports(&store.run(id)?)?, &path).map_err(not_exported)?;
         }
     }
     print(&format!("run {id} of {name} is in {}\n", path.display()))
+}
+
+/// The reports in a package, by file name.
+fn reports(record: &RunRecord) -> Result<Vec<(&'static str, String)>, Failure> {
+    let findings = analyse::analyse(record);
+    let files = [("report.html", Format::Html), ("report.json", Format::Json), ("results.csv", Format::Csv)];
+    let of =
+        |(name, format)| Ok((name, report::render(record, &findings, format, &report::Options::default())?));
+    files.into_iter().map(of).collect()
+}
+
+fn not_exported(error: export::Error) -> Failure {
+    match error {
+        export::Error::Exists { .. } | export::Error::NoStudy { .. } => Failure::cannot_begin(chain(&error)),
+        export::Error::Store(error) => error.into(),
+        _ => Failure::failed(chain(&error)),
+    }
 }
 
 pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
@@ -234,32 +262,32 @@ pub(super) fn import(options: &ImportOptions) -> Result<(), Failure> {
             text.push_str(&format!("{}: its run {there} is run {here} here\n", file.display()));
         }
         for (there, here) in &transfer.known {
-            text.push_str(&format!("{}: its run {there} was here already, as run {here}\n", file.display()));
+            text.push_str(&format!("{}: its run {there} was already here, as run {here}\n", file.display()));
         }
         if text.is_empty() {
-            text = format!("{}: there is no run in it\n", file.display());
+            text = format!("{}: it contains no run\n", file.display());
         }
         print(&text)?;
     }
     Ok(())
 }
 
-/// All runs of a file that are not in the store yet.
+/// Imports all runs of a file that are not in the store yet.
 fn taken(store: &mut Store, file: &Path) -> Result<Transfer, Failure> {
     if let Err(error) = std::fs::File::open(file) {
         return Err(Failure::cannot_begin(format!("cannot read {}: {error}", file.display())));
     }
     store.take(file).map_err(|error| match error {
         store::Error::Foreign { .. } => Failure::cannot_begin(format!(
-            "{0} is neither a run that `prony export` wrote nor a store, or its beginning is damaged; \
-             another tool's output is read by `prony import sysbench {0}` and `prony import mysqlslap {0}`",
+            "{0} is neither an exported run nor a store, or its beginning is damaged; to read another tool's \
+             output, use `prony import sysbench {0}` or `prony import mysqlslap {0}`",
             file.display()
         )),
         other => other.into(),
     })
 }
 
-/// Keeps what was printed in another tool's form, as the run of one test.
+/// Stores a report in another tool's form as the run of one test.
 pub(super) fn keep_output(
     tool: Tool,
     test: &str,
@@ -268,23 +296,23 @@ pub(super) fn keep_output(
 ) -> Result<(), Failure> {
     let known = Known { server: None, workload: Some(test.to_owned()), connections: None };
     let results = foreign::read(tool, test, &[(text, known)])
-        .map_err(|(_, error)| Failure::failed(format!("nothing is kept: {}", chain(&error))))?;
+        .map_err(|(_, error)| Failure::failed(format!("nothing was imported: {}", chain(&error))))?;
     let mut store = make_store(&StoreOptions { store })?;
     let id = store
         .add(tool.name(), jiff::Timestamp::now(), &results.plan, &results.trials)
         .map_err(|error| Failure::failed(chain(&error)))?;
-    super::terminal::aside(format_args!("kept as run {id}; `prony report {id}` shows it"));
+    super::terminal::aside(format_args!("stored as run {id}; `prony report {id}` shows it"));
     Ok(())
 }
 
-/// Other tools' output, all files as one run.
+/// Imports other tools' output, all files as one run.
 fn import_output(options: &ImportOptions, tool: Tool, files: &[PathBuf]) -> Result<(), Failure> {
     if files.is_empty() {
-        return Err(Failure::cannot_begin(format!("name the files with the output of {}", tool.name())));
+        return Err(Failure::cannot_begin(format!("name the files that hold the output of {}", tool.name())));
     }
     if options.server.len() > 1 && options.server.len() != files.len() {
         let words = format!(
-            "{} and {}: say --server once, or once for each file",
+            "{} and {}: give --server once, or once for each file",
             number::counted(files.len() as u64, "file"),
             number::counted(options.server.len() as u64, "server")
         );

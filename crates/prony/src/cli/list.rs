@@ -9,7 +9,9 @@ use super::{
     terminal::{print, write},
 };
 use crate::{
-    provision, study,
+    provision,
+    store::RunState,
+    study,
     workload::{self, Options},
 };
 use clap::{Args, ValueEnum};
@@ -26,19 +28,19 @@ pub(super) struct ListOptions {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Of runs: only those of this study
+    /// For runs: only those of this study
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// Of runs: only those with this label
+    /// For runs: only those with this label
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-    /// Of runs: only those with a server whose name, product or version begins like this
+    /// For runs: only those with a server whose name, product or version starts with this
     #[arg(long, value_name = "TEXT")]
     server: Option<String>,
-    /// Of runs: only those that began at this time or later: 2026-11-21, or 2026-11-21T18:00Z
+    /// For runs: only those that started at this time or later: 2026-11-21, or 2026-11-21T18:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<jiff::Timestamp>,
-    /// Of runs: only those that began before this time
+    /// For runs: only those that started before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<jiff::Timestamp>,
     #[command(flatten)]
@@ -54,9 +56,9 @@ pub(super) enum Listed {
     Studies,
     /// Built-in workloads and their options
     Workloads,
-    /// Servers that can be had, and which are here
+    /// Servers that can be downloaded, and those that are on this machine
     Servers,
-    /// Settings in words that every server gets in its own terms
+    /// Portable setting words, translated for each server
     Settings,
 }
 
@@ -78,8 +80,8 @@ pub(super) fn list(options: &ListOptions) -> Result<(), Failure> {
     match options.what {
         Listed::Workloads if !options.json => print(&workload_options()),
         Listed::Settings if !options.json => print(
-            "\nEach server gets them in its own terms, which `prony plan STUDY` shows, or they are refused \
-             with the reason. Any other\nname in [settings] passes through to the server as it is.\n",
+            "\nEach word is translated for each server (`prony plan STUDY` shows how) or refused with the \
+             reason. Any other name in\n[settings] is passed to the server unchanged.\n",
         ),
         _ => Ok(()),
     }
@@ -108,12 +110,13 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
         runs = kept;
     }
     let rows = runs.iter().map(|run| {
-        let state = match (run.is_complete(), run.finished, run.process) {
-            (true, ..) => "complete".to_owned(),
-            (false, _, Some(pid)) if run.lease.is_some() => format!("running (process {pid}, elsewhere)"),
-            (false, _, Some(pid)) => format!("running (process {pid})"),
-            (false, Some(_), None) => "broken off".to_owned(),
-            (false, None, None) => "killed".to_owned(),
+        let place = if run.lease.is_some() { ", elsewhere" } else { "" };
+        let state = match (run.state(), run.process) {
+            (RunState::Running, Some(pid)) => format!("running (process {pid}{place})"),
+            (RunState::Running, None) => "running".to_owned(),
+            (RunState::Complete, _) => "complete".to_owned(),
+            (RunState::Interrupted, _) => "interrupted".to_owned(),
+            (RunState::Killed, _) => "killed".to_owned(),
         };
         vec![
             Cell::new(run.id).set_alignment(CellAlignment::Right),
@@ -128,7 +131,7 @@ fn runs(options: &ListOptions) -> Result<Listing, Failure> {
     Ok((header, rows.collect(), serde_json::to_value(&runs).expect("runs are JSON")))
 }
 
-/// What is said in place of an empty table.
+/// The message in place of an empty table.
 fn nothing_listed(options: &ListOptions) -> Result<String, Failure> {
     let path = store_path(&options.store)?;
     let count = if path.exists() {
@@ -139,9 +142,9 @@ fn nothing_listed(options: &ListOptions) -> Result<String, Failure> {
     };
     let path = path.display();
     Ok(match count {
-        0 => format!("there is no run in {path} yet; `prony run quickstart` makes one\n"),
-        1 => format!("the only run in {path} is not among those asked for\n"),
-        count => format!("none of the {count} runs in {path} is among those asked for\n"),
+        0 => format!("there is no run in {path} yet; `prony run quickstart` creates one\n"),
+        1 => format!("the only run in {path} does not match\n"),
+        count => format!("none of the {count} runs in {path} matches\n"),
     })
 }
 
@@ -199,7 +202,7 @@ pub(super) fn manual(mut command: clap::Command, directory: Option<&Path>) -> Re
     command.build();
     let Some(directory) = directory else { return print(&render(command)) };
     std::fs::create_dir_all(directory)
-        .map_err(|error| Failure::cannot_begin(format!("cannot make {}: {error}", directory.display())))?;
+        .map_err(|error| Failure::cannot_begin(format!("cannot create {}: {error}", directory.display())))?;
     let is_shown = |sub: &&clap::Command| !sub.is_hide_set() && sub.get_name() != "help";
     for sub in command.get_subcommands().filter(is_shown) {
         let name = format!("prony-{}", sub.get_name());

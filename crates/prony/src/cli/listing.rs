@@ -30,8 +30,8 @@ pub(super) fn show((header, rows, machine): Listing, json: bool) -> Result<(), F
     print(&lines)
 }
 
-/// Breaks long cells so that a table is no wider than the terminal. Short cells and words stay whole; where
-/// that leaves no room, the terminal breaks the lines.
+/// Breaks long cells so that a table is no wider than the terminal. Short cells and words stay whole; if that
+/// leaves no room, the terminal breaks the lines.
 fn arrange(table: &mut Table, width: u16) {
     /// Up to this width a column is never broken.
     const SHORT: u16 = 24;

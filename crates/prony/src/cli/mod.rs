@@ -1,8 +1,9 @@
 //! The command line: reads arguments, wires the stages together, prints, and says how it ended. The only
-//! module that prints; known by none.
+//! module that prints; no other module uses it.
 //!
 //! Data goes to stdout, progress and remarks to stderr.
 
+mod agent;
 mod arguments;
 mod calibrate;
 mod compare;
@@ -22,7 +23,9 @@ mod progress;
 mod report;
 mod resume;
 mod run;
+mod serve;
 mod server;
+mod sketch;
 mod stored;
 mod sysbench;
 mod terminal;
@@ -31,6 +34,7 @@ pub use arguments::Arguments;
 pub use failure::Failure;
 
 use ::load::null::NullServer;
+use ::load::relay::Line;
 use arguments::Command;
 use clap::{CommandFactory as _, Parser as _};
 use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
@@ -47,7 +51,7 @@ pub fn main() -> ExitCode {
             arguments
         }
         Err(error) => {
-            // help and version are no errors: clap knows where each goes and which code it has
+            // help and version are no errors: clap knows their stream and exit code
             let code = if error.use_stderr() { failure::CANNOT_BEGIN } else { 0 };
             let _ = error.print();
             return ExitCode::from(code);
@@ -62,15 +66,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Options that had other names, and go on working under these.
+/// Old names of options, which still work.
 const RENAMED: [(&str, &str); 2] = [("--output", "--store"), ("--report", "--write")];
 
-/// Says so where an option was typed by its old name.
+/// Warns about an option's old name.
 fn renamed(typed: impl Iterator<Item = String>) {
     let words: Vec<String> = typed.skip(1).take_while(|word| word != "--").collect();
     for (old, new) in RENAMED {
         if words.iter().any(|word| word.split('=').next() == Some(old)) {
-            terminal::aside(format_args!("note: {old} is called {new} now"));
+            terminal::aside(format_args!("note: {old} is now called {new}"));
         }
     }
 }
@@ -80,6 +84,7 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::Run(options) => run::run(&options),
         Command::Plan(options) => run::plan(&options),
         Command::Load(options) => load::load(&options),
+        Command::Agent(options) => agent::agent(&options),
         Command::Prepare(options) => prepare::prepare(&options),
         Command::Cleanup(options) => prepare::cleanup(&options),
         Command::Report(options) => report::report(&options),
@@ -96,16 +101,21 @@ fn dispatch(arguments: Arguments) -> Result<(), Failure> {
         Command::List(options) => list::list(&options),
         Command::Doctor { json } => doctor::doctor(json),
         Command::Server { command } => server::server(&command),
+        Command::Serve(options) => serve::serve(&options),
+        Command::Data { command } => sketch::data(&command),
+        Command::Workload { command } => sketch::workload(&command),
         Command::Calibrate(options) => calibrate::calibrate(&options),
         Command::NullServer { port } => null_server(port),
-        Command::Relay { to, one_way_ns } => relay(to, Duration::from_nanos(one_way_ns)),
+        Command::Relay { to, one_way_ns, bytes_per_second } => {
+            relay(to, Line { one_way: Duration::from_nanos(one_way_ns), bytes_per_second })
+        }
         Command::Completions { shell } => complete::script(shell, Arguments::command()),
         Command::Complete { names, store } => complete::names(names, &store),
         Command::Man { directory } => list::manual(Arguments::command(), directory.as_deref()),
     }
 }
 
-/// Serves until it is killed; where the port was free to choose, says which it is.
+/// Serves until it is killed; prints the port if it was free to choose.
 #[expect(clippy::print_stdout, reason = "whoever started it reads the address")]
 fn null_server(port: u16) -> Result<(), Failure> {
     let failed =
@@ -117,8 +127,8 @@ fn null_server(port: u16) -> Result<(), Failure> {
     server.join().map_err(failed)
 }
 
-/// Relays until whoever started it closes its input, and answers on its output.
-fn relay(to: SocketAddr, one_way: Duration) -> Result<(), Failure> {
-    crate::network::serve(to, one_way, io::stdin().lock(), io::stdout().lock())
+/// Relays until its input is closed, and answers on its output.
+fn relay(to: SocketAddr, line: Line) -> Result<(), Failure> {
+    crate::network::serve(to, line, io::stdin().lock(), io::stdout().lock())
         .map_err(|error| Failure::cannot_begin(format!("relay to {to}: {error}")))
 }

@@ -14,15 +14,15 @@ use serde_json::json;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony prepare oltp_read_write --url mysql://user@127.0.0.1:3306/test \
                         --tables 4 --rows 50000\n  prony prepare oltp_read_only --rows 10000000 --threads \
-                        8\n\nSafe to repeat: complete tables are recognised and kept. A table of that name \
-                        that Prony did not make is never touched.")]
+                        8\n\nIt is safe to repeat: complete tables are recognised and kept. Tables that \
+                        Prony did not create are never touched.")]
 pub(super) struct PrepareOptions {
     /// A built-in workload (`prony list workloads`)
     #[arg(value_name = "WORKLOAD")]
     workload: String,
     #[command(flatten)]
     server: ServerFlags,
-    /// Connections that load at the same time
+    /// Number of connections that load in parallel
     #[arg(
         long,
         value_name = "N",
@@ -33,7 +33,7 @@ pub(super) struct PrepareOptions {
     /// Seed of the contents: the same seed gives the same rows on any server
     #[arg(long, value_name = "N", default_value_t = 42)]
     seed: u64,
-    /// Compute a checksum of every table afterwards
+    /// Afterwards, compute a checksum of every table
     #[arg(long)]
     checksum: bool,
     /// Print one JSON object instead of text
@@ -46,23 +46,23 @@ pub(super) struct PrepareOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  prony cleanup --url mysql://user@127.0.0.1:3306/test\n  prony cleanup \
                         oltp_read_write --url mysql://user@127.0.0.1:3306/test --tables 4\n\nOnly tables \
-                        that Prony made are dropped; it knows them by a mark in their comment.")]
+                        that Prony created are dropped; a mark in the table comment identifies them.")]
 pub(super) struct CleanupOptions {
-    /// The workload that they were made for; all built-in workloads share their tables
+    /// The workload that the tables were created for; all built-in workloads share their tables
     #[arg(value_name = "WORKLOAD")]
     workload: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
-    /// Drop only the first N of them [default: all that Prony made in this database]
+    /// Drop only the first N tables [default: all that Prony created in this database]
     #[arg(long, value_name = "N", value_parser = count::<u32>(1, u64::from(u32::MAX)))]
     tables: Option<u32>,
 }
 
 pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
     let target = options.server.target()?;
-    let mut plan = workload::data(&options.workload, &options.workload_options.options()?)
-        .map_err(Failure::cannot_begin)?;
-    plan.seed = options.seed;
+    let plan = workload::data_set(&options.workload, &options.workload_options.options()?)
+        .map_err(Failure::cannot_begin)?
+        .with_seed(options.seed);
     let stop = interrupt::stop_on_signals();
     let progress = DataProgress::new();
     let result = dataset::prepare(
@@ -93,7 +93,7 @@ pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
     }
     let kept = match done.tables_kept {
         0 => String::new(),
-        kept => format!("; {kept} of {} tables were complete already", done.tables),
+        kept => format!("; {kept} of {} tables were already complete", done.tables),
     };
     print(&format!(
         "{}: {} with {} rows; {} loaded in {seconds:.1} s ({} rows/s){kept}\n",
@@ -109,12 +109,12 @@ pub(super) fn prepare(options: &PrepareOptions) -> Result<(), Failure> {
     differing(checksum.as_ref())
 }
 
-/// An error where tables hold something else than was loaded.
+/// An error if tables do not contain what was loaded.
 fn differing(checksum: Option<&dataset::Checksum>) -> Result<(), Failure> {
     match checksum {
         Some(checksum) if !checksum.is_right() => Err(Failure::failed(format!(
-            "the contents of {} are not what was loaded: a workload has changed them, or data was lost. \
-             `prony cleanup`, then `prony prepare`, makes them anew",
+            "the contents of {} differ from what was loaded: a workload changed them, or data was lost. \
+             Recreate the tables with `prony cleanup` and `prony prepare`",
             checksum.different.join(", ")
         ))),
         _ => Ok(()),
@@ -133,13 +133,13 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
     let cleaned = dataset::cleanup(&target, &is_wanted).map_err(|error| failure(&error))?;
     let shown = target::shown(&target);
     if cleaned.dropped.is_empty() {
-        print(&format!("{shown}: no table that Prony made\n"))?;
+        print(&format!("{shown}: no table that Prony created\n"))?;
     } else {
         print(&format!("{shown}: dropped {}\n", cleaned.dropped.join(", ")))?;
     }
     if !cleaned.foreign.is_empty() {
         print(&format!(
-            "{shown}: left alone, because Prony did not make them: {}\n",
+            "{shown}: not touched, because Prony did not create them: {}\n",
             cleaned.foreign.join(", ")
         ))?;
     }
@@ -149,19 +149,19 @@ pub(super) fn cleanup(options: &CleanupOptions) -> Result<(), Failure> {
     match dataset::drop_database(&target).map_err(|error| failure(&error))? {
         dataset::Database::Foreign => {}
         dataset::Database::Dropped => {
-            print(&format!("{shown}: dropped the database, which Prony had made\n"))?
+            print(&format!("{shown}: dropped the database, which Prony had created\n"))?
         }
         dataset::Database::Unseen(rights) => {
             print(&format!(
-                "{shown}: the database stays, though Prony made it: this account cannot see whether somebody \
-                 else has routines or events in it. Grant it {} on the database and try again, or drop the \
-                 database yourself\n",
+                "{shown}: Prony created the database but does not drop it: this account cannot see whether \
+                 others have routines or events in it. Grant it {} on the database and try again, or drop \
+                 the database yourself\n",
                 rights.join(" and ")
             ))?;
         }
         dataset::Database::InUse(others) => {
             print(&format!(
-                "{shown}: the database stays, though Prony made it: it holds {}\n",
+                "{shown}: Prony created the database but does not drop it: it holds {}\n",
                 others.join(", ")
             ))?;
         }

@@ -4,10 +4,14 @@
 use super::terminal::aside;
 use crate::{
     escape::{plain, wrap::padded},
+    live::{Figures, Pace},
     network::{LinkRecord, Means, Surroundings},
     plan::{Plan, ServerNames, Trial},
+    provision::{ServerDescription, Step},
+    quantity::say_bits,
     report::{Words, number},
-    run::{Because, Event, Note, Origin, TrialOutcome},
+    run::{Because, Event, Note, TrialOutcome},
+    telemetry::LoadHostNow,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -33,7 +37,13 @@ impl DataProgress {
     pub(super) fn show(&self, rows: u64, rows_total: u64, rows_loaded: u64) {
         self.bar.set_length(rows_total.max(1));
         self.bar.set_position(rows);
-        self.bar.set_message(loading(rows, rows_total, rows_loaded, self.begun.elapsed()));
+        self.bar.set_message(loading(
+            Words::of_environment(),
+            rows,
+            rows_total,
+            rows_loaded,
+            self.begun.elapsed(),
+        ));
     }
 
     pub(super) fn clear(&self) {
@@ -41,10 +51,10 @@ impl DataProgress {
     }
 }
 
-/// Steps of work whose length nobody knows: on a terminal the last one, elsewhere each that is a new one.
+/// Steps of work of unknown length: a terminal shows the current one, a log each new one.
 pub(super) struct StepProgress {
     bar: ProgressBar,
-    /// The beginning of what was told last, up to the figures.
+    /// The beginning of the last line, up to its figures.
     told: RefCell<String>,
 }
 
@@ -55,10 +65,11 @@ impl StepProgress {
         Self { bar, told: RefCell::default() }
     }
 
-    pub(super) fn show(&self, step: &str) {
-        self.bar.set_message(plain(step));
+    pub(super) fn show(&self, step: &Step) {
+        let step = Words::of_environment().step(step);
+        self.bar.set_message(plain(&step));
         self.bar.tick();
-        let beginning = step.split([':', '(']).next().unwrap_or_default().trim();
+        let beginning = step.split([':', '(', '：', '（']).next().unwrap_or_default().trim();
         if self.bar.is_hidden() && *self.told.borrow() != beginning {
             aside(format_args!("{step}"));
             beginning.clone_into(&mut self.told.borrow_mut());
@@ -70,140 +81,162 @@ impl StepProgress {
     }
 }
 
+/// The load host that uses most of its processors, as words that follow others; empty: there is none.
+pub(super) fn busiest(hosts: &[LoadHostNow]) -> String {
+    let busiest = hosts.iter().max_by(|one, other| one.machine_cpu.total_cmp(&other.machine_cpu));
+    busiest.map_or_else(String::new, |now| {
+        format!(
+            ", busiest load host {}: {:.2} CPUs ({:.2} for the load), {:.1} MB/s",
+            now.host,
+            now.machine_cpu,
+            now.client_cpu,
+            (now.received_bytes + now.sent_bytes) / 1e6
+        )
+    })
+}
+
 /// Rows, rows per second and time left, in words.
-fn loading(rows: u64, rows_total: u64, rows_loaded: u64, elapsed: Duration) -> String {
+fn loading(words: Words, rows: u64, rows_total: u64, rows_loaded: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { rows_loaded as f64 / seconds } else { 0.0 };
     let left = if rate > 0.0 { rows_total.saturating_sub(rows) as f64 / rate } else { 0.0 };
-    format!(
-        "{} of {} rows, {:.0} rows/s, {left:.0} s left",
-        number::count(rows),
-        number::count(rows_total),
-        rate
-    )
+    let (rows, all) = (number::count(rows), number::count(rows_total));
+    let places =
+        [("rows", &*rows), ("all", &all), ("rate", &format!("{rate:.0}")), ("left", &format!("{left:.0}"))];
+    words.progress("loading", &places)
 }
 
 /// Progress of a run: reads its events.
 pub(super) struct RunProgress {
+    words: Words,
     bar: ProgressBar,
     plan: Option<Plan>,
-    /// What its servers are called.
+    /// Names of its servers.
     names: ServerNames,
-    /// Trials that the plan did not hold.
+    /// Trials that were not in the plan.
     added: Vec<Trial>,
     /// Numbers of those that failed.
     failed: BTreeSet<u32>,
-    trials_done: u32,
-    /// Trials that this run will do.
-    trials_total: u32,
-    /// When the first of them began.
-    trials_begun: Option<Instant>,
-    trial_begun: Instant,
+    pace: Pace,
     data_begun: Instant,
 }
 
 impl RunProgress {
-    pub(super) fn new(trials_total: u32) -> Self {
+    pub(super) fn new(trials_total: u32, words: Words) -> Self {
         let bar = ProgressBar::with_draw_target(Some(u64::from(trials_total)), ProgressDrawTarget::stderr());
         bar.set_style(style("{bar:30} {pos}/{len} {msg}"));
         bar.enable_steady_tick(Duration::from_millis(500));
-        let now = Instant::now();
         Self {
+            words,
             bar,
             plan: None,
             names: ServerNames::default(),
             added: Vec::new(),
             failed: BTreeSet::new(),
-            trials_done: 0,
-            trials_total,
-            trials_begun: None,
-            trial_begun: now,
-            data_begun: now,
+            pace: Pace::new(trials_total),
+            data_begun: Instant::now(),
         }
     }
 
     pub(super) fn show(&mut self, event: &Event) {
+        self.pace.heed(event);
         match event {
             Event::RunStarted { plan, .. } => self.planned(plan),
             Event::ServerStarting { server, step } => {
                 self.data_begun = Instant::now();
-                self.bar.set_message(plain(&format!("{}: {step}", self.server(*server))));
+                self.message(*server, &self.words.step(step));
             }
-            Event::ServerReady { server, description } => {
-                // what comes after the colon is the catalogue's remark: for the report
-                let origin = description.origin.split(": ").next().unwrap_or_default();
-                let name = self.server(*server);
-                self.line(&format!("{name}: {} {}, {origin}", description.product, description.version));
-                if let Some(in_force) = &description.limits {
-                    self.line(&format!("{name}: limited to {}", in_force.limits));
-                }
-                self.data_begun = Instant::now();
-            }
+            Event::ServerReady { server, description } => self.ready(*server, description),
             Event::Surroundings { server, surroundings } => self.networks(*server, surroundings),
-            Event::Remark { server, text } => self.line(&format!("{}: remark: {text}", self.server(*server))),
+            Event::Remark { server, what } => {
+                self.of_server("remark", *server, &[("text", &self.words.remark(what))]);
+            }
             Event::DataLoading(progress) => {
-                let words =
-                    loading(progress.rows, progress.rows_total, progress.rows, self.data_begun.elapsed());
-                self.bar.set_message(plain(&format!("{}: {words}", self.server(progress.server))));
+                let (rows, all) = (progress.rows, progress.rows_total);
+                let text = loading(self.words, rows, all, rows, self.data_begun.elapsed());
+                self.message(progress.server, &text);
             }
             Event::Unfair { conditions } => {
                 let names = self.server_names();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                self.line("not the same on all servers, and not varied by the study:");
-                conditions.iter().for_each(|one| self.line(&format!("  {}", one.sentence(&names))));
+                self.line(&self.words.progress("unfair", &[]));
+                conditions.iter().for_each(|one| self.line(&format!("  {}", self.words.unfair(one, &names))));
             }
-            Event::DataReady { server, took, origin, .. } => self.loaded(*server, *took, *origin),
-            Event::TrialAdded { trial, because } => {
-                self.trials_total += 1;
-                self.bar.inc_length(1);
-                if let (Some(plan), Because::Invalid) = (&self.plan, because) {
-                    let repeated = trial.again_of.unwrap_or(trial.number) + 1;
-                    let levels = label(plan, &self.names, trial.treatment);
-                    let levels = if levels.is_empty() { levels } else { format!(" ({levels})") };
-                    let outcome = if self.failed.contains(&(repeated - 1)) { "failed" } else { "is invalid" };
-                    self.line(&format!("trial {repeated}{levels} {outcome} and is repeated"));
-                }
-                self.added.push(*trial);
+            Event::DataReady { server, took, origin, .. } => {
+                self.line(&self.words.data_ready(&self.server(*server), *took, *origin));
             }
+            Event::TrialAdded { trial, because } => self.added(trial, *because),
             Event::Noted(note) => self.noted(note),
-            Event::TrialStarted { trial } => {
-                self.trial_begun = Instant::now();
-                self.trials_begun.get_or_insert(self.trial_begun);
-                self.bar.set_message(plain(&format!("{}, {}", self.label(*trial), self.time_left())));
-            }
+            Event::TrialStarted { trial } => self.bar.set_message(plain(&self.running(*trial))),
             Event::TrialSearching { trial, rate, left } => self.searching(*trial, *rate, *left),
             Event::TrialProbed { .. } => {}
+            Event::LoadHosts { trial, hosts } => {
+                self.bar.set_message(plain(&format!("{}{}", self.running(*trial), busiest(hosts))));
+            }
             Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
             Event::ServerStopped { server, .. } => {
-                self.bar.set_message(plain(&format!("{}: stopped", self.server(*server))))
+                let text = self.words.progress("stopped", &[("server", &self.server(*server))]);
+                self.bar.set_message(plain(&text));
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
     }
 
+    fn ready(&mut self, server: usize, description: &ServerDescription) {
+        let ServerDescription { product, version, origin, limits, .. } = description;
+        // the catalogue's remark after the colon is for the report
+        let origin = origin.split(": ").next().unwrap_or_default();
+        self.of_server("ready", server, &[("version", &format!("{product} {version}")), ("origin", origin)]);
+        if let Some(in_force) = limits {
+            self.of_server("limited", server, &[("limits", &in_force.limits.to_string())]);
+        }
+        self.data_begun = Instant::now();
+    }
+
+    fn added(&mut self, trial: &Trial, because: Because) {
+        self.bar.inc_length(1);
+        if let (Some(plan), Because::Invalid) = (&self.plan, because) {
+            let repeated = trial.again_of.unwrap_or(trial.number) + 1;
+            let levels = self.names.levels(plan, trial.treatment);
+            let outcome = if self.failed.contains(&(repeated - 1)) { "failed" } else { "invalid" };
+            let key = format!("{outcome}_again{}", if levels.is_empty() { "" } else { "_of" });
+            let places = [("number", &*repeated.to_string()), ("levels", &levels)];
+            self.line(&self.words.progress(&key, &places));
+        }
+        self.added.push(*trial);
+    }
+
+    /// A trial that runs, and the time left.
+    fn running(&self, trial: u32) -> String {
+        let left = self.pace.left().map(|left| self.words.time_left(left)).unwrap_or_default();
+        self.words.progress("running", &[("levels", &*self.label(trial)), ("left", &left)])
+    }
+
     fn noted(&mut self, note: &Note) {
         match note {
             Note::Died { server, reason } => {
-                self.line(&format!("{}: {reason}", self.server(*server)));
-                self.line(&format!("{}: starting it again", self.server(*server)));
+                self.of_server("step", *server, &[("text", &self.words.cause(reason))]);
+                self.of_server("restarting", *server, &[]);
             }
             Note::NotProfiled { server, reason } => {
-                let reason = Words::default().no_profile(reason);
-                self.line(&format!("{}: no profile: {reason}", self.server(*server)));
+                self.of_server("no_profile", *server, &[("reason", &self.words.no_profile(reason))]);
             }
             Note::Profiled { profile, .. } => {
-                self.line(&format!("profiled: {} samples, drawn in the report", profile.samples()));
+                let places = [("count", &*profile.samples().to_string())];
+                self.line(&self.words.progress("profiled", &places));
             }
             Note::Crashed { server, crash } => {
-                let (acknowledged, lost) = (crash.acknowledged, crash.lost);
-                let server = self.server(*server);
-                self.line(&format!("{server}: killed; {lost} of {acknowledged} acknowledged commits lost"));
+                let (kind, acknowledged, lost) = (crash.kind, crash.acknowledged, crash.lost);
+                self.line(&self.words.crashed(&self.server(*server), kind, acknowledged, lost));
             }
-            Note::NotCrashed { server, reason } => {
-                self.line(&format!("{}: not killed: {reason}", self.server(*server)));
+            Note::NotCrashed { server, reason, .. } => {
+                self.of_server("not_crashed", *server, &[("reason", &self.words.no_crash(reason))]);
             }
-            Note::Machine { .. } | Note::Stopped(_) => {}
+            Note::Files { server, what } => {
+                self.of_server("remark", *server, &[("text", &self.words.file_note(what))]);
+            }
+            Note::Explained { .. } | Note::Machine(_) | Note::Stopped(_) => {}
         }
     }
 
@@ -212,38 +245,30 @@ impl RunProgress {
         self.plan = Some(plan.clone());
         let (by, names) = (&self.names.factors, self.server_names());
         if !by.is_empty() {
-            self.line(&format!("servers by {}: {}", by.join(", "), names.join(" / ")));
+            let places = [("factors", &*by.join(", ")), ("names", &names.join(" / "))];
+            self.line(&self.words.progress("servers_by", &places));
         }
-    }
-
-    fn loaded(&self, server: usize, took: Duration, origin: Origin) {
-        let what = match origin {
-            Origin::Kept => "data of an earlier run put in place",
-            Origin::Found => "data were there already",
-            _ => "data loaded",
-        };
-        let (name, seconds) = (self.server(server), took.as_secs_f64());
-        self.line(&format!("{name}: {what} and verified in {seconds:.1} s"));
     }
 
     /// One load of the search for a trial's rate.
     fn searching(&self, trial: u32, rate: Option<f64>, left: Duration) {
-        let rate = rate.map_or_else(
-            || "a closed loop first".to_owned(),
-            |rate| format!("now {}/s, about {} s more", number::count(rate as u64), left.as_secs()),
-        );
-        let text = format!("{}: searching its rate, {rate}", self.label(trial));
-        // a search takes minutes: a log must show that it goes on
+        let rates = rate.map(|rate| number::count(rate as u64));
+        let key = if rates.is_some() { "searching" } else { "searching_first" };
+        let (rate, left) = (rates.unwrap_or_default(), left.as_secs().to_string());
+        let places = [("trial", &*self.label(trial)), ("rate", &rate), ("left", &left)];
+        let text = self.words.progress(key, &places);
+        // a search takes minutes: a log must show progress
         if self.bar.is_hidden() {
             aside(format_args!("{text}"));
         }
         self.bar.set_message(plain(&text));
     }
 
-    /// The network that was put before a server last; what they all were in the end is for the report.
+    /// The network that was set up last; the report describes all of them.
     fn networks(&mut self, server: usize, surroundings: &Surroundings) {
         let Some(LinkRecord {
             stated,
+            bandwidth,
             between,
             means,
             measured_before: Some(measured),
@@ -253,47 +278,59 @@ impl RunProgress {
         else {
             return;
         };
-        let ms = |time: &Duration| time.as_secs_f64() * 1e3;
-        let name = self.server(server);
-        self.line(&format!(
-            "{name}: network {}with a round trip of {stated:?} by {}, measured {:.3} ms",
-            between.as_ref().map_or("", |_| "between its servers "),
-            match means {
-                Means::Netem(discipline) => format!("{discipline} in network namespaces"),
-                Means::Relay => "a relay".to_owned(),
-            },
-            ms(measured)
-        ));
+        let between = if between.is_some() { "_between" } else { "" };
+        let narrow = if bandwidth.is_some() { "_narrow" } else { "" };
+        let means = match means {
+            Means::Netem(discipline) => self.words.progress("netem", &[("discipline", discipline)]),
+            Means::Relay => self.words.progress("relay", &[]),
+        };
+        let places = [
+            ("stated", &*format!("{stated:?}")),
+            ("bandwidth", &bandwidth.map(say_bits).unwrap_or_default()),
+            ("means", &means),
+            ("measured", &format!("{:.3}", measured.as_secs_f64() * 1e3)),
+        ];
+        self.of_server(&format!("network{between}{narrow}"), server, &places);
     }
 
     fn finished(&mut self, trial: u32, outcome: &TrialOutcome) {
-        self.trials_done += 1;
         self.bar.inc(1);
+        let words = self.words;
         let figures = match outcome {
             TrialOutcome::Failed(failure) => {
                 self.failed.insert(trial);
-                format!("FAILED: {}", Words::default().failure(failure))
+                words.progress("failed", &[("reason", &words.failure(failure))])
             }
             TrialOutcome::Measured { outcome, doubts, .. } => {
-                let seconds = outcome.interval.as_secs_f64();
-                let tally = &outcome.streams[0].transactions;
-                let rate = if seconds > 0.0 { tally.count as f64 / seconds } else { 0.0 };
-                let p95 = match tally.count {
-                    0 => "-".to_owned(),
-                    _ => format!("{:.2}", tally.response().quantile_ns(0.95) as f64 / 1e6),
-                };
-                let judged =
-                    Words::default().brief(doubts).map_or_else(String::new, |why| format!("   ({why})"));
-                format!("{:>9} transactions/s   p95 {p95:>8} ms{judged}", number::count(rate as u64))
+                let Figures { rate, p95 } = Figures::of(outcome);
+                let (rate, p95) = (
+                    format!("{:>9}", number::count(rate as u64)),
+                    format!("{:>8}", p95.map_or_else(|| "-".to_owned(), |p95| format!("{p95:.2}"))),
+                );
+                let doubted = |why: String| words.progress("doubted", &[("reason", &why)]);
+                let judged = words.brief(doubts).map(doubted).unwrap_or_default();
+                words.progress("measured", &[("rate", &rate), ("p95", &p95)]) + &judged
             }
         };
-        let width = self.trials_total.to_string().len();
+        let width = self.pace.total().to_string().len();
         self.line(&format!(
             "{:>width$}/{}  {} {figures}",
-            self.trials_done,
-            self.trials_total,
+            self.pace.done(),
+            self.pace.total(),
             padded(&self.label(trial), 52, false)
         ));
+    }
+
+    /// A line about a server.
+    fn of_server(&self, key: &str, server: usize, places: &[(&str, &str)]) {
+        let server = self.server(server);
+        self.line(&self.words.progress(key, &[&[("server", &*server)], places].concat()));
+    }
+
+    /// What the bar says of a server.
+    fn message(&self, server: usize, text: &str) {
+        let places = [("server", &*self.server(server)), ("text", text)];
+        self.bar.set_message(plain(&self.words.progress("step", &places)));
     }
 
     /// Prints a line above the bar, or just a line where there is none.
@@ -305,7 +342,7 @@ impl RunProgress {
         self.server_names().swap_remove(index)
     }
 
-    /// What servers are called, in the plan's order.
+    /// Names of the servers, in the plan's order.
     fn server_names(&self) -> Vec<String> {
         let servers = self.plan.iter().flat_map(|plan| &plan.servers);
         servers.map(|server| self.names.shown(&server.name).to_owned()).collect()
@@ -315,37 +352,8 @@ impl RunProgress {
     fn label(&self, trial: u32) -> String {
         let Some(plan) = &self.plan else { return String::new() };
         let known = plan.trials.iter().chain(&self.added).find(|each| each.number == trial);
-        known.map_or_else(String::new, |trial| label(plan, &self.names, trial.treatment))
+        known.map_or_else(String::new, |trial| self.names.levels(plan, trial.treatment))
     }
-
-    fn time_left(&self) -> String {
-        let Some(plan) = &self.plan else { return String::new() };
-        let count = u32::try_from(plan.treatments.len()).unwrap_or(u32::MAX).max(1);
-        let planned = (0..plan.treatments.len()).map(|each| plan.trial_time(each)).sum::<Duration>() / count;
-        // what loads data or restarts servers between trials is only in what those before took
-        let each = match (self.trials_begun, self.trials_done) {
-            (Some(begun), done @ 1..) => begun.elapsed() / done,
-            _ => planned,
-        };
-        let left = each * self.trials_total.saturating_sub(self.trials_done);
-        let seconds = left.as_secs();
-        if seconds >= 120 {
-            format!("about {} min left", seconds.div_ceil(60))
-        } else {
-            format!("about {seconds} s left")
-        }
-    }
-}
-
-/// The levels of a treatment in the order of the factors.
-fn label(plan: &Plan, names: &ServerNames, treatment: usize) -> String {
-    let levels = &plan.treatments[treatment].levels;
-    let words = plan.factors.iter().filter_map(|factor| {
-        let level = levels.get(&factor.name)?;
-        let alone = !factor.numeric || names.factors.contains(&factor.name);
-        Some(if !alone { format!("{} {level}", factor.name) } else { level.clone() })
-    });
-    words.collect::<Vec<_>>().join(", ")
 }
 
 /// A bar's template with the characters that all bars have.

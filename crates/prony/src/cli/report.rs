@@ -1,4 +1,4 @@
-//! `prony report`: what a run found, from the store alone.
+//! `prony report`: the report of a stored run.
 
 use super::{
     failure::{Failure, OPEN, REFUTED},
@@ -7,8 +7,8 @@ use super::{
     terminal,
 };
 use crate::{
-    analyse::{self, ClaimVerdict, Findings, Judgement, Open},
-    report::{self, Format, Language, number},
+    analyse::{self, ClaimTally, Findings, Judgement, Open},
+    report::{self, Format, Language, Words},
 };
 use clap::{
     Args,
@@ -23,16 +23,17 @@ pub(super) struct ReportOptions {
     /// A number (`prony list runs`), `last`, a label or the name of a study [default: the latest run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// What to make
+    /// Output format
     #[arg(long, default_value = "terminal", value_parser = formats())]
     format: Format,
-    /// Language: en or zh
-    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
-    language: Language,
-    /// Write to this file instead of stdout; charts of Markdown go beside it as SVG files
+    /// Language of the report: en or zh [default: the environment's; of a page, the browser's]
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<Language>,
+    /// Write to this file instead of stdout; the charts of a Markdown report are written next to it as SVG
+    /// files
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Let the exit code follow the study's claims: 0 all are supported, 3 one is refuted, 4 one is open
+    /// Set the exit code by the study's claims: 0 all supported, 3 one refuted, 4 one open
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -52,31 +53,29 @@ pub(super) fn report(options: &ReportOptions) -> Result<(), Failure> {
     let look = terminal::look(options.language, options.write.as_deref());
     let rendered = report::rendered(&record, &findings, options.format, &look)?;
     terminal::put(options.write.as_deref(), &rendered)?;
-    if options.check { check(&findings) } else { Ok(()) }
+    if options.check { check(&findings, Words::of(look.language)) } else { Ok(()) }
 }
 
 /// Whether all claims are supported.
-pub(super) fn check(findings: &Findings) -> Result<(), Failure> {
+pub(super) fn check(findings: &Findings, words: Words) -> Result<(), Failure> {
     // what the scale leaves out is no question of this run, as long as another one is
     let is_asked = |claim: &&Judgement| claim.open != Some(Open::OtherScale);
     let asked = findings.claims.iter().filter(is_asked).count();
     let elsewhere = if asked > 0 { findings.claims.len() - asked } else { 0 };
-    let count = |verdict| findings.claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let (refuted, open) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Open) - elsewhere);
-    let mut words = format!(
-        "of {} {} supported, {refuted} refuted, {open} open",
-        number::counted(findings.claims.len() as u64, "claim"),
-        count(ClaimVerdict::Supported)
-    );
+    let ClaimTally { supported, refuted, open } = findings.answer.claims;
+    let open = open - elsewhere;
+    let [all, supported, refuted_text, open_text] =
+        [findings.claims.len(), supported, refuted, open].map(|count| count.to_string());
+    let places =
+        [("all", &*all), ("supported", &supported), ("refuted", &refuted_text), ("open", &open_text)];
+    let mut told = words.progress("checked", &places);
     if elsewhere > 0 {
-        words.push_str(&format!(", {elsewhere} not asked at this scale"));
+        told += &words.counted("checked_elsewhere", elsewhere as u64, &[]);
     }
     match (findings.claims.is_empty(), refuted, open) {
-        (true, ..) => {
-            Err(Failure::cannot_begin("the study claims nothing that could be checked: it has no [[claim]]"))
-        }
+        (true, ..) => Err(Failure::cannot_begin("the study has no [[claim]] to check")),
         (_, 0, 0) => Ok(()),
-        (_, 0, _) => Err(Failure::of_claims(OPEN, words)),
-        _ => Err(Failure::of_claims(REFUTED, words)),
+        (_, 0, _) => Err(Failure::of_claims(OPEN, told)),
+        _ => Err(Failure::of_claims(REFUTED, told)),
     }
 }

@@ -1,30 +1,31 @@
-//! `prony run --resume`: which run is gone on with, and what is not as it was when it began. Trials of one
-//! run are held against each other, so what changed between them must be known, and wanted.
+//! `prony run --resume`: which run is resumed, and what has changed since it began. Trials of one run are
+//! compared with each other, so changes between them must be known and accepted.
 
 use super::failure::{Failure, chain};
 use crate::{
     plan::{Plan, Trial},
     provision::ServerDescription,
+    report::Words,
     run::{self, Event, TrialOutcome},
-    store::{self, RunRecord, ServerRecord, Store},
+    store::{self, Difference, Of, RunRecord, ServerRecord, Store},
     telemetry::Machine,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Memory that may come and go with a kernel's version or a virtual machine's balloon, as a share.
+/// Share of memory that may come and go with a kernel's version or a virtual machine's balloon.
 const MEMORY_WITHIN: f64 = 0.01;
-/// Differences that a message shows; the run keeps all.
+/// Most differences that a message shows; the run stores all.
 const SHOWN_MAX: usize = 12;
 
-/// A run that is gone on with.
+/// A run that is resumed.
 pub(super) struct Earlier {
     pub(super) id: i64,
-    /// Trials that it has.
+    /// Its finished trials.
     pub(super) done: Vec<(Trial, TrialOutcome)>,
-    /// What it noted.
+    /// Its notes.
     pub(super) notes: Vec<run::Note>,
-    /// What its servers were.
+    /// Its servers.
     servers: BTreeMap<usize, ServerRecord>,
     /// Whether differences are accepted.
     anyway: bool,
@@ -40,7 +41,7 @@ pub(super) fn earlier(
     let runs = store.list()?;
     let last = runs.iter().find(|run| run.name == plan.name);
     let Some(last) = last else {
-        return Err(Failure::cannot_begin(format!("there is no run of {} to go on with", plan.name)));
+        return Err(Failure::cannot_begin(format!("there is no run of {} to resume", plan.name)));
     };
     if let Some(alive) = last.alive() {
         return Err(Failure::cannot_begin(chain(&alive)));
@@ -52,14 +53,14 @@ pub(super) fn earlier(
     if !same_trials(&record.plan, &plan) {
         let shown = shown(&differences);
         return Err(Failure::cannot_begin(format!(
-            "{of} had other trials than the study has now, so that none of them can be gone on \
-             with:\n{shown}\nrun it without --resume"
+            "{of} had other trials than the study has now, so it cannot be resumed:\n{shown}\nrun the study \
+             without --resume"
         )));
     }
     let RunRecord { id, trials, servers, plan: planned, machine: before, notes, .. } = record;
     let done: Vec<_> = trials.into_iter().map(|trial| (trial.trial, trial.outcome)).collect();
     if run::is_complete(&planned, run::Done { trials: &done, notes: &notes }) {
-        return Err(Failure::cannot_begin(format!("{of} is complete: nothing is missing")));
+        return Err(Failure::cannot_begin(format!("{of} is complete: there is nothing to resume")));
     }
     differences.extend(machine_differences(&before, machine));
     if !(differences.is_empty() || anyway) {
@@ -70,7 +71,7 @@ pub(super) fn earlier(
 }
 
 impl Earlier {
-    /// Looks whether a server that is up is the one that it was.
+    /// Compares a server that is up with what it was when the run began.
     pub(super) fn check(
         &self,
         store: &mut Store,
@@ -89,16 +90,17 @@ impl Earlier {
     }
 }
 
-fn refusal(of: &str, differences: &[String]) -> String {
+fn refusal(of: &str, differences: &[Difference]) -> String {
     format!(
-        "{of} cannot be gone on with as if nothing had changed:\n{}\nrun it without --resume, or add \
-         --anyway: the run then keeps what was different",
+        "{of} cannot be resumed, because something has changed:\n{}\nrun the study without --resume, or add \
+         --anyway, which records the differences in the run",
         shown(differences)
     )
 }
 
-fn shown(differences: &[String]) -> String {
-    let mut lines: Vec<String> = differences.iter().take(SHOWN_MAX).map(|line| format!("  {line}")).collect();
+fn shown(differences: &[Difference]) -> String {
+    let line = |one: &Difference| format!("  {}", Words::default().difference(one));
+    let mut lines: Vec<String> = differences.iter().take(SHOWN_MAX).map(line).collect();
     if differences.len() > SHOWN_MAX {
         lines.push(format!("  and {} more", differences.len() - SHOWN_MAX));
     }
@@ -111,10 +113,10 @@ fn same_trials(one: &Plan, other: &Plan) -> bool {
     one.trials == other.trials && levels(one) == levels(other)
 }
 
-/// What differs between two plans: by the study's keys where its text says it, else (overrides, another
-/// scale) by the plan's.
-fn plan_differences(was: &Plan, is: &Plan) -> Vec<String> {
-    let without_text = |plan: &Plan| Plan { study_text: String::new(), ..plan.clone() };
+/// What differs between two plans: by the study's keys if its text shows the difference, otherwise
+/// (overrides, another scale) by the plan's.
+fn plan_differences(was: &Plan, is: &Plan) -> Vec<Difference> {
+    let without_text = |plan: &Plan| Plan { study_text: String::new(), set: Vec::new(), ..plan.clone() };
     if without_text(was) == without_text(is) {
         return Vec::new();
     }
@@ -122,45 +124,47 @@ fn plan_differences(was: &Plan, is: &Plan) -> Vec<String> {
         let table: Option<toml::Table> = plan.study_text.parse().ok();
         table.and_then(|table| serde_json::to_value(table).ok()).unwrap_or_default()
     };
-    let in_text = differences("study", &of_text(was), &of_text(is));
+    let in_text = differences(&of_text(was), &of_text(is));
     let of_plan = |plan: &Plan| {
         let mut value = serde_json::to_value(plan).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
-            fields.remove("study_text");
+            fields.retain(|name, _| !["study_text", "set"].contains(&name.as_str()));
         }
         value
     };
-    let in_plan = || differences("study", &of_plan(was), &of_plan(is));
+    let in_plan = || differences(&of_plan(was), &of_plan(is));
     if in_text.is_empty() { in_plan() } else { in_text }
 }
 
-fn machine_differences(was: &Machine, is: &Machine) -> Vec<String> {
+fn machine_differences(was: &Machine, is: &Machine) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut compare = |what: &str, was: String, is: String| {
+    let mut compare = |what: &str, was: Option<String>, is: Option<String>| {
         if was != is {
-            found.push(format!("machine: {what} was {was}, is {is}"));
+            found.push(Difference { of: Of::Machine, what: what.to_owned(), was, is });
         }
     };
-    compare("processor", was.cpu_model.clone(), is.cpu_model.clone());
-    compare("number of CPUs", was.cpus.to_string(), is.cpus.to_string());
-    compare("kernel", was.kernel.clone(), is.kernel.clone());
-    let limit = |limit: Option<f64>| limit.map_or_else(|| "none".to_owned(), |cpus| cpus.to_string());
-    compare("limit of CPUs", limit(was.cpu_limit), limit(is.cpu_limit));
+    compare("cpu_model", Some(was.cpu_model.clone()), Some(is.cpu_model.clone()));
+    compare("cpus", Some(was.cpus.to_string()), Some(is.cpus.to_string()));
+    compare("kernel", Some(was.kernel.clone()), Some(is.kernel.clone()));
+    let limit = |limit: Option<f64>| limit.map(|cpus| cpus.to_string());
+    compare("cpu_limit", limit(was.cpu_limit), limit(is.cpu_limit));
     let (before, now) = (was.memory_bytes as f64, is.memory_bytes as f64);
     if (now - before).abs() > MEMORY_WITHIN * before {
-        let gigabytes = |bytes: f64| format!("{:.2} GB", bytes / f64::from(1 << 30));
+        let gigabytes = |bytes: f64| Some(format!("{:.2} GB", bytes / f64::from(1 << 30)));
         compare("memory", gigabytes(before), gigabytes(now));
     }
     found
 }
 
-fn server_differences(was: &ServerDescription, is: &ServerDescription) -> Vec<String> {
+fn server_differences(was: &ServerDescription, is: &ServerDescription) -> Vec<Difference> {
     let name = &is.name;
+    let differs = |what: &str, was: Option<&String>, is: Option<&String>| {
+        let (of, what) = (Of::Server(name.clone()), what.to_owned());
+        Difference { of, what, was: was.cloned(), is: is.cloned() }
+    };
     let mut found = Vec::new();
     for (what, was, is) in [("product", &was.product, &is.product), ("version", &was.version, &is.version)] {
-        if was != is {
-            found.push(format!("server {name}: {what} was {was}, is {is}"));
-        }
+        found.extend((was != is).then(|| differs(what, Some(was), Some(is))));
     }
     // what a variable is called is no difference where the version is one
     if !found.is_empty() {
@@ -173,30 +177,27 @@ fn server_differences(was: &ServerDescription, is: &ServerDescription) -> Vec<St
             || ["gtid", "uid"].iter().any(|part| variable.contains(part))
             // directories and sockets of this start
             || [was, is].into_iter().flatten().any(|value| value.contains('/'));
-        if was != is && !is_of_this_start {
-            let text = |value: Option<&String>| {
-                value.map_or_else(|| "not there".to_owned(), |value| format!("`{value}`"))
-            };
-            found.push(format!("server {name}: {variable} was {}, is {}", text(was), text(is)));
-        }
+        found.extend((was != is && !is_of_this_start).then(|| differs(variable, was, is)));
     }
     found
 }
 
-/// What differs between two values, one line for each key.
-fn differences(what: &str, was: &Value, is: &Value) -> Vec<String> {
+/// What differs between two values of a study, by key.
+fn differences(was: &Value, is: &Value) -> Vec<Difference> {
     let (mut before, mut now) = (BTreeMap::new(), BTreeMap::new());
     flatten("", was, &mut before);
     flatten("", is, &mut now);
     let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let text = |value: Option<&String>| value.cloned().unwrap_or_else(|| "not there".to_owned());
     let differing = keys.into_iter().filter(|key| before.get(*key) != now.get(*key));
     differing
-        .map(|key| format!("{what}: {key} was {}, is {}", text(before.get(key)), text(now.get(key))))
+        .map(|key| {
+            let (was, is) = (before.get(key).cloned(), now.get(key).cloned());
+            Difference { of: Of::Study, what: key.clone(), was, is }
+        })
         .collect()
 }
 
-/// Every leaf by its path; an element of a list goes by its name, if it has one.
+/// Every leaf by its path; an element of a list is named by its name, if it has one.
 fn flatten(path: &str, value: &Value, leaves: &mut BTreeMap<String, String>) {
     let inner = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
@@ -224,6 +225,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn said(differences: &[Difference]) -> Vec<String> {
+        differences.iter().map(|one| Words::default().difference(one)).collect()
+    }
+
     #[test]
     fn differences_are_said_by_key() {
         let was = json!({
@@ -237,7 +242,7 @@ mod tests {
             "new": [1, 2],
         });
         assert_eq!(
-            differences("study", &was, &is),
+            said(&differences(&was, &is)),
             [
                 "study: interval was 3 s, is 5.5 s",
                 "study: new was not there, is [1,2]",
@@ -245,7 +250,7 @@ mod tests {
                 r#"study: server.a.settings.x was "1", is "2""#,
             ]
         );
-        assert!(differences("study", &was, &was).is_empty());
+        assert!(differences(&was, &was).is_empty());
     }
 
     #[test]
@@ -267,7 +272,7 @@ mod tests {
         let same = server(&[("port", "3308"), ("socket", "/tmp/b"), ("thread_pool_size", "2")]);
         assert!(server_differences(&was, &same).is_empty());
         let other = server(&[("thread_pool_size", "4")]);
-        assert_eq!(server_differences(&was, &other), ["server a: thread_pool_size was `2`, is `4`"]);
+        assert_eq!(said(&server_differences(&was, &other)), ["server a: thread_pool_size was 2, is 4"]);
     }
 
     #[test]
@@ -278,7 +283,7 @@ mod tests {
         assert!(machine_differences(&was, &same).is_empty());
         let other = Machine { cpus: 4, memory_bytes: 8 << 30, kernel: "Linux 6.2".to_owned(), ..was.clone() };
         assert_eq!(
-            machine_differences(&was, &other),
+            said(&machine_differences(&was, &other)),
             [
                 "machine: number of CPUs was 2, is 4",
                 "machine: kernel was Linux 6.1, is Linux 6.2",

@@ -13,12 +13,13 @@ use super::{
 };
 use crate::{
     analyse, escape,
+    live::Teller,
     plan::{self, Plan, ServerSource},
     provision::{
         Provisioner,
         target::{self, Entrusted},
     },
-    report::{self, Format, Language, number},
+    report::{self, Format, Language, Words},
     run,
     store::{self, Store},
     study::Adjustments,
@@ -39,27 +40,28 @@ pub(super) struct RunOptions {
     study: StudyOptions,
     #[command(flatten)]
     store: StoreOptions,
-    /// Go on with this study's last run, doing only the trials that are missing
+    /// Resume this study's last run: execute only the missing trials
     #[arg(long)]
     resume: bool,
-    /// Profile each server where its throughput is highest, with perf, and draw a flame graph (`--set
+    /// Profile each server with perf where its throughput is highest, and draw a flame graph (`--set
     /// telemetry.profile=true`)
     #[arg(long)]
     profile: bool,
-    /// With --resume: go on although the study's settings, a server or the machine changed; the run keeps
-    /// what was different
+    /// With --resume: resume although the study's settings, a server or the machine changed; the differences
+    /// are recorded in the run
     #[arg(long, requires = "resume")]
     anyway: bool,
-    /// Language of the report: en or zh
-    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
-    language: Language,
-    /// Where to write the HTML report [default: prony-STUDY-RUN.html here, or in the directory of --store]
+    /// Language of the report: en or zh [default: the environment's; of a page, the browser's]
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<Language>,
+    /// Where to write the HTML report [default: prony-STUDY-RUN.html in the current directory, or in the
+    /// directory of --store]
     #[arg(long, alias = "report", value_name = "FILE")]
     write: Option<PathBuf>,
     /// Print the findings as JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Let the exit code follow the study's claims: 0 all are supported, 3 one is refuted, 4 one is open
+    /// Set the exit code by the study's claims: 0 all supported, 3 one refuted, 4 one open
     #[arg(long)]
     check: bool,
 }
@@ -76,7 +78,7 @@ pub(super) struct PlanOptions {
 
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let plan = read(&options.study)?;
-    announce_passwords(&plan)?;
+    announce_passwords(&plan, Words::of_environment())?;
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&plan).expect("a plan is JSON")))?;
     } else {
@@ -90,19 +92,25 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
 }
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
+    let words = Words::of(terminal::look(options.language, None).language);
     let mut plan = read(&options.study)?;
-    plan.telemetry.profile |= options.profile;
-    if options.check && plan.claims.is_empty() {
-        return Err(Failure::cannot_begin(
-            "the study claims nothing that could be checked: it has no [[claim]]",
-        ));
+    if options.profile {
+        plan.telemetry.profile = true;
+        plan.set.push("telemetry.profile=true".to_owned());
     }
-    announce_passwords(&plan)?;
+    if options.check && plan.claims.is_empty() {
+        return Err(Failure::cannot_begin("the study has no [[claim]] to check"));
+    }
+    announce_passwords(&plan, words)?;
     let mut store = make_store(&options.store)?;
     let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let foreseen = Foreseen::of(&plan, &provisioner)?;
     foreseen.check_settings(&provisioner, &options.study)?;
     foreseen.check()?;
+    let lacks = foreseen.lacks();
+    if !lacks.is_empty() {
+        aside(lacks.trim());
+    }
     provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     server::restore(&provisioner)?;
     let machine = Machine::of_this_host();
@@ -115,13 +123,15 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
             (begun?, Vec::new(), Vec::new())
         }
     };
-    announce(&plan, id, done.len(), &store);
-    for note in doctor::remark(&provisioner.places().instances()) {
+    announce(&plan, id, done.len(), &store, words);
+    for note in doctor::remark(&provisioner.places().instances(), words) {
         store.record(id, &run::Event::Noted(note)).map_err(|error| Failure::failed(chain(&error)))?;
     }
     let stop = interrupt::stop_on_signals();
     let provisioner = provisioner.heeding(Arc::clone(&stop)).encrypted(plan.is_encrypted());
-    let mut progress = RunProgress::new(missing(&plan, done.len()) as u32);
+    let total = missing(&plan, done.len()) as u32;
+    let mut progress = RunProgress::new(total, words);
+    let mut teller = Teller::new(store.telling(id), total);
     let mut begun = false;
     let before = run::Done { trials: &done, notes: &notes };
     let result = run::carry_out(&plan, &machine, before, &provisioner, &stop, &mut |event| {
@@ -130,30 +140,31 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
             earlier.check(&mut store, event)?;
         }
         store.record(id, event)?;
+        teller.tell(event);
         progress.show(event);
         Ok(())
     });
     drop(progress);
     match result {
         Ok(()) => finish(&store, id, &plan, options),
-        Err(error) => Err(broken_off(&error, begun, id)),
+        Err(error) => Err(broken_off(&error, begun, id, words)),
     }
 }
 
-/// A run that could not go on: what is kept, and how to go on.
-fn broken_off(error: &run::Error, begun: bool, id: i64) -> Failure {
+/// A run that ended early: what was stored, and how to resume it.
+fn broken_off(error: &run::Error, begun: bool, id: i64, words: Words) -> Failure {
     // what cannot be stored breaks off a run that is in the store by then
     let is_unstored = matches!(error, run::Error::Reader(cause) if cause.is::<store::Error>());
+    let told = |key| format!("\n{}", words.progress(key, &[("id", &id.to_string())]));
     let kept = match (begun, is_unstored) {
-        (true, _) => format!(
-            "\nthe trials that had finished are kept as run {id}; `prony report {id}` shows them, --resume \
-             goes on"
-        ),
-        (false, true) => format!("\nrun {id} has no finished trial yet; --resume carries it out"),
+        (true, _) => told("kept"),
+        (false, true) => told("kept_none"),
         (false, false) => String::new(),
     };
     match error {
-        run::Error::Interrupted => Failure::interrupted(format!("interrupted{kept}")),
+        run::Error::Interrupted => {
+            Failure::interrupted(format!("{}{kept}", words.progress("interrupted", &[])))
+        }
         error if begun || is_unstored => Failure::failed(format!("{}{kept}", chain(error))),
         error => Failure::cannot_begin(chain(error)),
     }
@@ -164,48 +175,40 @@ fn read(options: &StudyOptions) -> Result<Plan, Failure> {
     Ok(Plan::from_study(&foresee::open(&options.study, &adjustments)?))
 }
 
-/// Who will be told a password that is not the study's own, before anybody is.
-fn announce_passwords(plan: &Plan) -> Result<(), Failure> {
+/// Warns before a password that is not the study's is sent to anybody.
+fn announce_passwords(plan: &Plan, words: Words) -> Result<(), Failure> {
     for server in &plan.servers {
         let ServerSource::Url(url) = &server.source else { continue };
         let entrusted = target::entrusted(url).map_err(|error| Failure::cannot_begin(chain(&error)))?;
         if let Some(Entrusted { address, source }) = entrusted {
-            aside(format_args!(
-                "server {}: the password in {source} is used to log in to {address}, which only the study \
-                 names",
-                server.name
-            ));
+            let (source, address) = (source.to_string(), address.to_string());
+            let places = [("server", &*server.name), ("source", &source), ("address", &address)];
+            aside(words.progress("password", &places));
         }
     }
     Ok(())
 }
 
-fn announce(plan: &Plan, id: i64, done: usize, store: &Store) {
+fn announce(plan: &Plan, id: i64, done: usize, store: &Store, words: Words) {
     let share = missing(plan, done) as f64 / plan.trials.len().max(1) as f64;
-    aside(format_args!("{}", plan.title));
+    aside(words.either(&plan.title, &plan.title_zh));
     for line in plan::servers_elsewhere(plan) {
         aside(format_args!("{line}"));
     }
-    aside(format_args!(
-        "run {id}: {}, {}; kept in {}",
-        number::counted(missing(plan, done) as u64, "trial"),
-        plan::time_words(plan, share),
-        store.path().display()
-    ));
+    let trials = words.counted("trials", missing(plan, done) as u64, &[]);
+    let (id, time) = (id.to_string(), words.takes(&plan::time(plan, share)));
+    let store = store.path().display().to_string();
+    let places = [("id", &*id), ("trials", &trials), ("time", &time), ("store", &store)];
+    aside(words.progress("begun", &places));
     if plan.repetition.precision.is_some() {
-        let most = plan.trials_at_most().len();
-        aside(format_args!("more, up to {most} trials, until the intervals are narrow enough"));
+        aside(words.counted("precision", plan.trials_at_most().len() as u64, &[]));
     }
     if done > 0 {
-        let have = if done == 1 { "has" } else { "have" };
-        aside(format_args!(
-            "not repeated: {} that {have} finished before",
-            number::counted(done as u64, "trial")
-        ));
+        aside(words.counted("not_repeated", done as u64, &[]));
     }
 }
 
-/// Trials of the plan that are left where so many have ended.
+/// Trials of the plan that remain after this many have ended.
 fn missing(plan: &Plan, done: usize) -> usize {
     plan.trials.len().saturating_sub(done)
 }
@@ -219,21 +222,21 @@ fn finish(store: &Store, id: i64, plan: &Plan, options: &RunOptions) -> Result<(
     let path = report_path(options, plan, id);
     let html = report::render(&record, &findings, Format::Html, &look)?;
     write(&path, &html).map_err(|failure| {
-        failure.with(&format!("; `prony report {id} --format html --write FILE` writes it elsewhere"))
+        failure.with(&format!("; `prony report {id} --format html --write FILE` writes it to another place"))
     })?;
-    aside(format_args!("\nreport: {}", escape::line(&absolute(&path).display().to_string())));
+    let words = Words::of(look.language);
+    let place = escape::line(&absolute(&path).display().to_string());
+    aside(format_args!("\n{}", words.progress("report", &[("path", &place)])));
     // one that failed or was invalid and then was repeated well is no failure of the run
     let (unmeasured, all) = record.unmeasured();
     if unmeasured > 0 {
-        let trials = number::counted(all as u64, "trial");
-        return Err(Failure::failed(format!(
-            "{unmeasured} of {trials} could not be measured; the report says why, and --resume tries again"
-        )));
+        let trials = words.counted("trials", all as u64, &[]);
+        return Err(Failure::failed(words.counted("unmeasured", unmeasured as u64, &[("trials", &trials)])));
     }
-    if options.check { super::report::check(&findings) } else { Ok(()) }
+    if options.check { super::report::check(&findings, words) } else { Ok(()) }
 }
 
-/// Where the report goes: beside the store, where a directory is named for that.
+/// Where the report goes: beside the store, if --store names a directory.
 fn report_path(options: &RunOptions, plan: &Plan, id: i64) -> PathBuf {
     let usual = || {
         let directory = options.store.directory().unwrap_or(Path::new(""));

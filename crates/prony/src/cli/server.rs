@@ -1,4 +1,4 @@
-//! `prony server`: which servers can be had, and servers that are started to stay.
+//! `prony server`: which servers are available, and servers that keep running.
 
 mod data;
 pub(super) mod document;
@@ -22,25 +22,25 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ServerCommand {
-    /// List the servers that can be had, and which are here (`prony list servers` is the same)
-    #[command(after_help = "Servers of your own are added in ~/.config/prony/servers.toml:\n  \
-        [[server]]\n  name = \"mysql-8.4-mine\"\n  product = \"mysql\"\n  version = \"8.4.2\"\n  \
-        from = { directory = \"/opt/mysql-8.4.2\" }\n  \
-        # or: from = { archive = { at = \"PATH OR URL\", sha256 = \"...\" } }\n  \
-        # or: from = { image = { name = \"docker.io/library/mysql:8.4\" } }, which podman or docker runs")]
+    /// List the servers that can be downloaded and those on this machine (same as `prony list servers`)
+    #[command(after_help = "Add your own servers in ~/.config/prony/servers.toml:\n  [[server]]\n  name = \
+                            \"mysql-8.4-mine\"\n  product = \"mysql\"\n  version = \"8.4.2\"\n  from = { \
+                            directory = \"/opt/mysql-8.4.2\" }\n  # or: from = { archive = { at = \"PATH OR \
+                            URL\", sha256 = \"...\" } }\n  # or: from = { image = { name = \
+                            \"docker.io/library/mysql:8.4\" } }, which podman or docker runs")]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Get servers into the user's cache, without root; what is there already stays
+    /// Download servers into the user's cache, without root; what is already there is kept
     #[command(after_help = "Example:\n  prony server fetch mysql-5.7 mariadb-11.4")]
     Fetch {
-        /// A name from the list, or product and version: mysql-5.7 is the newest 5.7
+        /// A name from the list, or product and version: mysql-5.7 means the newest 5.7
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
     },
-    /// Start a server that stays until `prony server stop`
+    /// Start a server that runs until `prony server stop`
     Start(StartOptions),
     /// Stop servers that `prony server start` started
     Stop {
@@ -51,7 +51,7 @@ pub(super) enum ServerCommand {
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
-    /// Put back the settings of servers elsewhere that a killed run had changed (the next run does so too)
+    /// Restore the settings that a killed run had changed on running servers (the next run also does this)
     Restore,
     /// List the servers that `prony server start` started, and how to connect
     Status {
@@ -60,13 +60,14 @@ pub(super) enum ServerCommand {
         json: bool,
     },
     /// List the data cache (loaded data for later runs), or remove entries
-    #[command(after_help = "Runs keep data that take long to load (`reuse` in [measure]), up to 20 GiB, \
-                            those used last; PRONY_DATA_LIMIT=50G sets another limit, 0 keeps none.")]
+    #[command(after_help = "Runs cache data that takes long to load (`reuse` in [measure]), up to 20 GiB; \
+                            the least recently used goes first. PRONY_DATA_LIMIT=50G sets another limit, 0 \
+                            disables the cache.")]
     Data {
-        /// Remove these
+        /// Entries to remove
         #[arg(long, value_name = "NAME", num_args = 1..)]
         remove: Vec<String>,
-        /// Remove all that no run uses
+        /// Remove all entries that no run uses
         #[arg(long, conflicts_with = "remove")]
         remove_all: bool,
         /// Print JSON
@@ -76,25 +77,27 @@ pub(super) enum ServerCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  prony server start mysql-5.7\n  prony server start mariadb-11.4 \
-                        --port 3307 --set thread_handling=pool-of-threads --data ~/data/mariadb-11.4\n\nIt \
-                        listens on 127.0.0.1 alone, and only Prony's own account gets in; its password is \
-                        in the option file that is printed.")]
+#[command(
+    after_help = "Examples:\n  prony server start mysql-5.7\n  prony server start mariadb-11.4 --port \
+                        3307 --set thread_handling=pool-of-threads --data ~/data/mariadb-11.4\n\nIt listens \
+                        only on 127.0.0.1 and accepts only Prony's own account; the password is in the \
+                        option file that is printed."
+)]
 pub(super) struct StartOptions {
-    /// A name from `prony server list`, or product and version: mysql-5.7 is the newest 5.7
+    /// A name from `prony server list`, or product and version: mysql-5.7 means the newest 5.7
     #[arg(value_name = "NAME")]
     server: String,
-    /// The name that it goes by [default: the one given]
+    /// Name of this instance [default: the name given]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Port on 127.0.0.1 [default: any that is free]
+    /// Port on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// A setting, a word of `prony list settings` or as its option file has it; may be repeated
+    /// A setting: a word from `prony list settings`, or a name from the server's option file; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Keep its data in this directory, and use it again if it is there [default: data goes when the server
-    /// is stopped]
+    /// Keep its data in this directory and use it again next time [default: data is removed when the server
+    /// stops]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -110,17 +113,19 @@ pub(super) fn server(command: &ServerCommand) -> Result<(), Failure> {
         ServerCommand::Stop { names, all } => stop(names, *all),
         ServerCommand::Restore => {
             let any = restore(&provisioner()?)?;
-            if any { Ok(()) } else { print("no server has settings of a killed run\n") }
+            if any { Ok(()) } else { print("no killed run left settings to restore\n") }
         }
         ServerCommand::Status { json } => status(*json),
-        ServerCommand::Data { remove, remove_all, json } => data::data(remove, *remove_all, *json),
+        ServerCommand::Data { remove, remove_all, json } => {
+            data::data(provisioner()?.places(), remove, *remove_all, *json)
+        }
     }
 }
 
-/// What can be had and what is here: `prony server list`, and `prony list servers`.
+/// Servers that can be downloaded and those on this machine: `prony server list`, and `prony list servers`.
 pub(super) fn servers() -> Result<Listing, Failure> {
     let provisioner = provisioner()?;
-    let entries = provisioner.catalogue().map_err(|error| failure(&error))?;
+    let entries = provisioner.catalogue()?;
     let size = |entry: &Entry, between| match entry.download_mb {
         0 => String::new(),
         megabytes => format!("{megabytes} MB{between}"),
@@ -158,10 +163,10 @@ fn fetch_all(names: &[String]) -> Result<(), Failure> {
     let provisioner = patient_provisioner()?;
     let found: Result<Vec<_>, _> = names.iter().map(|name| provisioner.named(name)).collect();
     let progress = StepProgress::new();
-    for entry in found.map_err(|error| failure(&error))? {
-        let fetched = provisioner.fetch(&entry, &mut |step| progress.show(step));
+    for entry in found? {
+        let fetched = provisioner.fetch(&entry, &mut |step| progress.show(&step));
         progress.clear();
-        let software = fetched.map_err(|error| failure(&error))?;
+        let software = fetched?;
         let place = fetch::place(&entry, provisioner.places());
         let (product, version) = (software.product, software.version);
         print(&format!("{}: {product} {version} in {}\n", entry.name, place.display()))?;
@@ -169,33 +174,34 @@ fn fetch_all(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts back what killed runs changed on servers elsewhere, and says so; whether there was anything.
+/// Restores what killed runs changed on servers that Prony did not start, and reports it; returns whether
+/// there was anything.
 pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
-    let restored = provisioner.restore_settings().map_err(|error| failure(&error))?;
+    let restored = provisioner.restore_settings()?;
     for one in &restored {
         let server = &one.server;
         match &one.result {
             Ok(Restoration::Restarted) => {
                 aside(format_args!(
-                    "{server}: a run that was killed had changed settings; the server has been restarted \
-                     since, which ended them"
+                    "{server}: a killed run had changed settings; the server has been restarted since, which \
+                     reset them"
                 ));
             }
             Ok(Restoration::PutBack(changes)) if changes.is_empty() => {
                 aside(format_args!(
-                    "{server}: a run that was killed had changed settings; they have other values by now \
-                     and stay"
+                    "{server}: a killed run had changed settings; they have been changed again since and are \
+                     left as they are"
                 ));
             }
             Ok(Restoration::PutBack(changes)) => {
                 aside(format_args!(
-                    "{server}: put back what a killed run had changed: {}",
+                    "{server}: restored the settings that a killed run had changed: {}",
                     changes.join(", ")
                 ));
             }
             Err(error) => aside(format_args!(
-                "{server}: a killed run has changed its settings, and they cannot be put back yet: {}; \
-                 `prony server restore` tries again",
+                "{server}: a killed run changed its settings, and they cannot be restored yet: {}; `prony \
+                 server restore` tries again",
                 chain(error)
             )),
         }
@@ -206,6 +212,7 @@ pub(super) fn restore(provisioner: &Provisioner) -> Result<bool, Failure> {
 fn start(options: &StartOptions) -> Result<(), Failure> {
     let settings = settings(&options.set)?;
     let provisioner = patient_provisioner()?;
+    provisioner.sweep().map_err(|error| Failure::cannot_begin(chain(&error)))?;
     let progress = StepProgress::new();
     let started = software(&provisioner, &options.server, &progress).and_then(|(name, software)| {
         let wish = StandingWish {
@@ -215,24 +222,23 @@ fn start(options: &StartOptions) -> Result<(), Failure> {
             port: options.port,
             directory: options.data.as_deref(),
         };
-        provisioner.start_standing(&wish, &mut |step| progress.show(step))
+        provisioner.start_standing(&wish, &mut |step| progress.show(&step))
     });
     progress.clear();
-    let standing = started.map_err(|error| failure(&error))?;
+    let standing = started?;
     if options.json {
         return print_json(&Started::new(&standing));
     }
     print(&words(&standing))
 }
 
-/// The server that `name` means, and the name that an instance of it goes by: an entry of the catalogue, or
-/// an installed one.
+/// The server called `name`, in the catalogue or installed, and the default name of its instance.
 fn software(
     provisioner: &Provisioner,
     name: &str,
     progress: &StepProgress,
 ) -> Result<(String, Software), Error> {
-    let mut tell = |step: &str| progress.show(step);
+    let mut tell = |step| progress.show(&step);
     let entries = provisioner.catalogue()?;
     if let Some(entry) = entries.iter().find(|entry| entry.name == name) {
         return Ok((entry.name.clone(), provisioner.fetch(entry, &mut tell)?));
@@ -254,7 +260,7 @@ fn settings(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 fn stop(names: &[String], all: bool) -> Result<(), Failure> {
     let provisioner = patient_provisioner()?;
     let names = if all {
-        let standing = Standing::all(provisioner.places()).map_err(|error| failure(&error))?;
+        let standing = Standing::all(provisioner.places())?;
         standing.into_iter().map(|each| each.name).collect()
     } else {
         names.to_vec()
@@ -264,9 +270,9 @@ fn stop(names: &[String], all: bool) -> Result<(), Failure> {
     }
     let progress = StepProgress::new();
     for name in names {
-        let stopped = provisioner.stop_standing(&name, &mut |step| progress.show(step));
+        let stopped = provisioner.stop_standing(&name, &mut |step| progress.show(&step));
         progress.clear();
-        let standing = stopped.map_err(|error| failure(&error))?;
+        let standing = stopped?;
         let data = if standing.keeps_data {
             format!("its data stays in {}", standing.directory.display())
         } else {
@@ -278,7 +284,7 @@ fn stop(names: &[String], all: bool) -> Result<(), Failure> {
 }
 
 fn status(json: bool) -> Result<(), Failure> {
-    let standing = Standing::all(provisioner()?.places()).map_err(|error| failure(&error))?;
+    let standing = Standing::all(provisioner()?.places())?;
     if json {
         return print_json(&Status::new(&standing));
     }
@@ -292,9 +298,14 @@ fn status(json: bool) -> Result<(), Failure> {
 fn words(standing: &Standing) -> String {
     let state = match standing.pid() {
         Some(pid) => format!("running since {}, pid {pid}", standing.started),
-        None => format!("ended by itself; see {}", standing.log().display()),
+        None => format!("exited on its own; see {}", standing.log().display()),
     };
-    let fate = if standing.keeps_data { "stays" } else { "removed when it is stopped; --data DIR keeps it" };
+    let fate = if standing.keeps_data {
+        "stays"
+    } else {
+        "removed when the server stops; --data DIR keeps \
+                                                          it"
+    };
     let client = standing.client_file();
     let client = client.display();
     format!(
@@ -312,18 +323,10 @@ fn words(standing: &Standing) -> String {
 }
 
 fn provisioner() -> Result<Provisioner, Failure> {
-    Provisioner::new().map_err(|error| failure(&error))
+    Ok(Provisioner::new()?)
 }
 
-/// One for work that may take long, which Ctrl-C ends cleanly.
+/// For work that may take long, which Ctrl-C ends cleanly.
 fn patient_provisioner() -> Result<Provisioner, Failure> {
     Ok(provisioner()?.heeding(Arc::clone(&interrupt::stop_on_signals())))
-}
-
-fn failure(error: &Error) -> Failure {
-    match error {
-        Error::Interrupted => Failure::interrupted("interrupted; nothing is left half done"),
-        error if ::load::client::is_stop(error) => Failure::interrupted(chain(error)),
-        error => Failure::cannot_begin(chain(error)),
-    }
 }

@@ -1,4 +1,4 @@
-//! Which store is meant, and which run of it.
+//! Finds the store and a run in it.
 
 use super::{
     failure::{Failure, chain},
@@ -10,14 +10,14 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// Who asks for a run that cannot be read has not begun.
+/// A run that cannot be read is a failure to start.
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         Self::cannot_begin(chain(&error))
     }
 }
 
-/// The store that is meant, which must be there: who only asks makes no file.
+/// Opens the store, which must exist: commands that only read create no file.
 pub(super) fn open_store(options: &StoreOptions) -> Result<Store, Failure> {
     let path = store_path(options)?;
     if !path.exists() {
@@ -26,7 +26,7 @@ pub(super) fn open_store(options: &StoreOptions) -> Result<Store, Failure> {
     Ok(Store::open(&path)?)
 }
 
-/// The store that is meant; one that is not there is made.
+/// Opens the store, or creates it.
 pub(super) fn make_store(options: &StoreOptions) -> Result<Store, Failure> {
     Ok(Store::open(&store_path(options)?)?)
 }
@@ -41,15 +41,15 @@ pub(super) fn store_path(options: &StoreOptions) -> Result<PathBuf, Failure> {
     let shown = path.display().to_string();
     if shown.contains('\n') {
         return Err(Failure::cannot_begin(format!(
-            "the path of the store has a line break in it, which lists and messages could not show: `{}`; \
-             name another with --store",
+            "the path of the store contains a line break, which lists and messages cannot show: `{}`; choose \
+             another with --store",
             escape::line(&shown)
         )));
     }
     Ok(path)
 }
 
-/// The run that is meant; the last one where none is named.
+/// The named run, or the last one.
 pub(super) fn run_named(store: &Store, name: Option<&str>) -> Result<i64, Failure> {
     match name {
         Some(name) => Ok(store.find(name)?),
@@ -57,10 +57,10 @@ pub(super) fn run_named(store: &Store, name: Option<&str>) -> Result<i64, Failur
     }
 }
 
-/// What is said where nothing was ever measured.
+/// The message where nothing has been measured yet.
 fn no_run(path: &Path) -> Failure {
     Failure::cannot_begin(format!(
-        "there is no run in {} yet; `prony run quickstart` makes one",
+        "there is no run in {} yet; `prony run quickstart` creates one",
         path.display()
     ))
 }

@@ -9,7 +9,8 @@ pub(super) fn called(words: &[String]) -> Option<ExitCode> {
     let name = words.first().map(|path| Path::new(path).file_name().unwrap_or_default().to_string_lossy());
     let second = words.get(1).map(String::as_str);
     let code = match (name.as_deref(), second) {
-        (Some("sysbench"), _) => run(&words[1..]),
+        // `sysbench_orig`, `sysbench-1.0`: links are named as what they stand for was
+        (Some(name), _) if name.starts_with("sysbench") => run(&words[1..]),
         (Some("mysqlslap" | "mariadb-slap"), _) => slap(&words[1..]),
         (_, Some("sysbench")) => run(&words[2..]),
         (_, Some("mysqlslap")) => slap(&words[2..]),

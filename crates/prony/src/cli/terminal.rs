@@ -1,5 +1,4 @@
-//! What commands print, and how it looks: to stdout, to stderr beside it, to a file. Nothing that others
-//! wrote acts on the terminal.
+//! Prints what commands print: to stdout, to stderr, to a file. No foreign text can control the terminal.
 
 use super::failure::Failure;
 use crate::{
@@ -15,7 +14,7 @@ use std::{
 /// Columns where the width of the terminal is not known.
 const WIDTH: u16 = 100;
 
-/// To stdout; a reader that has seen enough (`head`) is no error.
+/// To stdout; a reader that is gone (`head`) is no error.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let text = shown(text, &io::stdout());
     match io::stdout().lock().write_all(text.as_bytes()) {
@@ -30,7 +29,7 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{}\n", serde_json::to_string_pretty(value).expect("plain values")))
 }
 
-/// To a file, with its pictures beside it, or to stdout where none is named.
+/// To a file, with its pictures beside it, or to stdout if none is named.
 pub(super) fn put(file: Option<&Path>, rendered: &Rendered) -> Result<(), Failure> {
     let Some(path) = file else { return print(&rendered.text) };
     for picture in &rendered.pictures {
@@ -45,13 +44,13 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// One line to stderr, beside the result. That nobody reads on (`2>&1 | head`) does not end what is going on.
+/// One line to stderr, beside the result. A reader that is gone (`2>&1 | head`) does not end the command.
 pub(super) fn aside(text: impl std::fmt::Display) {
     let text = shown(&text.to_string(), &io::stderr());
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// As it may go to a stream: our own colours only where it shows colours.
+/// The text for a stream: with colours only if the stream shows them.
 fn shown(text: &str, stream: &impl io::IsTerminal) -> String {
     if colour(stream) { escape::styled(text) } else { escape::plain(text) }
 }
@@ -62,14 +61,17 @@ pub(super) fn colour(stream: &impl std::io::IsTerminal) -> bool {
 }
 
 /// How text is to look: as this terminal shows it, or as a file keeps it.
-pub(super) fn look(language: Language, file: Option<&Path>) -> Options {
+pub(super) fn look(language: Option<Language>, file: Option<&Path>) -> Options {
+    let is_language_asked = language.is_some();
+    let language = language.unwrap_or_else(Language::of_environment);
+    let look = Options { language, is_language_asked, ..Options::default() };
     if let Some(file) = file {
         let stem = file.file_stem().map(|stem| stem.to_string_lossy());
-        // a name that Markdown would have to write otherwise is left out
+        // a name that would need escaping in Markdown is left out
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let stem = stem.filter(|stem| stem.chars().all(plain)).map(|stem| format!("{stem}-"));
-        return Options { language, pictures: Some(stem.unwrap_or_default()), ..Options::default() };
+        return Options { pictures: Some(stem.unwrap_or_default()), ..look };
     }
     let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
-    Options { language, width, colour: colour(&io::stdout()), pictures: None }
+    Options { width, colour: colour(&io::stdout()), ..look }
 }

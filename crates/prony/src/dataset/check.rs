@@ -1,8 +1,8 @@
-//! Checks contents: the server's checksum of all rows against that of the rows as they are to be.
+//! Checks contents: compares the server's checksum of all rows with that of the rows as they should be.
 //!
-//! The sum of CRC-32 of a row's values with commas between them, over all rows of a table, does not depend on
-//! their order, the engine or the product: a data set of the same seed has the same everywhere, until a
-//! workload changes it.
+//! The checksum is the sum, over all rows of a table, of the CRC-32 of a row's values with commas between
+//! them. It does not depend on the order of rows, the engine or the product: a data set with the same seed
+//! has the same checksum everywhere, until a workload changes it.
 
 use super::{Error, session::Session};
 use crate::{

@@ -1,5 +1,5 @@
-//! A database that Prony made, known again by a table in it whose comment says so: the mark comes and goes
-//! with the database, so that one which somebody dropped and made anew can never be taken for Prony's.
+//! A database that Prony created, recognised by a table in it whose comment says so. The mark comes and goes
+//! with the database, so one that somebody dropped and created again is never taken for Prony's.
 
 use super::{Error, marks, session::Session};
 use crate::{
@@ -17,16 +17,17 @@ const MARK: &str = "prony_database";
 pub enum Database {
     /// Prony did not make it; it stays.
     Foreign,
-    /// Prony made it, but these in it are somebody else's; it stays.
+    /// Prony created it, but these tables in it are somebody else's; it stays.
     InUse(Vec<String>),
-    /// Prony made it, but the account cannot see all that may be in it: these rights are missing. It stays.
+    /// Prony created it, but the account cannot see everything that may be in it: these rights are missing.
+    /// It stays.
     Unseen(Vec<&'static str>),
     /// Prony made it, nothing else was in it, and it is gone.
     Dropped,
 }
 
-/// Marks the session's database, which Prony has made this moment. One that is not marked, since Prony was
-/// killed just then, stays.
+/// Marks the session's database, which Prony has just created. If Prony is killed before, the unmarked
+/// database stays.
 pub(super) fn mark(session: &mut Session) -> Result<(), Error> {
     let comment = "prony 1 database: made by Prony, which drops it when nothing else is in it";
     let options = family::spoken().table_options(None, comment);
@@ -34,7 +35,7 @@ pub(super) fn mark(session: &mut Session) -> Result<(), Error> {
     session.run("CREATE TABLE", MARK, &create).map(drop)
 }
 
-/// Drops the session's database if Prony made it and nobody has put anything into it.
+/// Drops the session's database if Prony created it and nobody has put anything into it.
 pub(super) fn drop_if_own(session: &mut Session) -> Result<Database, Error> {
     let tables = marks::find(session, None, Names::Any)?;
     let (marks, others): (Vec<_>, Vec<_>) =

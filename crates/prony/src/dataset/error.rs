@@ -1,14 +1,18 @@
 //! What can go wrong with a data set, and what to do about it.
 
-use crate::family::{self, Class};
+use crate::{
+    family::{self, Class},
+    layout::files,
+};
 use load::client;
+use std::path::PathBuf;
 
 /// Why a data set could not be made, checked or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The target names no schema.
-    #[error("no database is named: add one to the server's address, as in mysql://user@host:3306/test")]
+    #[error("no database given: add one to the server's address, as in mysql://user@host:3306/test")]
     NoDatabase,
     /// No connection, or the login was refused.
     #[error("{server}: {source}")]
@@ -20,8 +24,8 @@ pub enum Error {
     },
     /// A table of that name exists and Prony did not make it.
     #[error(
-        "{server}: the table `{table}` in `{database}` was not made by Prony, and is not touched; drop it \
-         yourself if nobody needs it, or name another database"
+        "{server}: Prony did not create the table `{table}` in `{database}` and does not touch it; drop it \
+         yourself if nobody needs it, or choose another database"
     )]
     Foreign {
         /// Address.
@@ -33,10 +37,10 @@ pub enum Error {
     },
     /// A workload writes into something that Prony did not make.
     #[error(
-        "{server}: the workload writes into the {kind} `{table}` in `{database}`, which Prony did not make \
-         (nor do tables that sysbench made have its mark). `prony prepare` makes tables of its own in \
-         another database; if it may be changed, say so: --write-to-my-tables, or in a study \
-         `write_to_my_tables = true` in the section of the server"
+        "{server}: the workload writes to the {kind} `{table}` in `{database}`, which Prony did not create \
+         (tables created by sysbench do not have its mark either). `prony prepare` creates tables in another \
+         database; if this one may be changed, use --write-to-my-tables, or in a study `write_to_my_tables = \
+         true` in the server's section"
     )]
     NotOurs {
         /// Address.
@@ -48,10 +52,10 @@ pub enum Error {
         /// `table`, `view` or `sequence`.
         kind: &'static str,
     },
-    /// It cannot be told whether a workload writes into something that Prony did not make.
+    /// It is unknown whether a workload writes into something that Prony did not create.
     #[error(
-        "{server}: it cannot be told which tables are changed by: {what}. If any of yours may be, say so: \
-         --write-to-my-tables, or in a study `write_to_my_tables = true` in the section of the server"
+        "{server}: cannot tell which tables are changed by: {what}. If it may change your tables, use \
+         --write-to-my-tables, or in a study `write_to_my_tables = true` in the server's section"
     )]
     Untold {
         /// Address.
@@ -60,7 +64,10 @@ pub enum Error {
         what: String,
     },
     /// Another Prony is at work on the same tables.
-    #[error("{server}: another Prony is making or removing data in `{database}`; wait until it is done")]
+    #[error(
+        "{server}: another Prony process is creating or removing data in `{database}`; wait until it has \
+             finished"
+    )]
     Busy {
         /// Address.
         server: String,
@@ -69,8 +76,8 @@ pub enum Error {
     },
     /// The server does not say who has the lock.
     #[error(
-        "{server}: {statement} answers NULL, so it is not known whether another Prony makes or removes data \
-         in `{database}`; the server is out of memory, or ended the statement: try again"
+        "{server}: {statement} returned NULL, so it is unknown whether another Prony process is creating or \
+         removing data in `{database}`; the server is out of memory or killed the statement: try again"
     )]
     LockUnknown {
         /// Address.
@@ -92,9 +99,38 @@ pub enum Error {
         /// What happened.
         source: Box<client::Error>,
     },
+    /// The server refused a statement of a file.
+    #[error("{server}: {}, line {line}: {source}{}; in: {text}", file.display(), advice(.source))]
+    File {
+        /// Address.
+        server: String,
+        /// The file.
+        file: PathBuf,
+        /// The line where the statement begins.
+        line: u64,
+        /// The begin of the statement.
+        text: String,
+        /// What happened.
+        source: Box<client::Error>,
+    },
+    /// A file cannot be read any more.
+    #[error(transparent)]
+    Unreadable(#[from] files::Error),
+    /// Two servers hold something else after loading the same files.
+    #[error(
+        "the same files gave other contents than on server {other}: {differences}. Results on different data \
+         cannot be compared: look for a character set, collation, default or SQL mode that the files leave \
+         to the server, and add it to them"
+    )]
+    Different {
+        /// The server that was loaded before.
+        other: String,
+        /// Tables with their rows here and there.
+        differences: String,
+    },
     /// The contents are not what was loaded.
     #[error(
-        "{server}: `{table}` has {found} rows with numbers up to {last} after loading, {expected} are \
+        "{server}: `{table}` has {found} rows with numbers up to {last} after loading; {expected} were \
          expected"
     )]
     Incomplete {
@@ -109,8 +145,8 @@ pub enum Error {
         /// Rows wanted.
         expected: u64,
     },
-    /// The caller asked to stop. What is loaded so far stays, and the next call goes on from there.
-    #[error("interrupted; what is loaded stays, and the next attempt goes on from there")]
+    /// The caller asked to stop. What is loaded so far stays, and the next call resumes from there.
+    #[error("interrupted; loaded rows are kept, and the next attempt continues from there")]
     Interrupted,
 }
 
@@ -118,15 +154,15 @@ pub enum Error {
 fn advice(error: &client::Error) -> &'static str {
     match error.code().and_then(|code| family::spoken().class(code)) {
         Some(Class::Full) => {
-            "; the server's disk, or the size that it allows a table, is full: make room or ask for fewer \
-             rows"
+            "; the server's disk is full, or the table has reached its maximum size: free space or load \
+             fewer rows"
         }
         Some(Class::Denied) => {
-            "; the account needs the privileges CREATE, DROP, ALTER, INDEX, INSERT, SELECT and DELETE on the \
+            "; grant the account the privileges CREATE, DROP, ALTER, INDEX, INSERT, SELECT and DELETE on the \
              database"
         }
         Some(Class::TooLarge) => "; raise the server's max_allowed_packet to 1M or more",
-        Some(Class::NoEngine) => "; SHOW ENGINES lists what the server has",
+        Some(Class::NoEngine) => "; SHOW ENGINES lists the server's engines",
         Some(Class::ReadOnly) => "; the server is read-only: is it a replica?",
         Some(Class::TooManyPrepared) => "; raise the server's max_prepared_stmt_count",
         _ => "",

@@ -28,7 +28,7 @@ use std::{
 const TICK: Duration = Duration::from_millis(100);
 /// Attempts at a unit whose transaction the server rolled back (deadlock, lock wait of one that is being
 /// undone).
-const ATTEMPTS: u32 = 5;
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// What all connections share.
 struct Shared<'a> {
@@ -140,8 +140,8 @@ impl Shared<'_> {
         }
     }
 
-    /// Ends the statements that connections wait for: building an index can take long. One that has ended
-    /// meanwhile is no loss, and a server that refuses leaves us waiting for its reply.
+    /// Ends the statements that connections wait for: building an index can take long. If one has already
+    /// ended, nothing is lost; if a server refuses, Prony waits for its reply.
     fn kill(&self, control: &mut Session) {
         for number in self.numbers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ =
@@ -195,7 +195,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Finds out what is missing of a table, and makes it if it is not there or not what is wanted.
+    /// Finds out what is missing in a table, and creates it if it does not exist or is not what is wanted.
     fn open_table(&mut self, index: usize) -> Result<(), Error> {
         let shared = self.shared;
         let table = &shared.tables[index];
@@ -320,7 +320,7 @@ impl<'a> Worker<'a> {
 }
 
 /// Whether the same again may succeed.
-fn is_conflict(error: &client::Error) -> bool {
+pub(super) fn is_conflict(error: &client::Error) -> bool {
     error.code().and_then(|code| family::spoken().class(code)) == Some(Class::Conflict)
 }
 

@@ -1,5 +1,5 @@
-//! Whose tables are: the one check by which Prony's own are told from others, for making, removing and
-//! writing.
+//! Whose tables these are: the one check that tells Prony's own tables from others, for creating, removing
+//! and writing.
 
 use super::{Error, session::Session};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 use load::spec::Target;
 use std::collections::BTreeMap;
 
-/// Whether Prony made it. A view is none of Prony's, whatever stands behind it.
+/// Whether Prony created it. A view never belongs to Prony, whatever is behind it.
 pub(super) fn is_own(found: &Found) -> bool {
     found.kind == TableKind::Table && layout::is_own(&found.name, &found.comment)
 }
@@ -22,6 +22,13 @@ pub(super) fn find(
     names: Names<'_>,
 ) -> Result<Vec<Found>, Error> {
     session.about("SELECT", "the list of tables", |family, control| family.tables(control, database, names))
+}
+
+/// Tables of the session's database that Prony did not make itself.
+pub(super) fn unnamed(session: &mut Session) -> Result<Vec<String>, Error> {
+    let found = find(session, None, Names::Any)?;
+    let others = found.into_iter().filter(|found| found.kind == TableKind::Table && !is_own(found));
+    Ok(others.map(|found| found.name).collect())
 }
 
 /// See [`super::refuse_writes`].

@@ -1,31 +1,40 @@
-//! Makes the tables that workloads run on, knows them again, and removes them.
+//! Makes the tables that workloads run on, recognises them later, and removes them.
 //!
-//! What they consist of is a [`Layout`]'s to say. Contents depend on the seed alone (row `n` of table `t` is
-//! the same however many connections load it), a broken-off load goes on where it was, tables that are there
-//! already are recognised and only counted, and nothing that Prony did not make is ever touched.
+//! A [`Layout`] says what they consist of. Contents depend on the seed alone (row `n` of table `t` is the
+//! same however many connections load it). An interrupted load resumes where it stopped, existing tables are
+//! recognised and only counted, and nothing that Prony did not create is ever touched.
 //!
-//! It works through [`load::client`] only, and does not know which study or command asked.
+//! It works through [`load::client`] alone, and knows neither which study nor which command asked.
 
 mod check;
+mod conditions;
+mod contents;
 mod database;
 mod error;
+mod files;
+mod form;
 mod insert;
 mod loader;
 mod marks;
+mod pool;
 mod session;
 mod size;
 mod warm;
 mod work;
 
 pub use check::{Checksum, checksum};
+pub use conditions::{Broken, broken};
+pub use contents::{Contents, contents};
 pub use database::Database;
 pub use error::Error;
+pub use files::{execute, remove};
+pub use form::{Difference, Form, Warning, form};
 pub use size::{Size, size};
 pub use warm::warm;
 
 use crate::{
     family::{self, Names},
-    layout::{Layout, is_reserved},
+    layout::{Kinship, Layout, State, Table, is_reserved},
     plan::Writes,
 };
 use load::spec::Target;
@@ -40,7 +49,7 @@ pub struct Progress {
     pub rows: u64,
     /// Rows of all tables.
     pub rows_total: u64,
-    /// Rows that this call loaded: what a rate is to be computed from.
+    /// Rows that this call loaded, from which to compute a rate.
     pub rows_loaded: u64,
     /// Tables that are complete, index and count included.
     pub tables: u32,
@@ -82,16 +91,17 @@ pub struct Report {
 pub struct Cleaned {
     /// Tables that were dropped.
     pub dropped: Vec<String>,
-    /// Tables that are called as a layout's are, but are not Prony's and were left alone.
+    /// Tables that have names of a layout's tables, but are not Prony's and were left alone.
     pub foreign: Vec<String>,
 }
 
-/// Makes the data set in the target's schema, which is made too if it is missing and the account may.
+/// Creates the data set in the target's schema, which is created too if it does not exist and the account
+/// may.
 ///
-/// Tables of the same data set that are complete are counted and kept; half-loaded ones are completed; tables
-/// that Prony made for another data set are made anew. At most `connections` (1 or more) work at once.
-/// `progress` is called about ten times a second, on the caller's thread. When `stop` becomes true the call
-/// ends with [`Error::Interrupted`].
+/// Complete tables of the same data set are counted and kept; half-loaded ones are completed; tables that
+/// Prony created for another data set are created again. At most `connections` (1 or more) work at once.
+/// `progress` is called about ten times per second, on the caller's thread. When `stop` becomes true, the
+/// call ends with [`Error::Interrupted`].
 ///
 /// # Errors
 /// See [`Error`]. A table that Prony did not make is an error, found before anything is changed.
@@ -105,7 +115,8 @@ pub fn prepare(
     loader::load(target, &layout.tables(), connections.max(1), progress, stop)
 }
 
-/// Drops the tables of the target's schema that Prony made and whose names `wanted` takes, and nothing else.
+/// Drops the tables of the target's schema that Prony created and whose names `wanted` takes, and nothing
+/// else.
 ///
 /// # Errors
 /// No connection, no privilege, or another Prony at work.
@@ -130,7 +141,7 @@ pub fn cleanup(target: &Target, wanted: &dyn Fn(&str) -> bool) -> Result<Cleaned
     Ok(cleaned)
 }
 
-/// Drops the target's database if Prony made it and, but for its mark, nothing is in it: to be called after
+/// Drops the target's database if Prony created it and it holds nothing but its mark: to be called after
 /// [`cleanup`].
 ///
 /// # Errors
@@ -141,8 +152,8 @@ pub fn drop_database(target: &Target) -> Result<Database, Error> {
     database::drop_if_own(&mut session)
 }
 
-/// Sees, without changing anything, whether the plan's tables can be made: none is there already that Prony
-/// did not make.
+/// Checks, without changing anything, whether the plan's tables can be created: none may exist that Prony did
+/// not create.
 ///
 /// # Errors
 /// [`Error::Foreign`]; no connection.
@@ -151,8 +162,22 @@ pub fn refuse_foreign(target: &Target, layout: &dyn Layout) -> Result<(), Error>
     loader::survey(&mut session, target, &layout.tables()).map(drop)
 }
 
-/// Sees, without changing anything, that what a load writes into is Prony's own. A table that is not there is
-/// nobody's.
+/// Whether the whole data set is there. A target without a database gets one, where the account may.
+///
+/// # Errors
+/// [`Error::Foreign`]; no connection.
+pub fn is_complete(target: &Target, layout: &dyn Layout) -> Result<bool, Error> {
+    let mut session = Session::open(target)?;
+    let tables = layout.tables();
+    let found = loader::survey(&mut session, target, &tables)?;
+    let is_whole = |(table, comment): (&Table, &Option<String>)| {
+        comment.as_ref().is_some_and(|comment| table.kinship(comment) == Kinship::Same(State::Complete))
+    };
+    Ok(tables.iter().zip(&found).all(is_whole))
+}
+
+/// Checks, without changing anything, that everything a load writes into is Prony's own. A table that does
+/// not exist belongs to nobody.
 ///
 /// # Errors
 /// [`Error::NotOurs`]; [`Error::Untold`] where it cannot be told; no connection.

@@ -1,4 +1,4 @@
-//! A connection that says, when something fails, on which server, in which statement and about which table.
+//! A connection whose errors say on which server, in which statement and for which table something failed.
 
 use super::{Error, database};
 use crate::family::{self, Family};
@@ -18,8 +18,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Most connections that load one data set: each holds a lock of its own, and more would not load faster.
 pub(super) const LOADERS_MAX: u32 = 64;
-/// How long connections of a load that broke off may take to end: what they have inserted must be rolled
-/// back.
+/// How long connections of an interrupted load may take to end: what they have inserted must be rolled back.
 const LOADERS_END: Duration = Duration::from_secs(300);
 /// Between two looks at them.
 const LOOK: Duration = Duration::from_millis(50);
@@ -83,9 +82,8 @@ impl Session {
         self.take_lock("data")
     }
 
-    /// Lets later loads know that this connection, number `loader` of its load, may still have something to
-    /// insert. It may even when its Prony is gone: the server executes what it had received, in its own
-    /// time.
+    /// Tells later loads that this connection, number `loader` of its load, may still have something to
+    /// insert, even when its Prony is gone: the server executes what it had received, in its own time.
     pub(super) fn say_loading(&mut self, loader: u32) -> Result<(), Error> {
         self.take_lock(&format!("load {loader}"))
     }
@@ -95,8 +93,7 @@ impl Session {
         if is_ours { Ok(()) } else { Err(self.busy()) }
     }
 
-    /// Waits until no connection of an earlier load is left, so that what is in the tables now is all that
-    /// will be.
+    /// Waits until no connection of an earlier load is left, so that the tables do not change any more.
     pub(super) fn wait_for_loaders(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let loaders: Vec<String> = (0..LOADERS_MAX).map(|loader| format!("load {loader}")).collect();
         let started = Instant::now();

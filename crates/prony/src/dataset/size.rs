@@ -1,6 +1,6 @@
 //! How large a data set is on a server, as that server's own statistics estimate it.
 
-use super::{Error, session::Session};
+use super::{Error, marks, session::Session};
 use crate::layout::Layout;
 use load::spec::Target;
 use serde::{Deserialize, Serialize};
@@ -17,13 +17,14 @@ pub struct Size {
     pub form: String,
 }
 
-/// Asks the server for the size of a data set's tables.
+/// Asks the server for the size of a data set's tables; of one that a script has made, all tables of the
+/// database that are not Prony's own.
 ///
 /// # Errors
 /// No connection, or the server does not say.
 pub fn size(target: &Target, layout: &dyn Layout) -> Result<Size, Error> {
     let mut session = Session::open(target)?;
-    let names = layout.table_names();
+    let names = if layout.has_unnamed() { marks::unnamed(&mut session)? } else { layout.table_names() };
     let sizes =
         session.about("SELECT", "sizes of tables", |family, control| family.sizes(control, &names))?;
     let forms: BTreeSet<&str> = sizes.iter().map(|size| size.form.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Reads a data set once from end to end, so that it is in memory as far as it fits: tables through their
 //! clustered index or in the order of their rows, then each secondary index by itself.
 
-use super::{Error, Progress, session::Session};
+use super::{Error, Progress, marks, session::Session};
 use crate::{
     family,
     layout::{Layout, Scan, Table},
@@ -52,6 +52,20 @@ pub fn warm(
             }
         }
         told.tables += 1;
+    }
+    if layout.has_unnamed() { warm_unnamed(&mut session, stop) } else { Ok(()) }
+}
+
+/// Reads the tables that a script has made. Nobody knows their keys, so each is read in one go.
+fn warm_unnamed(session: &mut Session, stop: &AtomicBool) -> Result<(), Error> {
+    for table in marks::unnamed(session)? {
+        let reads = session.about("SELECT", &table, |family, control| family.whole_reads(control, &table))?;
+        for select in reads {
+            if stop.load(Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            session.run("SELECT", &table, &select)?;
+        }
     }
     Ok(())
 }

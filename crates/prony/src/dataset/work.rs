@@ -1,9 +1,9 @@
 //! Who loads what: the tables and their missing units, shared by all connections.
 //!
-//! A unit is a run of rows in one table, loaded in one transaction: it is there as a whole or not at all,
-//! which makes loading resumable. A connection stays with its table while that has units; then it opens a
-//! table that nobody has begun, and only then helps with another's: so tables fill side by side, and a single
-//! big one is shared by all.
+//! A unit is a run of rows in one table, loaded in one transaction: it is there as a whole or not at all, so
+//! loading can be resumed. A connection stays with its table while that has units left. Then it opens a table
+//! that nobody has begun, and only after that helps with another one's. So tables fill side by side, and all
+//! connections share a single big one.
 
 use crate::layout::{Table, quoted};
 use std::{
@@ -101,7 +101,7 @@ impl Work {
         Some(Task::Finish(table))
     }
 
-    /// Something failed, or the user has had enough: nobody begins anything more.
+    /// Something failed, or the user wants to stop: nobody begins anything more.
     pub(super) fn give_up(&self) {
         self.lock().given_up = true;
         self.changed.notify_all();
@@ -117,7 +117,7 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// A connection that panicked takes nothing else down: the stages are whole at any moment.
+    /// A connection that panics takes nothing else down: the stages are consistent at any moment.
     fn lock(&self) -> MutexGuard<'_, Tables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,9 @@
-//! Looks for what would spoil a measurement on this machine, and says what to do about it.
+//! Looks for what would spoil a measurement on this machine.
 //!
-//! Each finding is made by a pure function from what was read: files of `/proc` and `/sys` below a root that
-//! tests replace by recordings of other machines ([`Files`]), and what only watching and trying can tell
-//! ([`Observed`]). Knows nothing of studies, servers or results; changes nothing on the machine.
+//! Each finding is made by a pure function from what was read: files of `/proc` and `/sys` below a root,
+//! which tests replace by recordings of other machines ([`Files`]), and what only watching and trying can
+//! tell ([`Observed`]). Findings are values; the report's words say what they do to a measurement, and how to
+//! fix it. Knows nothing of studies, servers or results; changes nothing on the machine.
 
 mod disk;
 mod files;
@@ -10,9 +11,11 @@ mod memory;
 mod network;
 mod observe;
 mod processor;
+mod reading;
 
 pub use files::Files;
 pub use observe::{Busy, Disk, Effort, Observed};
+pub use reading::{FileSystem, Reading};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,40 +28,46 @@ pub enum Level {
     Fine,
     /// Worth knowing when results are read.
     Note,
-    /// It distorts results: mend it before measuring.
+    /// It distorts results: fix it before measuring.
     Warning,
 }
 
-/// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+/// One thing that was checked.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Stable name: `governor`.
-    pub id: &'static str,
     /// How much it hurts.
     pub level: Level,
-    /// What was read, in words with its figures.
-    pub read: String,
-    /// What it does to a measurement; empty where it is fine.
-    pub effect: String,
-    /// What mends it, with the command; empty where it is fine.
-    pub remedy: String,
+    /// What was read.
+    pub reading: Reading,
 }
 
 impl Finding {
-    fn fine(id: &'static str, read: impl Into<String>) -> Self {
-        Self { id, level: Level::Fine, read: read.into(), effect: String::new(), remedy: String::new() }
+    /// Stable name of the check: `governor`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.reading.id()
     }
 
-    fn note(id: &'static str, read: impl Into<String>, effect: &str, remedy: impl Into<String>) -> Self {
-        Self { id, level: Level::Note, read: read.into(), effect: effect.to_owned(), remedy: remedy.into() }
+    /// One that hurts as much as the first of these that applies.
+    fn graded(reading: Reading, warning: bool, note: bool) -> Self {
+        let level = match (warning, note) {
+            (true, _) => Level::Warning,
+            (_, true) => Level::Note,
+            _ => Level::Fine,
+        };
+        Self { level, reading }
     }
 
-    fn warning(id: &'static str, read: impl Into<String>, effect: &str, remedy: impl Into<String>) -> Self {
-        Self { level: Level::Warning, ..Self::note(id, read, effect, remedy) }
+    fn fine(reading: Reading) -> Self {
+        Self { level: Level::Fine, reading }
+    }
+
+    fn warning(reading: Reading) -> Self {
+        Self { level: Level::Warning, reading }
     }
 }
 
-/// Everything that can be said of a machine; what it does not tell is left out.
+/// Every finding about a machine. What the machine does not tell is left out.
 #[must_use]
 pub fn examine(files: &Files, observed: &Observed) -> Vec<Finding> {
     let findings = [
@@ -79,20 +88,7 @@ pub fn examine(files: &Files, observed: &Observed) -> Vec<Finding> {
         disk::space(observed),
         disk::file_system(files, observed),
         disk::sync_speed(observed),
-        Some(build(observed)),
+        Some(Finding::graded(Reading::Build { debug: observed.debug_build }, observed.debug_build, false)),
     ];
     findings.into_iter().flatten().collect()
-}
-
-fn build(observed: &Observed) -> Finding {
-    if !observed.debug_build {
-        return Finding::fine("build", "an optimised build of Prony");
-    }
-    Finding::warning(
-        "build",
-        "a debug build of Prony",
-        "the load engine takes several times the processor time that it needs, and takes it away from a \
-         server beside it",
-        "use a release build: cargo build --release (or make build), then target/release/prony",
-    )
 }

@@ -1,7 +1,8 @@
-//! What only watching and trying can tell: other load, stolen time, and how fast the disk confirms what is
-//! written.
+//! What only watching and trying can tell: other load, steal, and how fast the disk confirms writes.
 
 use procfs::process;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -42,7 +43,7 @@ impl Effort {
 pub struct Observed {
     /// `/proc/stat` before and after watching.
     pub stat: Option<[String; 2]>,
-    /// The busiest processes meanwhile, first the busiest.
+    /// The busiest processes meanwhile, the busiest first.
     pub busiest: Vec<Busy>,
     /// The disk that servers will use.
     pub disk: Option<Disk>,
@@ -51,7 +52,7 @@ pub struct Observed {
 }
 
 /// A process and the processors that it took.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Busy {
     /// Its number.
     pub pid: i32,

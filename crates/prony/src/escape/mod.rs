@@ -1,7 +1,7 @@
 //! Text that others wrote (a server, a study, a file name, a store) as it is shown: nothing in it acts on the
-//! terminal, on the page or on the document that it becomes part of. One function for each format. Whoever
-//! writes a format passes everything through its function; nobody escapes where a text comes from, since the
-//! same text goes into every format.
+//! terminal, on the page or on the document that it becomes part of. There is one function for each format.
+//! Whoever writes a format passes everything through its function. Nobody escapes text where it comes from,
+//! since the same text goes into every format.
 //!
 //! Characters that act without being seen are shown as JSON would write them, `\u001b`: control characters
 //! (C0, DEL, C1), and those that turn, hide or break text (Unicode Technical Report 36, section 2.4). So JSON
@@ -14,7 +14,7 @@ pub use secret::{HIDDEN, without_passwords};
 
 use std::fmt::Write as _;
 
-/// Whether `character` acts without being seen. A line break does not count: what it may do depends on the
+/// Whether `character` acts without being visible. A line break does not count: what it may do depends on the
 /// format.
 fn acts(character: char) -> bool {
     match character {
@@ -75,8 +75,8 @@ pub fn styled(text: &str) -> String {
     shown + &plain(rest)
 }
 
-/// Bytes of the style that `text` begins with: a sequence that sets colours or weight. One that hides text or
-/// lets it blink is none of ours.
+/// Bytes of the style that `text` begins with: a sequence that sets colours or weight. Prony writes none that
+/// hides text or lets it blink.
 fn style(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find('m')?;

@@ -1,6 +1,6 @@
 //! Passwords in addresses.
 
-/// What stands in place of a password.
+/// What stands instead of a password.
 pub const HIDDEN: &str = "(hidden)";
 
 /// The text with every `scheme://user:password@host` in it as `scheme://user:(hidden)@host`.

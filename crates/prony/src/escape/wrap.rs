@@ -1,4 +1,4 @@
-//! How wide text is on a terminal, and lines of it that are no wider than there is room for.
+//! How wide text is on a terminal, and how to break it into lines that fit.
 
 use textwrap::{WordSeparator, WrapAlgorithm, core::Word};
 
@@ -10,7 +10,7 @@ pub(crate) fn columns(text: &str) -> usize {
     textwrap::core::display_width(text)
 }
 
-/// A text with as many spaces behind it, or before it, as it lacks of `width` columns.
+/// A text padded with spaces, after it or before it, to `width` columns.
 pub(crate) fn padded(text: &str, width: usize, to_the_right: bool) -> String {
     let spaces = " ".repeat(width.saturating_sub(columns(text)));
     if to_the_right { format!("{spaces}{text}") } else { format!("{text}{spaces}") }
@@ -31,7 +31,7 @@ pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> Vec<String> {
     lines.map(|line| line.replace(SPACE, " ")).collect()
 }
 
-/// What a line may break between: words, and wide characters, each with the punctuation behind it.
+/// Pieces between which a line may break: words, and wide characters, each with the punctuation that follows.
 fn pieces(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     let wide = |c: char| columns(c.encode_utf8(&mut [0; 4])) == 2;
     let is_stop = |c: char| "，。；：、）”？！".contains(c);

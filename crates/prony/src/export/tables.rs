@@ -1,4 +1,4 @@
-//! What stands in which file. Times of transactions are in µs, everything else in seconds since the load of
+//! The columns of each file. Times of transactions are in µs, everything else is in seconds since the load of
 //! its trial began.
 
 use super::{
@@ -159,7 +159,7 @@ fn trials(&Run { record, said, .. }: &Run<'_>, table: &mut Table) -> Result<(), 
                 row.extend([Cell::Empty; 4]);
             }
             TrialOutcome::Measured { outcome, doubts, .. } => {
-                let warm_up = outcome.warm_up.unwrap_or(plan.warm_up);
+                let warm_up = outcome.warm_up.unwrap_or(plan.before_interval());
                 row.extend([
                     Cell::Text("measured"),
                     Cell::Empty,

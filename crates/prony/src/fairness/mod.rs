@@ -1,9 +1,9 @@
 //! Whether the servers of a comparison run under the same conditions: compared by meaning, from what they
 //! really run with or, before they have started, from what is known of their versions.
 //!
-//! A difference that the study makes itself, by giving servers different settings, is its purpose; every
-//! other one spoils the comparison and is told with the word that removes it. It knows plans and descriptions
-//! of servers, not how they are measured.
+//! A difference that the study itself makes, by giving servers different settings, is its purpose. Every
+//! other one spoils the comparison, and is reported with the setting word that removes it. This module knows
+//! plans and descriptions of servers, not how they are measured.
 
 use crate::{
     dataset::Size,
@@ -18,8 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Series whose first years are further apart than this are of different ages.
 const YEARS_APART_MAX: u32 = 2;
-/// Sizes of the same data that differ by more than this factor are different; what servers say of sizes are
-/// estimates.
+/// Sizes of the same data that differ by more than this factor are different: servers only estimate sizes.
 const SIZE_FACTOR_MAX: f64 = 1.25;
 
 /// One condition on every server of a plan.
@@ -65,10 +64,9 @@ pub struct Known<'a> {
 }
 
 impl Condition {
-    /// `binlog: on with mysql-8.0; off with mysql-5.7, mariadb (say binlog in [settings] to make it the
-    /// same)`.
+    /// Each value with the servers that have it, where it is known.
     #[must_use]
-    pub fn sentence(&self, names: &[&str]) -> String {
+    pub fn by_value<'a>(&'a self, names: &[&'a str]) -> Vec<(&'a str, Vec<&'a str>)> {
         let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
         for (value, name) in self.values.iter().zip(names) {
             let Some(value) = value else { continue };
@@ -77,12 +75,22 @@ impl Condition {
                 None => by_value.push((value, vec![name])),
             }
         }
-        let parts: Vec<_> =
-            by_value.iter().map(|(value, names)| format!("{value} with {}", names.join(", "))).collect();
+        by_value
+    }
+
+    /// `binlog: on with mysql-8.0; off with mysql-5.7, mariadb (say binlog in [settings] to make it the
+    /// same)`.
+    #[must_use]
+    pub fn sentence(&self, names: &[&str]) -> String {
+        let parts: Vec<_> = self
+            .by_value(names)
+            .iter()
+            .map(|(value, names)| format!("{value} with {}", names.join(", ")))
+            .collect();
         let remedy = self
             .remedy
             .as_ref()
-            .map_or_else(String::new, |word| format!(" (`{word}` in [settings] makes it the same)"));
+            .map_or_else(String::new, |word| format!(" (set `{word}` in [settings] to make it the same)"));
         format!("{}: {}{remedy}", self.title, parts.join("; "))
     }
 }
@@ -213,7 +221,7 @@ fn near(one: &str, other: &str) -> bool {
     one.max(other) <= SIZE_FACTOR_MAX * one.min(other)
 }
 
-/// How old the servers are. Who names the versions to be compared does so on purpose.
+/// How old the servers are. A study that names the versions to compare does so on purpose.
 fn age(servers: &[ServerPlan], known: &[Known<'_>]) -> Condition {
     let year = |known: &Known<'_>| {
         let (product, version) = match (known.description, known.build) {
@@ -263,8 +271,8 @@ fn builder(known: &[Known<'_>]) -> Condition {
     }
 }
 
-/// The year in which the series of a version was first fit for production: that of the newest known one that
-/// is not newer.
+/// The year in which the series of a version was first fit for production; for an unknown series, that of the
+/// newest known one that is not newer.
 fn year_of(product: &str, version: &str) -> Option<u32> {
     let years = &family::spoken().series().iter().find(|series| series.product == product)?.years;
     let build = Build { product, version };

@@ -33,7 +33,7 @@ fn defaults_of_different_versions_are_told_before_anything_starts_and_words_remo
     assert!(!keys.contains(&"buffer_pool".to_owned()) && !keys.contains(&"version_age".to_owned()));
     assert_eq!(
         find(&all, "binlog").sentence(&["a", "b", "c"]),
-        "binary log: off with a, c; on with b (`binlog` in [settings] makes it the same)"
+        "binary log: off with a, c; on with b (set `binlog` in [settings] to make it the same)"
     );
     let same = [
         ("redo_capacity", "256M"),

@@ -1,5 +1,5 @@
-//! The conditions under which servers run, as far as they decide what a comparison is worth: how each is read
-//! from a server's variables. Which there are is said with the words of settings.
+//! The conditions under which servers run, as far as they affect a comparison: how each is read from a
+//! server's variables. Which conditions there are is part of the words of settings.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

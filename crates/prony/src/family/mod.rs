@@ -1,25 +1,27 @@
-//! What is a family of database servers' own: how its servers settle and warm up, what they count and call
-//! things, their errors, their SQL. All else of Prony knows what is said here in words of no family.
+//! What belongs to one family of database servers: how its servers settle and warm up, what they count and
+//! what they call it, their errors, their SQL. The rest of Prony knows all this in words of no family.
 //!
-//! MySQL and MariaDB are two members of one family: `mysql`. Another family is a folder beside that one with
+//! MySQL and MariaDB are two members of one family, `mysql`. Another family is a folder beside that one with
 //! its own [`Family`], and a wire protocol behind [`load::client::Connection`].
 
 mod conditions;
 mod counters;
 mod dialect;
+mod explained;
 mod mysql;
 mod schema;
 
 pub use conditions::{Reader, Series, Variables};
 pub use counters::{COUNTERS, Counter, Kind, OwnNames, counter, rename};
-pub use dialect::Dialect;
-pub use schema::{Found, Names, Schema, TableKind, TableSize};
+pub use dialect::{Definition, Dialect, Domain};
+pub use explained::{Access, Explained};
+pub use schema::{Aspect, Found, Names, Schema, TableKind, TableSize};
 
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-/// The family of the servers that [`load::client`] can speak to. There is one; where there are more, this
-/// asks which server is meant, and the compiler finds all who have to say.
+/// The family of the servers that [`load::client`] can speak to. There is one; once there are more, this
+/// takes the server in question as an argument, and the compiler finds every caller that must supply it.
 #[must_use]
 pub fn spoken() -> &'static dyn Family {
     &mysql::MySql
@@ -27,32 +29,38 @@ pub fn spoken() -> &'static dyn Family {
 
 /// What Prony needs to know of a family, and its servers to do.
 pub trait Family: Dialect + Schema + Sync {
-    /// What a server has still to do for loads that are over; `None`: it does not say.
+    /// What a server still has to do for loads that are over; `None`: it does not say.
     ///
     /// # Errors
     /// Where the connection breaks.
     fn unfinished(&self, connection: &mut Connection) -> Result<Option<Unfinished>, Error>;
 
     /// Makes a server write its dirty pages now and fast, by its global variables, which have these values;
-    /// the caller puts them back. A server that refuses is slower.
+    /// the caller restores them. A server that refuses is only slower.
     ///
     /// # Errors
     /// Where the connection breaks.
     fn hurry(&self, connection: &mut Connection, variables: &Variables) -> Result<(), Error>;
 
-    /// Lets a server note which pages its buffer pool has, or read those that it noted. False: it cannot, or
+    /// How a server would execute a statement; `None`: it does not say, or there is nothing to say of it.
+    ///
+    /// # Errors
+    /// Where the connection breaks.
+    fn explain(&self, connection: &mut Connection, sql: &str) -> Result<Option<Explained>, Error>;
+
+    /// Makes a server note which pages its buffer pool has, or read those that it noted. False: it cannot, or
     /// not within `limit`.
     ///
     /// # Errors
     /// Where the connection breaks.
     fn pages(&self, connection: &mut Connection, what: Pages, limit: Duration) -> Result<bool, Error>;
 
-    /// Whether tables of a storage engine, the default one if none is named, have their rows after a restart,
-    /// and after a crash.
+    /// Whether tables of a storage engine (`None`: the default one) keep their rows through a restart, and
+    /// through a crash.
     fn keeps_rows(&self, engine: Option<&str>) -> Keeps;
 
-    /// What asks one server again and again what it counts, over one connection: what has a name in every
-    /// family, or `all` that there is.
+    /// What repeatedly asks one server for its counters, over one connection: those that have a name in every
+    /// family, or `all` of them.
     fn status(&self, all: bool) -> Box<dyn Status>;
 
     /// What the servers call what they count.
@@ -64,11 +72,11 @@ pub trait Family: Dialect + Schema + Sync {
     /// Where it does not say.
     fn whereabouts(&self, connection: &mut Connection) -> Result<Whereabouts, Error>;
 
-    /// What an error of a server is about, by its number; `None`: nothing that Prony does something about.
+    /// What an error of a server is about, by its number; `None`: nothing that Prony handles.
     fn class(&self, code: u16) -> Option<Class>;
 
-    /// What a condition of a comparison is at a server with these variables, of which those with one of
-    /// `names` tell of it; `None`: not known, or without a meaning there.
+    /// The value of a condition of a comparison on a server with these variables, some of whose `names` tell
+    /// it; `None`: not known, or without a meaning there.
     fn condition(&self, reader: Reader, names: &[String], variables: &Variables) -> Option<String>;
 
     /// When the series of versions were first fit for production.
@@ -101,6 +109,8 @@ pub enum Class {
     TooLarge,
     /// There is no such storage engine.
     NoEngine,
+    /// The server does not prepare such statements; they can be sent as text.
+    NotPrepared,
     /// The server takes no writes.
     ReadOnly,
     /// Too many prepared statements.
@@ -109,8 +119,8 @@ pub enum Class {
 
 /// Asks one server what it counts.
 pub trait Status: Send {
-    /// What it has counted by now. What it does not have is absent, and a statement that it refuses is not
-    /// sent again.
+    /// What it has counted by now. Missing counters are absent, and a statement that it refuses is not sent
+    /// again.
     ///
     /// # Errors
     /// Where it does not answer.
@@ -118,7 +128,7 @@ pub trait Status: Send {
 }
 
 /// What a server has counted, by paths below its own: `status/NAME` under the names of [`COUNTERS`], or under
-/// its own where it has no other; `state/NAME`, how many connections are doing what.
+/// its own name where it has no other; `state/NAME`, how many connections are doing what.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Told {
     /// How long it has been running, s.
@@ -138,7 +148,7 @@ pub struct Whereabouts {
     pub reserved: Option<(Option<String>, u16)>,
 }
 
-/// What a server has still to do for loads that are over.
+/// What a server still has to do for loads that are over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished {
     /// Pages that are not written.

@@ -4,8 +4,9 @@ use load::{
     client::{Connection, Error},
     lock::Lock,
 };
+use serde::{Deserialize, Serialize};
 
-/// How databases are entered, made and looked into, over a connection that works in one of them. All of it
+/// How databases are selected, created and examined, over a connection that works in one of them. Everything
 /// fails where the server refuses or the connection breaks.
 pub trait Schema {
     /// A database that every server has.
@@ -65,6 +66,19 @@ pub trait Schema {
         names: &[String],
     ) -> Result<Vec<String>, Error>;
 
+    /// What the server made of a table of the connection's database: for each column or index (or nothing,
+    /// for the table itself) and each aspect its value, written alike by all servers of the family.
+    ///
+    /// # Errors
+    /// See [`Schema`].
+    fn form(&self, connection: &mut Connection, table: &str) -> Result<Vec<(String, Aspect, String)>, Error>;
+
+    /// What the server has to say about the statement that it executed last, apart from what goes out of use.
+    ///
+    /// # Errors
+    /// See [`Schema`].
+    fn warnings(&self, connection: &mut Connection) -> Result<Vec<String>, Error>;
+
     /// What is in the connection's database besides tables and views.
     ///
     /// # Errors
@@ -90,9 +104,15 @@ pub trait Schema {
     /// See [`Schema`].
     fn sizes(&self, connection: &mut Connection, tables: &[String]) -> Result<Vec<TableSize>, Error>;
 
-    /// Makes a connection fit for loading rows: digits need no conversion, and an engine that the server
-    /// lacks is an error, not another engine. Returns the server's number of it, for
-    /// [`Schema::end_statement`].
+    /// Statements of which each reads a table of the connection's database whole: its rows, and each of its
+    /// ordered indexes.
+    ///
+    /// # Errors
+    /// See [`Schema`].
+    fn whole_reads(&self, connection: &mut Connection, table: &str) -> Result<Vec<String>, Error>;
+
+    /// Prepares a connection for loading rows: digits need no conversion, and an engine that the server lacks
+    /// is an error, not another engine. Returns the server's number of it, for [`Schema::end_statement`].
     ///
     /// # Errors
     /// See [`Schema`].
@@ -110,7 +130,7 @@ pub trait Schema {
 pub enum Names<'a> {
     /// All.
     Any,
-    /// Those of these names; some servers find those that differ in case as well.
+    /// Those with these names; some servers also find names that differ only in case.
     Of(&'a [String]),
 }
 
@@ -147,4 +167,49 @@ pub struct TableSize {
     pub index_bytes: u64,
     /// The engine that really holds it, its row format and options: `MyISAM, Fixed`.
     pub form: String,
+}
+
+/// What of a table or column it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aspect {
+    /// Storage engine.
+    Engine,
+    /// Row format.
+    RowFormat,
+    /// Type of a column.
+    Type,
+    /// Collation of a table or column.
+    Collation,
+    /// Whether a column may be NULL.
+    Nullable,
+    /// What a column holds by default.
+    Default,
+    /// Whether the server computes a column, and whether it stores it.
+    Generated,
+    /// Columns of an index, with their directions.
+    Index,
+    /// Foreign keys.
+    ForeignKeys,
+    /// Conditions (CHECK).
+    Checks,
+}
+
+impl Aspect {
+    /// Its name, for words of any language.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::RowFormat => "row_format",
+            Self::Type => "type",
+            Self::Collation => "collation",
+            Self::Nullable => "nullable",
+            Self::Default => "default",
+            Self::Generated => "generated",
+            Self::Index => "index",
+            Self::ForeignKeys => "foreign_keys",
+            Self::Checks => "checks",
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! What other tools printed becomes a run, so that it can be drawn and held against Prony's own: sysbench 0.4
-//! to 1.1, mysqlslap.
+//! What other tools printed becomes a run, so that it can be drawn and compared with Prony's own: sysbench
+//! 0.4 to 1.1, mysqlslap.
 //!
-//! Nothing is made up: what a file does not say stays unknown. A percentile that a tool tells has no
-//! interval; seconds that it prints are a series. Knows no files: it gets texts.
+//! Nothing is made up: what a file does not say stays unknown. A percentile that a tool states has no
+//! interval; seconds that it prints are a series. It knows no files: it gets texts.
 
 mod slap;
 mod sysbench;
@@ -65,7 +65,7 @@ pub struct Known {
 #[non_exhaustive]
 pub enum Error {
     /// It has none of the lines that a result has.
-    #[error("there is no result of {tool} in it: {missing}")]
+    #[error("it contains no result of {tool}: {missing}")]
     NoResult {
         /// Whose it should be.
         tool: &'static str,
@@ -73,7 +73,7 @@ pub enum Error {
         missing: &'static str,
     },
     /// The tool broke off.
-    #[error("{tool} broke off: {words}")]
+    #[error("{tool} stopped early: {words}")]
     Failed {
         /// Whose it is.
         tool: &'static str,
@@ -81,7 +81,7 @@ pub enum Error {
         words: String,
     },
     /// The number of connections stands nowhere.
-    #[error("the number of connections is not in it; say it with --connections N")]
+    #[error("it does not state the number of connections; set it with --connections N")]
     Connections,
 }
 
@@ -195,6 +195,7 @@ fn empty_plan(tool: Tool, name: &str) -> Plan {
     let study = study.unwrap_or_else(|mistakes| unreachable!("a constant study: {mistakes}"));
     let mut plan = Plan::from_study(&study);
     plan.title = format!("Results of {}", tool.name());
+    plan.title_zh = format!("{} 的结果", tool.name());
     plan.study_text.clear();
     plan.data_sets.iter_mut().for_each(|data| *data = data.clone().without_tables());
     plan.warm_up = Duration::ZERO;

@@ -1,5 +1,5 @@
-//! mysqlslap's and mariadb-slap's report and CSV. They know how long all queries took, and nothing of single
-//! ones.
+//! mysqlslap's and mariadb-slap's report and CSV. They know how long all queries took together, and nothing
+//! about single ones.
 
 use super::{Entry, Error, number};
 

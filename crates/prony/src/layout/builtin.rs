@@ -1,4 +1,4 @@
-//! What a layout says of the workloads that come with it, and why one cannot be made.
+//! What a layout says about the workloads that come with it, and why one cannot be built.
 
 use serde::Serialize;
 
@@ -13,8 +13,8 @@ pub struct Builtin {
     pub effect: Effect,
 }
 
-/// What a workload does to the rows that it finds; tells whether a second trial has the same data before it.
-/// The later, the more it changes.
+/// What a workload does to the rows that it finds, and so whether a second trial has the same data as the
+/// first. The later, the more it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -49,23 +49,56 @@ pub enum Error {
         nearest: Option<String>,
     },
     /// An option cannot have this value.
-    #[error("the workload option `{option}` cannot be `{value}`: it takes {wanted}")]
+    #[error("the workload option `{option}` cannot be `{value}`: use {wanted}")]
     WrongValue {
         /// The option.
         option: String,
         /// Its value.
         value: String,
         /// What it takes.
-        wanted: String,
+        wanted: Wanted,
     },
     /// The options leave nothing to do.
-    #[error(
-        "the workload `{name}` has no statement left: raise one of the options that count its statements"
-    )]
+    #[error("the workload `{name}` has no statements: raise one of the options that set their numbers")]
     Nothing {
         /// The workload.
         name: String,
     },
+}
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Wanted {
+    /// A whole number.
+    #[error("a whole number, 0 or more")]
+    Whole,
+    /// A whole number with a limit.
+    #[error("a whole number up to {0}")]
+    WholeUpTo(u32),
+    /// A number with fraction.
+    #[error("a number")]
+    Number,
+    /// A switch.
+    #[error("on or off")]
+    Switch,
+    /// One of these words.
+    #[error("one of {}", .0.join(", "))]
+    OneOf(&'static [&'static str]),
+    /// A number that is not 0.
+    #[error("1 or more")]
+    AtLeastOne,
+    /// A number from one to another.
+    #[error("{0} to {1}")]
+    Within(u64, u64),
+    /// A share, neither nothing nor all.
+    #[error("between 0 and 1")]
+    Share,
+    /// A number above 0.
+    #[error("above 0")]
+    AboveZero,
+    /// A storage engine.
+    #[error("a storage engine's name, as SHOW ENGINES lists them")]
+    Engine,
 }
 
 /// The name most like `name`, if one is like it.

@@ -1,19 +1,23 @@
 //! What a data set consists of: tables, columns, keys, indexes, rows as a function of their number, and the
-//! mark by which Prony knows its own again. Values only: [`crate::dataset`] makes them on a server, a
+//! mark by which Prony recognises its own. Values only: [`crate::dataset`] creates them on a server, and a
 //! [`crate::workload`] draws from them.
 //!
-//! A layout is a folder of this one: it describes itself as [`Table`]s, and nothing else of the program knows
-//! what its tables and columns are called. To add one, write the folder and its arm in [`DataSet`].
+//! A layout is a folder below this one: it describes itself as [`Table`]s, and nothing else in the program
+//! knows the names of its tables and columns. To add one, write the folder and its arm in [`DataSet`].
 
 mod builtin;
 pub mod custom;
+pub mod files;
+pub mod neighbours;
+pub mod scripted;
 pub mod sysbench;
+pub mod tpcc;
 
 pub(crate) use builtin::nearest;
-pub use builtin::{Builtin, Effect, Error};
+pub use builtin::{Builtin, Effect, Error, Wanted};
 
 use crate::family;
-use load::spec::{Distribution, Draw};
+use load::spec::{Distribution, Draw, RowsWith};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -22,7 +26,7 @@ const MARK: &str = "prony";
 /// Version of the comment's form and of the contents behind it.
 const FORMAT: u32 = 1;
 
-/// A data set of one of the layouts. Stored in plans: one of sysbench's looks as it always has.
+/// A data set of one of the layouts. It is stored in plans; sysbench's looks as it always has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum DataSet {
@@ -30,6 +34,16 @@ pub enum DataSet {
     Sysbench(sysbench::Data),
     /// As a study writes them.
     Custom(custom::Data),
+    /// As a Lua script makes them.
+    Scripted(Box<scripted::Data>),
+    /// Like those of TPC-C.
+    Tpcc(tpcc::Data),
+    /// As files of SQL make them.
+    Files(files::Data),
+    /// The neighbours' own table alone.
+    Neighbours(neighbours::Data),
+    /// Any of the others with that table beside it.
+    Beside(neighbours::Beside),
 }
 
 /// What every layout says of its data.
@@ -41,7 +55,9 @@ pub trait Layout: fmt::Debug {
     fn about(&self) -> String;
 
     /// Storage engine of all tables; `None`: the server's default.
-    fn engine(&self) -> Option<&str>;
+    fn engine(&self) -> Option<&str> {
+        None
+    }
 
     /// Whether a table is called so, upper and lower case being the same; `NUMBER` stands for any number.
     fn has_table(&self, name: &str) -> bool;
@@ -52,11 +68,17 @@ pub trait Layout: fmt::Debug {
     /// Columns of the table that is called so; `None`: there is none.
     fn columns(&self, table: &str) -> Option<Vec<String>>;
 
-    /// Values that a statement can name without table and column, with what draws them: `{id}`.
-    fn named(&self, distribution: Distribution) -> Vec<(&'static str, Draw)>;
+    /// Values that a statement can name without table and column, and what draws them: `{id}`.
+    /// Most layouts have none.
+    fn named(&self, _distribution: Distribution) -> Vec<(&'static str, Draw)> {
+        Vec::new()
+    }
 
     /// Tables that are told apart by a number alone, from 1 to this.
-    fn numbered(&self) -> u32;
+    /// Most layouts tell tables apart by their names.
+    fn numbered(&self) -> u32 {
+        1
+    }
 
     /// What draws a value that is in the column, or why none can be drawn.
     ///
@@ -64,14 +86,43 @@ pub trait Layout: fmt::Debug {
     /// What is wrong with the name.
     fn draw(&self, table: &str, column: &str, distribution: Distribution) -> Result<Draw, Undrawn>;
 
+    /// The rows of a table, to be drawn as values of `column`, by what `condition` holds in them.
+    /// Most layouts do not know which rows hold what.
+    ///
+    /// # Errors
+    /// The column that is wrong, and why.
+    fn rows_with(&self, table: &str, column: &str, condition: &str) -> Result<RowsWith, (String, Undrawn)> {
+        self.draw(table, column, Distribution::Uniform).map_err(|why| (column.to_owned(), why))?;
+        Err((condition.to_owned(), Undrawn::Rows))
+    }
+
     /// Rows of all tables.
     fn rows(&self) -> u64;
 
     /// About how much disk its rows and their entries in indexes take, bytes.
     fn size_bytes(&self) -> u64;
+
+    /// Whether all other tables of the database belong to it, too: those that a script has made.
+    fn has_unnamed(&self) -> bool {
+        false
+    }
+
+    /// What the data keep, whatever the workloads that come with them do.
+    fn conditions(&self) -> Vec<Condition> {
+        Vec::new()
+    }
 }
 
-/// Stands in a table's name for the number that a statement puts in.
+/// Something that is always true of the data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Its name.
+    pub name: String,
+    /// A SELECT of how often it is broken: one number.
+    pub violations: String,
+}
+
+/// Placeholder in a table's name for the number that a statement inserts.
 pub const NUMBER: char = '\u{e001}';
 
 /// Why no value of a column can be drawn.
@@ -83,6 +134,8 @@ pub enum Undrawn {
     NoColumn(Vec<String>),
     /// Which values it holds is known only from its rows.
     Contents,
+    /// Which rows hold a value is not known.
+    Rows,
 }
 
 impl DataSet {
@@ -92,6 +145,35 @@ impl DataSet {
         match self {
             Self::Sysbench(data) => data.tables == 0,
             Self::Custom(data) => data.tables.is_empty(),
+            Self::Scripted(_) => false,
+            Self::Tpcc(data) => data.warehouses == 0,
+            Self::Files(data) => data.files.is_empty(),
+            Self::Neighbours(data) => data.neighbour_rows == 0,
+            Self::Beside(_) => false,
+        }
+    }
+
+    /// The script whose `prepare` command makes its tables, with the seed, where one does.
+    #[must_use]
+    pub fn script(&self) -> Option<(&load::spec::Script, u64)> {
+        match self {
+            Self::Sysbench(_) | Self::Custom(_) | Self::Tpcc(_) | Self::Files(_) | Self::Neighbours(_) => {
+                None
+            }
+            Self::Scripted(data) => Some((&data.script, data.seed)),
+            Self::Beside(data) => data.others.script(),
+        }
+    }
+
+    /// The files of SQL that make its tables, where they do.
+    #[must_use]
+    pub fn files(&self) -> Option<&files::Data> {
+        match self {
+            Self::Files(data) => Some(data),
+            Self::Beside(data) => data.others.files(),
+            Self::Sysbench(_) | Self::Custom(_) | Self::Tpcc(_) | Self::Scripted(_) | Self::Neighbours(_) => {
+                None
+            }
         }
     }
 
@@ -101,8 +183,31 @@ impl DataSet {
         match &mut self {
             Self::Sysbench(data) => data.tables = 0,
             Self::Custom(data) => data.tables.clear(),
+            Self::Scripted(_) => {}
+            Self::Tpcc(data) => data.warehouses = 0,
+            Self::Files(data) => data.files.clear(),
+            Self::Neighbours(data) => data.neighbour_rows = 0,
+            Self::Beside(data) => return data.others.clone().without_tables(),
         }
         self
+    }
+
+    /// The same data set with the neighbours' table beside it.
+    #[must_use]
+    pub fn with_neighbours(self) -> Self {
+        match self {
+            Self::Neighbours(_) | Self::Beside(_) => self,
+            others => Self::Beside(neighbours::Beside {
+                others: Box::new(others),
+                neighbours: neighbours::Data::default(),
+            }),
+        }
+    }
+
+    /// What the streams that are no neighbours work on.
+    #[must_use]
+    pub fn others(&self) -> &Self {
+        if let Self::Beside(data) = self { data.others.others() } else { self }
     }
 
     /// The workload options of which `prony prepare` makes it; none: no option does.
@@ -112,7 +217,9 @@ impl DataSet {
             Self::Sysbench(data) => {
                 vec![("tables", data.tables.to_string()), ("table_size", data.rows.to_string())]
             }
-            Self::Custom(_) => Vec::new(),
+            Self::Tpcc(data) => vec![("warehouses", data.warehouses.to_string())],
+            Self::Beside(data) => data.others.options(),
+            Self::Custom(_) | Self::Scripted(_) | Self::Files(_) | Self::Neighbours(_) => Vec::new(),
         }
     }
 
@@ -122,6 +229,14 @@ impl DataSet {
         match &mut self {
             Self::Sysbench(data) => data.seed = seed,
             Self::Custom(data) => data.seed = seed,
+            Self::Scripted(data) => data.seed = seed,
+            Self::Tpcc(data) => data.seed = seed,
+            Self::Files(data) => data.seed = seed,
+            Self::Neighbours(data) => data.seed = seed,
+            Self::Beside(data) => {
+                data.neighbours.seed = seed;
+                *data.others = data.others.clone().with_seed(seed);
+            }
         }
         self
     }
@@ -130,6 +245,11 @@ impl DataSet {
         match self {
             Self::Sysbench(data) => data,
             Self::Custom(data) => data,
+            Self::Scripted(data) => &**data,
+            Self::Tpcc(data) => data,
+            Self::Files(data) => data,
+            Self::Neighbours(data) => data,
+            Self::Beside(data) => data,
         }
     }
 }
@@ -171,6 +291,10 @@ impl Layout for DataSet {
         self.layout().draw(table, column, distribution)
     }
 
+    fn rows_with(&self, table: &str, column: &str, condition: &str) -> Result<RowsWith, (String, Undrawn)> {
+        self.layout().rows_with(table, column, condition)
+    }
+
     fn rows(&self) -> u64 {
         self.layout().rows()
     }
@@ -178,11 +302,25 @@ impl Layout for DataSet {
     fn size_bytes(&self) -> u64 {
         self.layout().size_bytes()
     }
+
+    fn conditions(&self) -> Vec<Condition> {
+        self.layout().conditions()
+    }
+
+    fn has_unnamed(&self) -> bool {
+        self.layout().has_unnamed()
+    }
 }
 
 impl From<sysbench::Data> for DataSet {
     fn from(data: sysbench::Data) -> Self {
         Self::Sysbench(data)
+    }
+}
+
+impl From<tpcc::Data> for DataSet {
+    fn from(data: tpcc::Data) -> Self {
+        Self::Tpcc(data)
     }
 }
 
@@ -201,7 +339,7 @@ pub struct Table {
     pub rows: u64,
     /// The columns that rows are inserted into, in the order of [`Contents::write`].
     pub columns: Vec<Column>,
-    /// What stands in the parentheses of CREATE TABLE: columns and the keys that rows are loaded with.
+    /// The text in the parentheses of CREATE TABLE: columns, and the keys with which rows are loaded.
     pub definition: String,
     /// Its storage engine; `None`: the server's default.
     pub engine: Option<String>,
@@ -211,8 +349,8 @@ pub struct Table {
     pub indexes: Vec<Index>,
     /// What is read to have the whole table in memory.
     pub scans: Vec<Scan>,
-    /// Everything that form and contents depend on. One of a layout whose names any table could have holds
-    /// `table=NAME`, by which a copy (`CREATE TABLE ... LIKE`) is not taken for the table.
+    /// Everything that form and contents depend on. A layout whose names any table could have includes
+    /// `table=NAME`, so that a copy (`CREATE TABLE ... LIKE`) is not taken for the table.
     pub identity: String,
     /// Character set in which the contents are compared.
     pub charset: &'static str,
@@ -311,7 +449,7 @@ impl Rows {
         self.cells.push(Stored::Integer(number));
     }
 
-    /// Adds a text, which `write` puts at the end of what it is given.
+    /// Adds a text, which `write` appends.
     pub fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         write(&mut self.text);
@@ -423,9 +561,9 @@ impl Index {
     }
 }
 
-/// Whether Prony made the table that is called so and has this comment. The mark is the table's comment: it
-/// comes and goes with the table, so that one which somebody dropped and made anew is never taken for
-/// Prony's; nor is a copy of one.
+/// Whether Prony created the table with this name and comment. The mark is the table's comment: it comes and
+/// goes with the table, so one that somebody dropped and created again is never taken for Prony's, nor is a
+/// copy.
 #[must_use]
 pub fn is_own(name: &str, comment: &str) -> bool {
     let says_its_name = || {

@@ -1,19 +1,18 @@
-//! Whether new connections will run out of ports, said before the load: a closed TCP connection keeps its
-//! port for a minute (TIME_WAIT), so that one address of a client opens some hundred connections in a second
-//! and no more.
+//! Whether new connections will run out of ports, known before the load: a closed TCP connection keeps its
+//! port for a minute (TIME_WAIT), so one address of a client can open only a few hundred connections per
+//! second.
 
-use crate::arrival;
 use load::{
     Spec,
     spec::{Address, Arrival, ConnectionMode, Stream},
 };
-use std::{fs, net::IpAddr, time::Duration};
+use std::{fmt, fs, net::IpAddr, time::Duration};
 
 /// How long the kernel keeps a closed connection's port; fixed in Linux (TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Duration = Duration::from_secs(60);
 /// How soon it may be used again where tcp_tw_reuse is on: when the clock of TCP timestamps has moved on.
 const REUSE: Duration = Duration::from_secs(1);
-/// More connections than any machine opens in a second, for want of a better estimate of a closed loop.
+/// More connections than any machine opens in a second, for lack of a better estimate of a closed loop.
 const RATE_MAX: f64 = 50_000.0;
 
 /// What the kernel says about ports.
@@ -34,50 +33,86 @@ impl Kernel {
     }
 }
 
-/// What to do where the ports will not suffice; `login` is how long one connection takes to open.
+/// New connections will run out of ports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FewPorts {
+    /// Most connections that the load opens, per second.
+    pub opened_per_second: f64,
+    /// How long each keeps its port after it is closed.
+    pub held: Duration,
+    /// Addresses that the load connects from.
+    pub addresses: usize,
+    /// Ports of all of them.
+    pub ports: f64,
+    /// Connections that they allow, per second.
+    pub possible_per_second: f64,
+    /// Addresses that would do, where the server is on this machine.
+    pub enough: Option<u32>,
+}
+
+impl fmt::Display for FewPorts {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses = match self.addresses {
+            1 => "one address".to_owned(),
+            several => format!("{several} addresses"),
+        };
+        let remedy = match self.enough {
+            Some(enough) => {
+                let sources: Vec<String> = (2..2 + enough).map(|last| format!("127.0.0.{last}")).collect();
+                format!("give it more addresses, --source {}", sources.join(","))
+            }
+            None => "give it more source addresses of this machine (--source ADDRESS,...), or set sysctl \
+                     net.ipv4.tcp_tw_reuse=1"
+                .to_owned(),
+        };
+        write!(
+            to,
+            "ports may run out: this load opens up to {:.0} connections per second, each keeps its port for \
+             {} s after it is closed, and {addresses} with {} ports allow {:.0} per second. {remedy}, or \
+             connect by Unix socket",
+            self.opened_per_second,
+            self.held.as_secs(),
+            self.ports,
+            self.possible_per_second
+        )
+    }
+}
+
+/// Whether the ports will not suffice; `login` is how long one connection takes to open.
 #[must_use]
-pub fn remark(spec: &Spec, login: Duration) -> Option<String> {
+pub fn few_ports(spec: &Spec, login: Duration) -> Option<FewPorts> {
     let Address::Tcp { host, .. } = &spec.target.address else { return None };
     assess(spec, login, is_loopback(host), &Kernel::read()?)
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn assess(spec: &Spec, login: Duration, loopback: bool, kernel: &Kernel) -> Option<String> {
+fn assess(spec: &Spec, login: Duration, loopback: bool, kernel: &Kernel) -> Option<FewPorts> {
     let rate: f64 = spec.streams.iter().map(|stream| opened_per_second(stream, login)).sum();
     let held = match kernel.reuse {
         1 => REUSE,
         2 if loopback => REUSE,
         _ => TIME_WAIT,
     };
-    let sources = spec.sources.len().max(1) as f64;
+    let addresses = spec.sources.len().max(1);
+    let ports = kernel.ports * addresses as f64;
     let kept: u32 = spec.streams.iter().map(|stream| stream.connections + stream.idle).sum();
-    let free = (kernel.ports * sources - f64::from(kept)).max(0.0);
+    let free = (ports - f64::from(kept)).max(0.0);
     let time = held.min(spec.warm_up + spec.interval).as_secs_f64();
     if rate * time <= free {
         return None;
     }
     let needed = ((rate * time + f64::from(kept)) / kernel.ports).ceil();
-    let remedy = if loopback {
-        let addresses: Vec<String> =
-            (2..2 + (needed as u32).clamp(2, 8)).map(|last| format!("127.0.0.{last}")).collect();
-        format!("give it more addresses, --source {}", addresses.join(","))
-    } else {
-        "give it more addresses of this machine (--source ADDRESS,...), or set sysctl net.ipv4.tcp_tw_reuse=1"
-            .to_owned()
-    };
-    Some(format!(
-        "ports may run out: this load opens up to {:.0} connections in a second, each of which keeps a port \
-         for {} s after it is closed, and {} with {} ports allow {:.0} in a second. {remedy}, or connect by \
-         Unix socket",
-        rate,
-        held.as_secs(),
-        if sources > 1.0 { format!("{sources:.0} addresses") } else { "one address".to_owned() },
-        kernel.ports * sources,
-        free / time
-    ))
+    Some(FewPorts {
+        opened_per_second: rate,
+        held,
+        addresses,
+        ports,
+        possible_per_second: free / time,
+        enough: loopback.then_some((needed as u32).clamp(2, 8)),
+    })
 }
 
 /// New connections in a second: at most what the connections can open one after the other.
@@ -90,9 +125,9 @@ fn opened_per_second(stream: &Stream, login: Duration) -> f64 {
         ConnectionMode::Statement => (1.0, statements_of(stream)),
     };
     let starts = match &stream.arrival {
-        Arrival::Open { rate, .. } => arrival::peak(rate),
+        Arrival::Open { rate, .. } => rate.peak(),
         Arrival::Paced { every, .. } => f64::from(stream.connections) / every.as_secs_f64().max(1e-6),
-        Arrival::Closed | Arrival::Think(_) => f64::INFINITY,
+        Arrival::Closed | Arrival::Think(_) | Arrival::Waits(_) => f64::INFINITY,
     };
     (starts * transactions * statements).min(busy)
 }
@@ -131,13 +166,13 @@ mod tests {
     #[test]
     fn short_connections_run_out_of_ports_and_lasting_ones_do_not() {
         let each = ConnectionMode::Transactions(1);
-        let says = |spec: &Spec, loopback| assess(spec, LOGIN, loopback, &ORDINARY);
+        let says =
+            |spec: &Spec, loopback| assess(spec, LOGIN, loopback, &ORDINARY).map(|few| few.to_string());
         assert_eq!(says(&spec(ConnectionMode::Long, None, 600), false), None);
         // 470 in a second is what one address can do for long
         assert_eq!(says(&spec(each, Some(400.0), 600), false), None);
         let text = says(&spec(each, Some(1000.0), 600), false).expect("a remark");
-        for part in ["1000 connections in a second", "60 s", "28232 ports", "469 in a second", "tcp_tw_reuse"]
-        {
+        for part in ["1000 connections per second", "60 s", "28232 ports", "469 per second", "tcp_tw_reuse"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         // a short load is over before the ports are

@@ -1,6 +1,6 @@
 //! Clients that run statements one after another, all at the same time, on one thread.
 
-use super::generate::Statement;
+use super::{error::Error, generate::Statement};
 use load::{
     Stop,
     hub::{Done, Hub, Way, What},
@@ -9,19 +9,19 @@ use load::{
 };
 use std::time::{Duration, Instant};
 
-/// How often it looks whether it is to stop.
+/// How often to check whether to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);
 
-/// What clients do beside statements.
+/// What clients do besides their statements.
 pub(super) struct Terms {
     pub(super) clients: u32,
     /// Statements of each.
     pub(super) each: u64,
-    /// COMMIT after so many; 0: autocommit.
+    /// COMMIT after this many statements; 0: autocommit.
     pub(super) commit: u64,
-    /// A new connection after so many; 0: never.
+    /// Reconnect after this many statements; 0: never.
     pub(super) detach: u64,
-    /// What each connection begins with.
+    /// The first statement of each connection.
     pub(super) first: Option<String>,
 }
 
@@ -42,7 +42,7 @@ struct Client {
     /// Statements since the last COMMIT.
     open: u64,
     random: Random,
-    /// What was asked last.
+    /// The last statement.
     asked: String,
 }
 
@@ -56,16 +56,16 @@ struct Crowd<'a> {
     working: u32,
 }
 
-/// Runs all clients to their end; how long that took, connecting included.
+/// Runs all clients to their end. Returns how long that took, connecting included.
 pub(super) fn run(
     target: &Target,
     statements: &[Statement],
     keys: &[String],
     terms: &Terms,
     stop: &Stop,
-) -> Result<Duration, String> {
-    let way = Way::to(target).map_err(|error| error.to_string())?;
-    let hub = Hub::new().map_err(|error| error.to_string())?;
+) -> Result<Duration, Error> {
+    let way = Way::to(target)?;
+    let hub = Hub::new()?;
     let mut crowd = Crowd { hub, way: &way, statements, keys, terms, clients: Vec::new(), working: 0 };
     let began = Instant::now();
     for number in 0..terms.clients {
@@ -80,28 +80,28 @@ pub(super) fn run(
             crowd.heard(done)?;
         }
         if stop.is_stopped() {
-            return Err("interrupted".to_owned());
+            return Err(Error::Interrupted);
         }
         if crowd.working > 0 {
-            crowd.hub.wait(LOOK_UP).map_err(|error| error.to_string())?;
+            crowd.hub.wait(LOOK_UP)?;
         }
     }
     Ok(began.elapsed())
 }
 
 impl Crowd<'_> {
-    fn heard(&mut self, done: Done) -> Result<(), String> {
+    fn heard(&mut self, done: Done) -> Result<(), Error> {
         let client = &mut self.clients[done.owner as usize];
         match done.what {
             What::Lost(code, _, message) if client.step == Step::Opening => {
-                return Err(format!("Error when connecting to server: {code} {message}"));
+                return Err(Error::Refused { code, message });
             }
             What::Lost(code, _, message) => {
-                return Err(format!("Cannot run query {} ERROR : {code} {message}", client.asked));
+                return Err(Error::Lost { sql: client.asked.clone(), code, message });
             }
             What::Reply(reply) if reply.error.is_some() => {
-                let message = self.hub.message(client.link);
-                return Err(format!("Cannot run query {} ERROR : {message}", client.asked));
+                let message = self.hub.message(client.link).to_owned();
+                return Err(Error::Statement { sql: client.asked.clone(), message });
             }
             What::Reply(_) | What::Opened | What::Woken => {}
         }
@@ -144,7 +144,7 @@ impl Crowd<'_> {
         self.go_on(number);
     }
 
-    /// The next statement, on a new connection where its turn has come; or the end.
+    /// Sends the next statement, on a new connection if it is time for one, or ends the client.
     fn go_on(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
         if client.done >= self.terms.each {

@@ -1,33 +1,33 @@
-//! The statements of a load: those that are made, and those that are given.
+//! The statements of a load: generated ones, and those that the user gives.
 
-use super::options::Given;
+use super::{error::Error, options::Given};
 use load::random::{Random, write_text};
 
-/// Length of texts that are made.
+/// Length of generated texts.
 const TEXT: u32 = 126;
 
 /// A statement of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Statement {
     Text(String),
-    /// One of the keys that were read after the data was made stands behind it, in quotes.
+    /// Followed by a quoted key, one of those that are read once the data is loaded.
     WithKey(String),
 }
 
 /// What a run does.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Load {
-    /// Makes tables and rows.
+    /// Creates tables and rows.
     pub(super) create: Vec<String>,
     pub(super) statements: Vec<Statement>,
     pub(super) needs_keys: bool,
 }
 
 /// Statements of an option: its text, or the file of that name.
-pub(super) fn written(given: &Given, name: &str) -> Result<Vec<String>, String> {
+pub(super) fn written(given: &Given, name: &str) -> Result<Vec<String>, Error> {
     let text = given.text(name);
     let text = if std::path::Path::new(text).is_file() {
-        std::fs::read_to_string(text).map_err(|error| format!("cannot read {text}: {error}"))?
+        std::fs::read_to_string(text).map_err(|error| Error::Read(text.to_owned(), error))?
     } else {
         text.to_owned()
     };
@@ -40,23 +40,22 @@ pub(super) fn written(given: &Given, name: &str) -> Result<Vec<String>, String> 
 }
 
 /// The load of a command line.
-pub(super) fn load(given: &Given) -> Result<Load, String> {
+pub(super) fn load(given: &Given) -> Result<Load, Error> {
     if given.has("auto-generate-sql") {
         return generated(given);
     }
     let statements: Vec<_> = written(given, "query")?.into_iter().map(Statement::Text).collect();
     if statements.is_empty() {
-        return Err("nothing to do: say --auto-generate-sql or --query".to_owned());
+        return Err(Error::NothingToDo);
     }
     Ok(Load { create: written(given, "create")?, statements, needs_keys: false })
 }
 
 /// Columns of one kind, and whether they have indexes.
-fn columns(given: &Given, name: &str) -> Result<(u64, bool), String> {
+fn columns(given: &Given, name: &str) -> Result<(u64, bool), Error> {
     let text = given.text(name);
     let (count, is_indexed) = text.split_once(':').map_or((text, false), |(count, _)| (count, true));
-    let count =
-        count.parse().map_err(|_| format!("the option '{name}' takes N or N:indexed, not '{text}'"))?;
+    let count = count.parse().map_err(|_| Error::value(name, "N or N:indexed", text))?;
     Ok((count, is_indexed))
 }
 
@@ -102,7 +101,7 @@ impl Table {
     }
 }
 
-fn generated(given: &Given) -> Result<Load, String> {
+fn generated(given: &Given) -> Result<Load, Error> {
     let kind = given.text("auto-generate-sql-load-type").chars().next().unwrap_or('m');
     let ((ints, int_indexes), (chars, char_indexes)) =
         (columns(given, "number-int-cols")?, columns(given, "number-char-cols")?);
@@ -111,11 +110,7 @@ fn generated(given: &Given) -> Result<Load, String> {
     let is_guid = given.has("auto-generate-sql-guid-primary");
     let is_serial = given.has("auto-generate-sql-add-autoincrement");
     if by_key && !is_guid && !is_serial {
-        return Err(
-            "the load types key and update need a key: say --auto-generate-sql-add-autoincrement or \
-                    --auto-generate-sql-guid-primary"
-                .to_owned(),
-        );
+        return Err(Error::NeedsKey);
     }
     let mut definitions = Vec::new();
     let mut keys = Vec::new();
@@ -138,7 +133,7 @@ fn generated(given: &Given) -> Result<Load, String> {
     definitions.extend(
         (1..=chars).map(|n| format!("charcol{n} VARCHAR(128){}", index(char_indexes, format!("charcol{n}")))),
     );
-    // the same values in every run, as there
+    // the same values in every run, as with mysqlslap
     let mut table = Table { ints, chars, keys, random: Random::for_connection(1, 0, 0) };
     let mut create = vec![format!("CREATE TABLE `t1` ({})", definitions.join(","))];
     for _ in 0..given.number("auto-generate-sql-write-number")? {
@@ -155,8 +150,8 @@ fn generated(given: &Given) -> Result<Load, String> {
             .map(|place| Statement::Text(if place % 2 == 0 { table.insert() } else { table.select() }))
             .collect(),
         _ => {
-            let text = given.text("auto-generate-sql-load-type");
-            return Err(format!("the load type is mixed, update, write, key or read, not '{text}'"));
+            let name = "auto-generate-sql-load-type";
+            return Err(Error::value(name, "mixed, update, write, key or read", given.text(name)));
         }
     };
     Ok(Load { create, statements, needs_keys: by_key })
@@ -166,7 +161,7 @@ fn generated(given: &Given) -> Result<Load, String> {
 mod tests {
     use super::*;
 
-    fn of(words: &[&str]) -> Result<Load, String> {
+    fn of(words: &[&str]) -> Result<Load, Error> {
         let words: Vec<String> =
             [words, &["--defaults-file=/dev/null"]].concat().iter().map(|word| (*word).to_owned()).collect();
         load(&Given::read(&words)?)

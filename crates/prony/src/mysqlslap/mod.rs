@@ -1,13 +1,15 @@
 //! `prony mysqlslap`: takes mysqlslap's command line, runs its loads and prints what it prints.
 //!
-//! Two of its dangers are mended: a schema that exists is never dropped, and a statement that fails ends the
-//! program with exit code 1. Written from documented and observed behaviour. `docs/sysbench.md` says what
+//! Two of its dangers are removed: an existing schema is never dropped, and a statement that fails ends the
+//! program with exit code 1. Written from documented and observed behaviour; `docs/sysbench.md` says what
 //! differs.
 
 mod clients;
+mod error;
 mod generate;
 mod options;
 
+use error::Error;
 use generate::{Load, Statement};
 use load::{
     Stop,
@@ -32,15 +34,15 @@ const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.soc
 pub fn main(words: &[String], out: &mut dyn Write, err: &mut dyn Write, stop: &Stop) -> u8 {
     match slap(words, out, stop) {
         Ok(()) => 0,
-        Err(message) => {
+        Err(error) => {
             // nobody may read it
-            let _ = writeln!(err, "mysqlslap: {message}");
+            let _ = writeln!(err, "mysqlslap: {error}");
             1
         }
     }
 }
 
-fn slap(words: &[String], out: &mut dyn Write, stop: &Stop) -> Result<(), String> {
+fn slap(words: &[String], out: &mut dyn Write, stop: &Stop) -> Result<(), Error> {
     let given = Given::read(words)?;
     if given.has("help") || given.has("version") {
         let version = format!("mysqlslap  Ver 1.0 (Prony {})\n", env!("CARGO_PKG_VERSION"));
@@ -53,21 +55,20 @@ fn slap(words: &[String], out: &mut dyn Write, stop: &Stop) -> Result<(), String
         return say(out, &printed(&given, &load, &engines)?);
     }
     let target = target(&given)?;
-    let mut control = Connection::open(&Target { database: None, ..target.clone() }, LOGIN_MAX)
-        .map_err(|error| format!("Error when connecting to server: {error}"))?;
+    let mut control =
+        Connection::open(&Target { database: None, ..target.clone() }, LOGIN_MAX).map_err(Error::Login)?;
     let mut slap = Slap { given: &given, load: &load, target, control: &mut control, stop };
     let schema = given.text("create-schema");
     if slap.makes_schema() && slap.has_schema()? {
-        return Err(format!(
-            "the schema `{schema}` exists, and a run would drop it; name another one with --create-schema, \
-             or drop it yourself"
-        ));
+        return Err(Error::SchemaExists(schema.to_owned()));
     }
     for engine in engines {
         for clients in given.list("concurrency") {
-            let clients: u32 = clients.parse().ok().filter(|clients| *clients > 0).ok_or_else(|| {
-                format!("the option 'concurrency' takes numbers from 1 on, not '{clients}'")
-            })?;
+            let clients: u32 = clients
+                .parse()
+                .ok()
+                .filter(|clients| *clients > 0)
+                .ok_or_else(|| Error::value("concurrency", "numbers of 1 or more", clients))?;
             let times = slap.runs(engine, clients)?;
             slap.report(out, engine, clients, &times)?;
         }
@@ -75,10 +76,10 @@ fn slap(words: &[String], out: &mut dyn Write, stop: &Stop) -> Result<(), String
     Ok(())
 }
 
-fn say(out: &mut dyn Write, text: &str) -> Result<(), String> {
+fn say(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|error| format!("cannot write: {error}"))
+        .map_err(|error| Error::Write("the output".to_owned(), error))
 }
 
 struct Slap<'a> {
@@ -94,23 +95,23 @@ impl Slap<'_> {
         !self.load.create.is_empty()
     }
 
-    fn ask(&mut self, sql: &str) -> Result<load::client::Answer, String> {
-        self.control.query(sql).map_err(|error| format!("Cannot run query {sql} ERROR : {error}"))
+    fn ask(&mut self, sql: &str) -> Result<load::client::Answer, Error> {
+        self.control.query(sql).map_err(|error| Error::Control { sql: sql.to_owned(), error })
     }
 
-    fn has_schema(&mut self) -> Result<bool, String> {
+    fn has_schema(&mut self) -> Result<bool, Error> {
         let name = self.given.text("create-schema").replace('\'', "''");
         let asked = format!("SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{name}'");
         Ok(!self.ask(&asked)?.rows().is_empty())
     }
 
-    /// All iterations; how long each took.
-    fn runs(&mut self, engine: &str, clients: u32) -> Result<Vec<Duration>, String> {
+    /// Runs all iterations. Returns how long each took.
+    fn runs(&mut self, engine: &str, clients: u32) -> Result<Vec<Duration>, Error> {
         let mut times = Vec::new();
         for _ in 0..self.given.number("iterations")?.max(1) {
             let made = if self.makes_schema() { self.make(engine) } else { Ok(()) };
             let time = made.and_then(|()| self.run(clients));
-            // what was made goes, also after a failure
+            // the schema is dropped after a failure, too
             if self.makes_schema() && !self.given.has("no-drop") {
                 let dropped = self.ask(&format!("DROP SCHEMA IF EXISTS {}", self.schema()));
                 times.push(time.and_then(|time| dropped.map(|_| time))?);
@@ -118,7 +119,7 @@ impl Slap<'_> {
                 times.push(time?);
             }
             if self.stop.is_stopped() {
-                return Err("interrupted".to_owned());
+                return Err(Error::Interrupted);
             }
         }
         Ok(times)
@@ -128,9 +129,9 @@ impl Slap<'_> {
         format!("`{}`", self.given.text("create-schema").replace('`', "``"))
     }
 
-    fn make(&mut self, engine: &str) -> Result<(), String> {
+    fn make(&mut self, engine: &str) -> Result<(), Error> {
         let schema = self.schema();
-        // only what a run before has left with --no-drop can be there: others were refused
+        // it can only be one that an earlier iteration left with --no-drop: others are refused
         self.ask(&format!("DROP SCHEMA IF EXISTS {schema}"))?;
         self.ask(&format!("CREATE SCHEMA {schema}"))?;
         self.ask(&format!("USE {schema}"))?;
@@ -146,19 +147,8 @@ impl Slap<'_> {
         Ok(())
     }
 
-    fn run(&mut self, clients: u32) -> Result<Duration, String> {
-        let system = |name: &str| {
-            let command = self.given.text(name);
-            let status = (!command.is_empty()).then(|| Command::new("sh").args(["-c", command]).status());
-            match status {
-                Some(Ok(status)) if !status.success() => {
-                    Err(format!("--{name}: `{command}` failed: {status}"))
-                }
-                Some(Err(error)) => Err(format!("--{name}: `{command}`: {error}")),
-                _ => Ok(()),
-            }
-        };
-        system("pre-system")?;
+    fn run(&mut self, clients: u32) -> Result<Duration, Error> {
+        self.system("pre-system")?;
         for sql in generate::written(self.given, "pre-query")? {
             self.ask(&sql)?;
         }
@@ -174,24 +164,31 @@ impl Slap<'_> {
         for sql in generate::written(self.given, "post-query")? {
             self.ask(&sql)?;
         }
-        let system = self.given.text("post-system").to_owned();
-        if !system.is_empty() {
-            let status = Command::new("sh").args(["-c", &system]).status();
-            if !status.as_ref().is_ok_and(|status| status.success()) {
-                return Err(format!("--post-system: `{system}` failed"));
-            }
-        }
+        self.system("post-system")?;
         Ok(time)
     }
 
-    fn keys(&mut self) -> Result<Vec<String>, String> {
+    /// Runs the command of an option, if it is given.
+    fn system(&self, option: &'static str) -> Result<(), Error> {
+        let command = self.given.text(option).to_owned();
+        if command.is_empty() {
+            return Ok(());
+        }
+        match Command::new("sh").args(["-c", &command]).status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Error::Command { option, command, status }),
+            Err(error) => Err(Error::Shell { option, command, error }),
+        }
+    }
+
+    fn keys(&mut self) -> Result<Vec<String>, Error> {
         let rows = self.ask("SELECT id FROM t1")?;
         let keys: Vec<_> = rows.rows().iter().filter_map(|row| row.first()?.clone()).collect();
-        if keys.is_empty() { Err("the table t1 has no keys".to_owned()) } else { Ok(keys) }
+        if keys.is_empty() { Err(Error::NoKeys) } else { Ok(keys) }
     }
 
     /// Statements of each client.
-    fn each(&self, clients: u32) -> Result<u64, String> {
+    fn each(&self, clients: u32) -> Result<u64, Error> {
         let all = self.given.number("number-of-queries")?;
         let execute = self.given.number("auto-generate-sql-execute-number")?;
         Ok(match (all, execute) {
@@ -207,7 +204,7 @@ impl Slap<'_> {
         engine: &str,
         clients: u32,
         times: &[Duration],
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         if self.given.has("silent") {
             return Ok(());
         }
@@ -226,7 +223,7 @@ impl Slap<'_> {
             let opened = OpenOptions::new().create(true).append(true).open(file);
             return opened
                 .and_then(|mut file| file.write_all(line.as_bytes()))
-                .map_err(|error| format!("cannot write {file}: {error}"));
+                .map_err(|error| Error::Write(file.to_owned(), error));
         }
         let engine =
             if engine.is_empty() { String::new() } else { format!("\tRunning for engine {engine}\n") };
@@ -240,8 +237,8 @@ impl Slap<'_> {
     }
 }
 
-/// What `--only-print` prints: what one client would send.
-fn printed(given: &Given, load: &Load, engines: &[&str]) -> Result<String, String> {
+/// The output of `--only-print`: what one client would send.
+fn printed(given: &Given, load: &Load, engines: &[&str]) -> Result<String, Error> {
     let schema = given.text("create-schema");
     let mut text = String::new();
     for engine in engines {
@@ -268,7 +265,7 @@ fn printed(given: &Given, load: &Load, engines: &[&str]) -> Result<String, Strin
     Ok(text)
 }
 
-fn target(given: &Given) -> Result<Target, String> {
+fn target(given: &Given) -> Result<Target, Error> {
     let path = |name: &str| Some(given.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
     let host = given.text("host");
     let port = given.number("port")?;
@@ -280,10 +277,9 @@ fn target(given: &Given) -> Result<Target, String> {
         given.text("protocol").eq_ignore_ascii_case("tcp") || given.has("host") && host != "localhost";
     let address = match socket.filter(|_| !by_tcp) {
         Some(socket) => Address::Unix(socket),
-        None => Address::Tcp {
-            host: host.to_owned(),
-            port: u16::try_from(port).map_err(|_| format!("there is no port {port}"))?,
-        },
+        None => {
+            Address::Tcp { host: host.to_owned(), port: u16::try_from(port).map_err(|_| Error::Port(port))? }
+        }
     };
     let mode = match given.text("ssl-mode").to_ascii_uppercase().as_str() {
         "PREFERRED" => TlsMode::Preferred,

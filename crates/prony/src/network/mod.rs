@@ -1,5 +1,6 @@
-//! A network with a stated latency between Prony and a server on one machine, and between servers: what was
-//! stated, what was used for it, and what was measured. It knows no study and no database, only addresses.
+//! A network with a stated latency and bandwidth between Prony and a server on one machine, and between
+//! servers: what was stated, what was used for it, and what was measured. It knows no study and no database,
+//! only addresses.
 //!
 //! What makes it is netem, where servers can have network namespaces; elsewhere a relay ([`load::relay`]),
 //! which needs neither rights nor a special kernel. The relay runs as a process of its own, which cannot
@@ -12,12 +13,36 @@ mod process;
 
 pub use load::relay::{Figures, keep_awake};
 pub use namespace::{Node, discipline, join, possible};
-pub use probe::{round_trip, round_trip_from};
+pub use probe::{bandwidth, round_trip, round_trip_from};
 pub use process::{Link, serve};
 
 use crate::provision::Usage;
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
+
+/// What a network is to be like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Added to a round trip.
+    pub round_trip: Duration,
+    /// Bytes per second in each direction; `None`: as many as there can be.
+    pub bandwidth: Option<u64>,
+}
+
+impl Shape {
+    /// Whether nothing needs to be made for it.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.round_trip.is_zero() && self.bandwidth.is_none()
+    }
+}
+
+/// One that is slow and not narrow.
+impl From<Duration> for Shape {
+    fn from(round_trip: Duration) -> Self {
+        Self { round_trip, bandwidth: None }
+    }
+}
 
 /// A network as it was asked for and as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +51,9 @@ pub struct LinkRecord {
     pub between: Option<String>,
     /// What was stated: round trip, added to what there is.
     pub stated: Duration,
+    /// Bytes per second in each direction, as stated; `None`: it has no such limit.
+    #[serde(default)]
+    pub bandwidth: Option<u64>,
     /// What made it.
     pub means: Means,
     /// Why a relay did; `None`: netem did, or nobody said.
@@ -33,10 +61,12 @@ pub struct LinkRecord {
     pub why: Option<WhyRelay>,
     /// Added to a round trip as measured when it was put there, before any load.
     pub measured_before: Option<Duration>,
-    /// The same after the last trial.
+    /// Bytes per second of one large reply over it, when it was put there; of a network with a limit.
+    #[serde(default)]
+    pub measured_bandwidth: Option<u64>,
+    /// Added to a round trip as measured after the last trial.
     pub measured_after: Option<Duration>,
-    /// How much later than due pieces were handed on, the mean of the worst trial; `None`: it was never
-    /// used.
+    /// How late data were passed on, the mean of the worst trial; `None`: it was never used.
     pub late: Option<Duration>,
     /// Share of a processor that the busiest thread of what made it used, in the busiest trial; 0 to 1.
     pub busy_max: f64,
@@ -81,7 +111,7 @@ pub enum WhyRelay {
     NotRoot,
     /// This program is not there.
     NoProgram(String),
-    /// The kernel, or who set this machine up, does not let it have a network namespace; what was said.
+    /// The kernel, or the machine's administrator, does not allow a network namespace; the message.
     NoNamespace(String),
     /// The kernel does not have netem; what was said.
     NoDiscipline(String),
@@ -111,10 +141,10 @@ impl fmt::Display for WhyRelay {
             Self::Asked => write!(f, "the study asks for the relay"),
             Self::Elsewhere => write!(f, "a server runs elsewhere"),
             Self::Cluster => write!(f, "the nodes of a cluster find each other on one network"),
-            Self::Sources => write!(f, "the study says from which addresses the client connects"),
+            Self::Sources => write!(f, "the study sets the client's source addresses"),
             Self::NotRoot => write!(f, "network namespaces need root"),
-            Self::NoProgram(name) => write!(f, "the program {name} is not on this machine"),
-            Self::NoNamespace(said) => write!(f, "a network namespace cannot be had here ({said})"),
+            Self::NoProgram(name) => write!(f, "the program {name} is not installed"),
+            Self::NoNamespace(said) => write!(f, "a network namespace cannot be created here ({said})"),
             Self::NoDiscipline(said) => write!(f, "the kernel has no netem ({said})"),
         }
     }

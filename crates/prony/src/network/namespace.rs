@@ -6,7 +6,7 @@
 //! server that is in it. With the last of them it goes, and its devices with it, so that `kill -9` leaves
 //! nothing to be swept.
 
-use super::WhyRelay;
+use super::{Shape, WhyRelay};
 use crate::provision::{
     Namespace,
     trampoline::{self, Bond},
@@ -27,10 +27,13 @@ use std::{
 };
 
 /// Environment variable with another queueing discipline in the words of `tc`, where `{delay}` stands for the
-/// time of one way: for a network that is narrow or lossy as well, or a kernel without netem.
+/// time of one way and `{rate}` for the bandwidth: for a network that is lossy as well, or a kernel without
+/// netem.
 const DISCIPLINE_VARIABLE: &str = "PRONY_TC";
 /// A queue longer than all packets that can be under way, since a packet that finds it full is lost.
 const DISCIPLINE: &str = "netem delay {delay} limit 1000000";
+/// What comes behind it where the bandwidth is stated.
+const NARROW: &str = " rate {rate}";
 /// How often the last words of a connection that has been closed are sent, in the namespace of who writes it.
 const ORPHAN_RETRIES: &str = "/proc/sys/net/ipv4/tcp_orphan_retries";
 /// Pairs have addresses of 198.18.0.0/16, which is set apart for measuring (RFC 2544), four for each pair.
@@ -45,12 +48,14 @@ pub struct Node {
     namespace: Namespace,
 }
 
-/// The queueing discipline of each end, as `tc` takes it, for this round trip.
+/// The queueing discipline of each end, as `tc` takes it.
 #[must_use]
-pub fn discipline(round_trip: Duration) -> String {
+pub fn discipline(shape: Shape) -> String {
     let own = std::env::var(DISCIPLINE_VARIABLE).ok().filter(|text| !text.trim().is_empty());
-    let us = format!("{}us", round_trip.as_nanos() as f64 / 2e3);
-    own.as_deref().unwrap_or(DISCIPLINE).replace("{delay}", &us)
+    let usual = || format!("{DISCIPLINE}{}", shape.bandwidth.map_or("", |_| NARROW));
+    let us = format!("{}us", shape.round_trip.as_nanos() as f64 / 2e3);
+    let bits = format!("{}bit", shape.bandwidth.map_or(0, |bytes| bytes.saturating_mul(8)));
+    own.unwrap_or_else(usual).replace("{delay}", &us).replace("{rate}", &bits)
 }
 
 /// Whether servers can have network namespaces on this machine, found out by doing it.
@@ -66,7 +71,8 @@ pub fn possible(launcher: &Path) -> Result<(), WhyRelay> {
         return Err(WhyRelay::NoProgram(missing.to_owned()));
     }
     let node = Node::start(launcher).map_err(|error| WhyRelay::NoNamespace(error.to_string()))?;
-    delay(launcher, Some(&node.namespace.file), "lo", Duration::from_millis(1))
+    let narrow = Shape { round_trip: Duration::from_millis(1), bandwidth: Some(1 << 20) };
+    queue(launcher, Some(&node.namespace.file), "lo", narrow)
         .map_err(|error| WhyRelay::NoDiscipline(last_words(&error.to_string()).to_owned()))
 }
 
@@ -86,7 +92,7 @@ impl Node {
         // what servers left unsaid when they ended would otherwise keep the namespace for minutes, telling it
         // to nobody
         node.within(|| fs::write(ORPHAN_RETRIES, "1"))?;
-        node.namespace.address = join(launcher, None, &node, Duration::ZERO)?;
+        node.namespace.address = join(launcher, None, &node, Shape::default())?;
         Ok(node)
     }
 
@@ -135,12 +141,12 @@ fn answer(holder: &mut Child) -> io::Result<()> {
     Err(io::Error::other(words.trim().to_owned()))
 }
 
-/// Puts a network between two namespaces, or the machine (`None`) and one, on which a packet and its answer
-/// take `round_trip` longer. Returns the address at which `from` then reaches `to`.
+/// Puts a network of this shape between two namespaces, or the machine (`None`) and one. Returns the address
+/// at which `from` then reaches `to`.
 ///
 /// # Errors
 /// What the kernel, or one of the programs, says.
-pub fn join(launcher: &Path, from: Option<&Node>, to: &Node, round_trip: Duration) -> io::Result<Ipv4Addr> {
+pub fn join(launcher: &Path, from: Option<&Node>, to: &Node, shape: Shape) -> io::Result<Ipv4Addr> {
     let (number, [near, far]) = addresses()?;
     let (one, other) = (format!("prony{number}"), format!("far{number}"));
     let here = from.map(|node| node.namespace.file.as_path());
@@ -149,8 +155,8 @@ pub fn join(launcher: &Path, from: Option<&Node>, to: &Node, round_trip: Duratio
     for (namespace, device, address) in [(here, &one, near), (there, &other, far)] {
         ip(launcher, namespace, &format!("address add {address}/30 dev {device}"))?;
         ip(launcher, namespace, &format!("link set {device} up"))?;
-        if !round_trip.is_zero() {
-            delay(launcher, namespace, device, round_trip)?;
+        if !shape.is_plain() {
+            queue(launcher, namespace, device, shape)?;
         }
     }
     Ok(far)
@@ -172,8 +178,8 @@ fn addresses() -> io::Result<(u32, [Ipv4Addr; 2])> {
     Err(io::Error::other("all addresses of 198.18.0.0/16 are in use on this machine"))
 }
 
-fn delay(launcher: &Path, namespace: Option<&Path>, device: &str, round_trip: Duration) -> io::Result<()> {
-    let words = format!("qdisc add dev {device} root {}", discipline(round_trip));
+fn queue(launcher: &Path, namespace: Option<&Path>, device: &str, shape: Shape) -> io::Result<()> {
+    let words = format!("qdisc add dev {device} root {}", discipline(shape));
     execute(launcher, namespace, "tc", &words)
 }
 
@@ -188,18 +194,8 @@ fn ip(launcher: &Path, namespace: Option<&Path>, words: &str) -> io::Result<()> 
 
 /// Runs a program in a namespace, or, without one, on the machine.
 fn execute(launcher: &Path, namespace: Option<&Path>, program: &str, words: &str) -> io::Result<()> {
-    let mut command = trampoline::command(launcher, Bond::Owner, program, None);
-    command.args(words.split_whitespace());
-    if let Some(namespace) = namespace {
-        trampoline::enter(&mut command, namespace);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = trampoline::spawn(command, Bond::Owner)?.wait_with_output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{program} {words}: {}", said.trim())))
+    trampoline::run(launcher, namespace, program, words.split_whitespace())
+        .map_err(|error| io::Error::other(format!("{program} {words}: {error}")))
 }
 
 /// A connection that is opened in the namespace `from`, and stays there.

@@ -1,14 +1,15 @@
 //! The relay as a process: this program with the hidden command `relay`, which cannot outlive it. It says its
 //! address, and what it did as often as it is asked; both sides of that short talk are here.
 
+use super::Shape;
 use crate::provision::trampoline::{self, Bond};
-use load::relay::{Figures, Relay, threads_for};
+use load::relay::{Figures, Line, Relay, threads_for};
+use rustix::process::{Pid, Signal};
 use std::{
     io::{self, BufRead, BufReader, Write},
     net::{SocketAddr, ToSocketAddrs as _},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Stdio},
-    time::Duration,
 };
 
 /// Priority above that of other programs, as a network does not wait for a processor; the kernel gives it to
@@ -22,12 +23,11 @@ pub struct Link {
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
     address: SocketAddr,
-    round_trip: Duration,
 }
 
 impl Link {
-    /// Starts `launcher` (the `prony` program) as a relay to `host` and `port` that adds `round_trip` to a
-    /// round trip, on these processors only; none: on all.
+    /// Starts `launcher` (the `prony` program) as a relay to `host` and `port` that is like a network of this
+    /// shape, on these processors only; none: on all.
     ///
     /// # Errors
     /// If it does not start, or the host's name leads nowhere.
@@ -35,7 +35,7 @@ impl Link {
         launcher: &Path,
         host: &str,
         port: u16,
-        round_trip: Duration,
+        shape: Shape,
         processors: &[u32],
     ) -> io::Result<Self> {
         let to = (host, port).to_socket_addrs()?.next();
@@ -43,7 +43,10 @@ impl Link {
         let mut command = trampoline::command(launcher, Bond::Owner, launcher, None);
         trampoline::limit(&mut command, &[], processors);
         command.arg("relay").arg("--to").arg(to.to_string());
-        command.arg("--one-way-ns").arg((round_trip.as_nanos() / 2).to_string());
+        command.arg("--one-way-ns").arg((shape.round_trip.as_nanos() / 2).to_string());
+        command.args(
+            shape.bandwidth.iter().flat_map(|bytes| ["--bytes-per-second".to_owned(), bytes.to_string()]),
+        );
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = trampoline::spawn(command, Bond::Owner)?;
         let (Some(questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
@@ -52,10 +55,10 @@ impl Link {
         };
         let mut answers = BufReader::new(answers);
         match line(&mut answers).ok().and_then(|line| line.parse().ok()) {
-            Some(address) => Ok(Self { child, questions, answers, address, round_trip }),
+            Some(address) => Ok(Self { child, questions, answers, address }),
             None => {
                 end(&mut child);
-                Err(io::Error::other("the relay did not say its address"))
+                Err(io::Error::other("the relay did not report its address"))
             }
         }
     }
@@ -72,10 +75,14 @@ impl Link {
         self.child.id()
     }
 
-    /// What it adds to a round trip, as stated.
-    #[must_use]
-    pub fn round_trip(&self) -> Duration {
-        self.round_trip
+    /// Stops it in its tracks: nothing is handed on from now on, and no connection is closed, as where a
+    /// cable is cut. It cannot go on.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn cut(&self) -> io::Result<()> {
+        let process = Pid::from_child(&self.child);
+        rustix::process::kill_process(process, Signal::STOP).map_err(io::Error::from)
     }
 
     /// What it did since this was last asked.
@@ -113,16 +120,11 @@ fn end(child: &mut Child) {
 ///
 /// # Errors
 /// What ended it.
-pub fn serve(
-    to: SocketAddr,
-    one_way: Duration,
-    questions: impl BufRead,
-    mut answers: impl Write,
-) -> io::Result<()> {
+pub fn serve(to: SocketAddr, line: Line, questions: impl BufRead, mut answers: impl Write) -> io::Result<()> {
     // without the right to it, it has the priority of all others
     let _ = rustix::process::setpriority_process(None, NICE);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let relay = Relay::start(to, one_way, threads_for(processors))?;
+    let relay = Relay::start(to, line, threads_for(processors))?;
     writeln!(answers, "{}", relay.address())?;
     answers.flush()?;
     for question in questions.lines() {

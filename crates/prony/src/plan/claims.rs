@@ -1,12 +1,14 @@
-//! The claims of a plan in words: what exactly will be asked of the figures, beside how the study says it.
+//! The claims of a plan in words: exactly what the figures will be asked, beside the study's own wording.
 
-use super::{Bound, Claim, Levels, Plan, Relation, Statement, Unit, load::listed};
+use super::{Beside, Bound, Claim, CrashKind, Levels, Metric, Plan, Relation, Statement, Unit, load::listed};
 
 /// Whether a claim is about anything that this plan measures: its levels may be those of another scale.
 #[must_use]
 pub fn is_measured(plan: &Plan, claim: &Claim) -> bool {
     let over = match &claim.statement {
-        Statement::Ratio { over, .. } | Statement::Within { over, .. } => Some(over),
+        Statement::Ratio { over, .. }
+        | Statement::Within { over, .. }
+        | Statement::Variation { by: Some(Beside::Over(over)), .. } => Some(over),
         _ => None,
     };
     let is_there = |(factor, wanted): (&String, &Vec<String>)| {
@@ -20,47 +22,64 @@ pub fn is_measured(plan: &Plan, claim: &Claim) -> bool {
 /// threads: at least 1`.
 pub(super) fn asked(plan: &Plan, claim: &Claim) -> String {
     if !is_measured(plan, claim) {
-        return "not asked at this scale, which has no such combination".to_owned();
+        return "not tested at this scale, which has no such combination".to_owned();
     }
-    let metric = match claim.metric.as_str() {
-        "active" => "the time that it takes",
-        "mean" => "the mean of response time",
-        "errors" => "the share of errors",
-        "rate" => "the highest rate",
-        "cpu" => "processor time of the servers for a transaction",
-        "client_cpu" => "processor time of the client for a transaction",
-        "lag" => "the mean lag",
-        "lag_p99" => "the p99 of the lag",
-        "lost" => "the share of acknowledged commits that a crash loses",
-        other => other,
+    let metric = match claim.metric {
+        Metric::Active => "the time taken".to_owned(),
+        Metric::Mean => "the mean response time".to_owned(),
+        Metric::Errors => "the share of errors".to_owned(),
+        Metric::Rate => "the highest rate".to_owned(),
+        Metric::ServerCpu => "the servers' processor time per transaction".to_owned(),
+        Metric::ClientCpu => "the client's processor time per transaction".to_owned(),
+        Metric::Lag => "the mean lag".to_owned(),
+        Metric::LagP99 => "the p99 of the lag".to_owned(),
+        Metric::Lost(CrashKind::Kill) => "the share of acknowledged commits lost in a crash".to_owned(),
+        Metric::Lost(CrashKind::Network) => {
+            "the share of acknowledged commits lost when the network is cut".to_owned()
+        }
+        Metric::Lost(CrashKind::Power) => "the share of acknowledged commits lost in a power loss".to_owned(),
+        other => other.to_string().replace('_', " "),
     };
-    let metric = metric.replace('_', " ");
     let of = place(plan, &claim.of);
     match &claim.statement {
         Statement::Ratio { over, bound } => {
             format!(
-                "{metric}{of}, divided by that{}: {}",
+                "{metric}{of}, divided by the same{}: {}",
                 place(plan, over),
                 limit(bound, &figure(Unit::One, bound.value))
             )
         }
         Statement::Within { over, share } => {
             format!(
-                "{metric}{of} and that{} differ by no more than {} %",
+                "{metric}{of} and the same{} differ by no more than {} %",
                 place(plan, over),
                 rounded(share * 100.0)
             )
         }
         Statement::Value(bound) => {
-            format!("{metric}{of}: {}", limit(bound, &figure(claim.unit(), bound.value)))
+            format!("{metric}{of}: {}", limit(bound, &figure(claim.metric.unit(), bound.value)))
         }
         Statement::Order { by, levels } => {
-            format!("by {metric}{of} the best {by} is {}", levels.join(", then "))
+            format!("ranked by {metric}{of}, the best {by} is {}", levels.join(", then "))
         }
-        Statement::Slope { along, bound } => format!(
+        Statement::Slope { along, bound, .. } => format!(
             "{metric}{of} grows along {along} with an exponent of {} (1: in proportion)",
             limit(bound, &figure(Unit::One, bound.value))
         ),
+        Statement::Linear { along, share, .. } => format!(
+            "{metric}{of} lies on a straight line along {along}, at no level further from it than {} % of \
+             the highest value",
+            rounded(share * 100.0)
+        ),
+        Statement::Variation { along, by, bound } => {
+            let by = match by {
+                None => String::new(),
+                Some(Beside::Over(over)) => format!(", divided by that{}", place(plan, over)),
+                Some(Beside::Than(than)) => format!(", divided by that along {than}"),
+            };
+            let bound = limit(bound, &figure(Unit::One, bound.value));
+            format!("the coefficient of variation of {metric}{of} along {along}{by}: {bound}")
+        }
     }
 }
 
@@ -91,7 +110,7 @@ fn limit(bound: &Bound, figure: &str) -> String {
 fn figure(unit: Unit, value: f64) -> String {
     match unit {
         Unit::One => rounded(value),
-        Unit::PerSecond => format!("{} a second", rounded(value)),
+        Unit::PerSecond => format!("{} per second", rounded(value)),
         Unit::Share => format!("{} %", rounded(value * 100.0)),
         Unit::Kilobytes => format!("{} kB", rounded(value)),
         Unit::Seconds => format!("{} s", rounded(value)),

@@ -1,5 +1,5 @@
-//! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; the constants say
-//! from where.
+//! What a plan will cost, before anything starts: time, disk, memory. Rough on purpose; each constant says
+//! where it comes from.
 
 use super::{
     Act, Audit, Plan, Trial,
@@ -44,7 +44,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
     of_trials(plan, &plan.trials)
 }
 
-/// Estimates the cost of a plan where all is added to it that a precision may ask for.
+/// Estimates the cost of a plan with everything added that a precision may ask for.
 #[must_use]
 pub fn estimate_at_most(plan: &Plan) -> Estimate {
     let most = of_trials(plan, &plan.trials_at_most());
@@ -108,7 +108,7 @@ fn audit_time(plan: &Plan, count: u32) -> Duration {
     plan.audit.as_ref().map_or(Duration::ZERO, one)
 }
 
-/// How often data are put back, and what that takes.
+/// How often data are restored, and what that takes.
 pub(super) fn put_back(plan: &Plan, trials: &[Trial]) -> PutBack {
     state::put_back(plan, trials, SERVER_DISK_BYTES, LOAD_BYTES_PER_SECOND)
 }

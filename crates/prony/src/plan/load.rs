@@ -1,7 +1,6 @@
-//! The load of a plan in words that one could read aloud: who does what on how many connections, when it
-//! starts, when it ends.
+//! The load of a plan in plain words: who does what on how many connections, when it starts, when it ends.
 
-use super::{Goal, Plan};
+use super::{Audit, CrashKind, Goal, Plan, Treatment};
 use crate::{
     arrival,
     quantity::{say_duration as time, show_count},
@@ -25,7 +24,27 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
     if !said.is_empty() {
         lines.push(format!("connections: {}", said.join("; ")));
     }
+    lines.extend(load_hosts(plan));
     lines
+}
+
+/// How many of the connections each load host opens, where there are several.
+fn load_hosts(plan: &Plan) -> Option<String> {
+    let of = |treatment: &Treatment| {
+        let all: u32 = treatment.streams.iter().map(|stream| stream.connections).sum();
+        // none is asked for a part without connections
+        let hosts = (treatment.client.agents.len() as u32).min(all);
+        (hosts > 1).then(|| [hosts, all / hosts, all.div_ceil(hosts)])
+    };
+    let shares: Vec<[u32; 3]> = plan.treatments.iter().filter_map(of).collect();
+    let range = |low: usize, high: usize| {
+        let low = shares.iter().map(|share| share[low]).min()?;
+        let high = shares.iter().map(|share| share[high]).max()?;
+        let (low_text, high_text) = (show_count(low.into()), show_count(high.into()));
+        Some(if low == high { low_text } else { format!("{low_text} to {high_text}") })
+    };
+    let (hosts, each) = (range(0, 0)?, range(1, 2)?);
+    Some(format!("load hosts: {hosts} share each load; each opens {each} of its connections"))
 }
 
 /// What all treatments say of a stream; where they differ, all of it.
@@ -100,6 +119,16 @@ pub(super) fn listed(mut texts: Vec<String>) -> String {
     }
 }
 
+/// What becomes of servers in an audit.
+pub(super) fn struck(audit: &Audit) -> String {
+    let word = |kind: &CrashKind| match kind {
+        CrashKind::Kill => "the primary is killed",
+        CrashKind::Network => "its network is cut (where it has replicas or further nodes)",
+        CrashKind::Power => "its power is lost (where it is alone)",
+    };
+    audit.kinds.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 fn workload(stream: &Stream) -> Phrase {
     Phrase::plain(stream.workload.name.clone())
 }
@@ -115,16 +144,17 @@ fn protocol(stream: &Stream) -> Phrase {
 fn destination(stream: &Stream) -> Phrase {
     Phrase::plain(match stream.to {
         Destination::Primary => "to the primary",
-        Destination::Members => "to the replicas or further nodes in turn",
-        Destination::All => "to all servers that work together, in turn",
+        Destination::Members => "to the replicas or other nodes in turn",
+        Destination::All => "to all members in turn",
         Destination::Local => "by the Unix socket of the server",
+        Destination::Stranger => "to the primary as an unknown user",
     })
 }
 
 fn idle(stream: &Stream) -> Phrase {
     match stream.idle {
         0 => Phrase::nothing(),
-        idle => Phrase::new("", show_count(u64::from(idle)), " more that are open and idle"),
+        idle => Phrase::new("", show_count(u64::from(idle)), " more open and idle"),
     }
 }
 
@@ -133,7 +163,10 @@ fn start(stream: &Stream) -> Phrase {
         lateness_max.map_or_else(String::new, |most| format!(", skipped when {} late", time(most)))
     };
     match &stream.arrival {
-        Arrival::Closed => Phrase::plain("each transaction as soon as the connection's last one has ended"),
+        Arrival::Closed => Phrase::plain(
+            "each transaction starts as soon as the connection's previous one \
+                                          has ended",
+        ),
         Arrival::Think(Think::Fixed(pause)) => {
             Phrase::new("each connection pauses ", time(*pause), " after a transaction")
         }
@@ -142,12 +175,17 @@ fn start(stream: &Stream) -> Phrase {
             time(*mean),
             " on average after a transaction, exponentially",
         ),
+        Arrival::Waits(_) => Phrase::new(
+            "before and after a transaction, each connection waits as long as people at terminals do, ",
+            time(stream.arrival.wait_mean(&stream.workload)),
+            " on average",
+        ),
         Arrival::Paced { every, lateness_max } => {
             Phrase::new("each connection starts a transaction every ", time(*every), skip(lateness_max))
         }
         Arrival::Open { rate, gaps, lateness_max } => {
             let gaps = if *gaps == Gaps::Poisson { "at random (Poisson)" } else { "evenly" };
-            let after = format!(", {gaps}, whoever is free{}", skip(lateness_max));
+            let after = format!(", {gaps}, on any free connection{}", skip(lateness_max));
             Phrase::new("transactions start at ", arrival::write_rate(rate), after)
         }
     }
@@ -156,10 +194,10 @@ fn start(stream: &Stream) -> Phrase {
 fn search(stream: &Stream, goal: &Goal) -> Phrase {
     let evenly = matches!(stream.arrival, Arrival::Open { gaps: Gaps::Constant, .. });
     let after = format!(
-        ", with transactions that start {}, whoever is free, and is then measured at it",
+        ", with transactions that start {} on any free connection, and is then measured at it",
         if evenly { "evenly" } else { "at random (Poisson)" }
     );
-    Phrase::new("each trial searches the highest rate that keeps ", goal.objective.clone(), after)
+    Phrase::new("each trial searches for the highest rate that keeps ", goal.objective.clone(), after)
 }
 
 fn reconnect(stream: &Stream) -> Phrase {
@@ -182,9 +220,13 @@ fn begin(stream: &Stream) -> Phrase {
 }
 
 fn limit(stream: &Stream) -> Phrase {
+    let time =
+        stream.time_limit.map_or_else(String::new, |limit| format!(", after {} at the latest", time(limit)));
     match stream.limit {
         None => Phrase::nothing(),
-        Some(Limit::Transactions(count)) => Phrase::new("ends after ", show_count(count), " transactions"),
-        Some(Limit::Rows(count)) => Phrase::new("ends after ", show_count(count), " rows"),
+        Some(Limit::Transactions(count)) => {
+            Phrase::new("ends after ", show_count(count), format!(" transactions{time}"))
+        }
+        Some(Limit::Rows(count)) => Phrase::new("ends after ", show_count(count), format!(" rows{time}")),
     }
 }

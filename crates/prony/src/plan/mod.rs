@@ -1,6 +1,6 @@
 //! What will be done: every treatment and every trial in its order, decided before anything starts.
 //!
-//! A [`Plan`] is a plain value: it is stored with the run and is all that later stages know of the study.
+//! A [`Plan`] is a plain value: it is stored with the run, and later stages know nothing else of the study.
 
 mod claims;
 mod estimate;
@@ -12,19 +12,19 @@ mod state;
 mod text;
 
 pub use crate::study::{
-    Act, Audit, Bound, Claim, Client, DataSet as DataPlan, Factor, Fairness, Fresh, Goal, Levels, Limits,
-    Network, Relation, Repetition, Reuse, Server as ServerPlan, ServerSource, State, Statement, Telemetry,
-    Transport, Unit, Warm,
+    Act, Audit, Authentication, Beside, Bound, Buy, Claim, Client, CrashKind, DataSet as DataPlan, Factor,
+    Fairness, Fresh, Goal, Kubernetes, Levels, Limits, Metric, Network, Relation, Repetition, Reuse,
+    Server as ServerPlan, ServerSource, State, Statement, Telemetry, Transport, Unit, Warm,
 };
-pub use crate::study::{Name, Replication, Topology, WaitPoint, Writes};
+pub use crate::study::{Name, Replication, Topology, WaitPoint, Writes, makes_tables, number_of, only_reads};
 pub use claims::is_measured;
 pub use estimate::{Estimate, TRIAL_OVERHEAD, estimate, estimate_at_most};
 pub use names::{ServerNames, without_levels};
-pub use text::{common_settings, render, servers_elsewhere, time_words};
+pub use text::{Time, common_settings, render, servers_elsewhere, time};
 
 use crate::{
-    layout::Layout as _,
-    study::{RELEVANT, Study},
+    layout::{Layout as _, neighbours},
+    study::{RELEVANT, Study, line_of_statement},
 };
 use ::load::spec::{Stream, TlsMode};
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,8 @@ use std::{
     time::Duration,
 };
 
-/// Rows of a data set from which on copying files and restarting the server, some two seconds, takes less
-/// time than loading.
+/// From this number of rows on, copying files and restarting the server, some two seconds, takes less time
+/// than loading.
 const SNAPSHOT_FROM_ROWS: u64 = 500_000;
 
 /// Of a search for a rate: a short load takes this share of a trial's interval, and so long at least.
@@ -58,13 +58,19 @@ pub struct Plan {
     pub name: String,
     /// The study's title.
     pub title: String,
+    /// The same in Chinese; empty: as in `title`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title_zh: String,
     /// The study's text, as read.
     pub study_text: String,
     /// Scale that was applied, if any.
     pub scale: Option<String>,
+    /// `KEY=VALUE` of the command line that were laid over the text, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
     /// Seed; everything random in the run derives from it.
     pub seed: u64,
-    /// What becomes of differences between servers that the study does not make itself.
+    /// What happens to differences between servers that the study does not ask for.
     #[serde(default)]
     pub fairness: Fairness,
     /// What makes networks with a latency.
@@ -85,6 +91,9 @@ pub struct Plan {
     /// Whether it ends as soon as throughput is steady.
     #[serde(default)]
     pub warm_up_auto: bool,
+    /// How long the background is alone after it, sampled and kept separately; zero: not at all.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub alone: Duration,
     /// Measurement interval of each trial.
     pub interval: Duration,
     /// Trials of each treatment; where a precision is asked for, the fewest.
@@ -92,7 +101,7 @@ pub struct Plan {
     /// How they are repeated beyond that.
     #[serde(default)]
     pub repetition: Repetition,
-    /// What is sampled beside the load.
+    /// What to sample during the load.
     #[serde(default)]
     pub telemetry: Telemetry,
     /// In which state trials begin.
@@ -104,6 +113,9 @@ pub struct Plan {
     /// What is done to the servers after the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
+    /// What a buyer asks of the servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buy: Option<Buy>,
     /// Differences up to this share (0.03: 3 %) do not matter.
     #[serde(default = "relevant")]
     pub relevant: f64,
@@ -134,7 +146,7 @@ pub struct Treatment {
 }
 
 impl Treatment {
-    /// Whether it changes data, so that whoever comes after it finds others.
+    /// Whether it changes data, so that the next trial finds others.
     #[must_use]
     pub fn writes(&self) -> bool {
         crate::study::writes(&self.streams)
@@ -153,6 +165,11 @@ impl Treatment {
             && self.streams == other.streams
             && self.client == other.client
             && self.goal == other.goal
+    }
+
+    /// The streams that are measured, with their indices: all but the neighbours.
+    pub fn measured(&self) -> impl Iterator<Item = (usize, &Stream)> {
+        self.streams.iter().enumerate().filter(|(_, stream)| !neighbours::is_one(stream))
     }
 
     /// Index of the stream whose rate is searched.
@@ -186,7 +203,13 @@ impl Plan {
         self.treatments.iter().any(|one| one.client.tls.is_some_and(|mode| mode != TlsMode::Disabled))
     }
 
-    /// What a treatment writes to that Prony did not make, and so never puts back.
+    /// Whether a factor has several levels, so that points differ in it.
+    #[must_use]
+    pub fn varies(&self, factor: &str) -> bool {
+        self.factors.iter().any(|known| known.name == factor && known.levels.len() > 1)
+    }
+
+    /// What a treatment writes to that Prony did not create, and so never restores.
     #[must_use]
     pub fn foreign_written(&self, treatment: &Treatment) -> BTreeSet<String> {
         crate::study::foreign_written(&treatment.streams, &self.data_sets[treatment.data])
@@ -254,8 +277,10 @@ impl Plan {
             format: PLAN_FORMAT,
             name: study.name.clone(),
             title: study.title.clone(),
+            title_zh: study.title_zh.clone(),
             study_text: study.text.clone(),
             scale: study.scale.clone(),
+            set: study.set.clone(),
             seed: study.seed,
             fairness: study.fairness,
             network: study.network,
@@ -266,21 +291,51 @@ impl Plan {
             trials,
             warm_up: study.warm_up,
             warm_up_auto: study.warm_up_auto,
+            alone: study.alone,
             interval: study.interval,
             repeats: study.repeats,
             repetition: study.repetition,
             telemetry: study.telemetry,
             state: study.state,
             audit: study.audit.clone(),
+            buy: study.buy.clone(),
             relevant: study.relevant,
             claims: study.claims.clone(),
         }
     }
 
+    /// The line of the study's text on which a statement of a workload stands, by its place among them all;
+    /// `None`: not in the study.
+    #[must_use]
+    pub fn line_of_statement(&self, workload: &str, place: usize) -> Option<usize> {
+        line_of_statement(&self.study_text, workload, place)
+    }
+
+    /// Rows of a data set, all tables together.
+    #[must_use]
+    pub fn rows(&self, data: usize) -> u64 {
+        self.data_sets[data].rows()
+    }
+
+    /// What `prony run` takes beside the study to do the same again.
+    #[must_use]
+    pub fn repeat_options(&self) -> Vec<String> {
+        let scale = self.scale.iter().flat_map(|scale| ["--scale".to_owned(), scale.clone()]);
+        let seed = std::iter::once(format!("seed={}", self.seed));
+        let set = seed.chain(self.set.iter().cloned()).flat_map(|one| ["--set".to_owned(), one]);
+        scale.chain(set).collect()
+    }
+
+    /// Load before the interval of each trial; where [`Plan::warm_up_auto`] is set, the longest.
+    #[must_use]
+    pub fn before_interval(&self) -> Duration {
+        self.warm_up + self.alone
+    }
+
     /// How long a trial of a treatment takes, connections not counted; of one that searches a rate, about.
     #[must_use]
     pub fn trial_time(&self, treatment: usize) -> Duration {
-        let one = self.warm_up + self.interval;
+        let one = self.before_interval() + self.interval;
         let searched = self.treatments[treatment].searched().map_or(Duration::ZERO, |_| {
             let short = SEARCH_SHORT_MIN.max(self.interval.mul_f64(SEARCH_SHORT_SHARE)).min(self.interval);
             (self.warm_up + short) * SEARCH_SHORT + one * SEARCH_LONG

@@ -1,6 +1,6 @@
-//! What servers are called where people read of them. Variants of one server have long names in plan and
-//! store (`db sync_binlog=1`): these are identifiers and never change. People read what
-//! differs: `1` and `2`, with the factor's name once beside them.
+//! What people see servers called. Variants of one server have long names in plan and store (`db
+//! sync_binlog=1`): these are identifiers and never change. People see only what differs: `1` and `2`, with
+//! the factor's name once beside them.
 
 use super::{Factor, Plan};
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,18 @@ impl ServerNames {
     pub fn heads(&self) -> Vec<String> {
         let server = (!self.factors.is_empty() && self.has_several()).then(|| "server".to_owned());
         server.into_iter().chain(self.factors.iter().cloned()).collect()
+    }
+
+    /// The levels of a treatment of this plan in the order of the factors: `pool, connections 64`.
+    #[must_use]
+    pub fn levels(&self, plan: &Plan, treatment: usize) -> String {
+        let levels = &plan.treatments[treatment].levels;
+        let words = plan.factors.iter().filter_map(|factor| {
+            let level = levels.get(&factor.name)?;
+            let alone = !factor.numeric || self.factors.contains(&factor.name);
+            Some(if !alone { format!("{} {level}", factor.name) } else { level.clone() })
+        });
+        words.collect::<Vec<_>>().join(", ")
     }
 
     fn has_several(&self) -> bool {

@@ -1,6 +1,6 @@
-//! Seeds of loads. A load that is offered again with the same seed writes the same values into the same rows;
-//! where these rows have not been put back meanwhile, nothing changes, servers notice that and write nothing.
-//! So whoever offers loads to data that stay gives each a seed of its own.
+//! Seeds of loads. A load that runs again with the same seed writes the same values into the same rows. If
+//! those rows were not restored in between, nothing changes, and servers notice that and write nothing. So
+//! every load on data that stays gets a seed of its own.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 

@@ -1,4 +1,5 @@
-//! In which state trials begin, in words and figures: how often data are put back, what that takes.
+//! The state in which trials begin, in words and figures: how often data are restored, and how long that
+//! takes.
 
 use super::{Act, Fresh, Plan, Reuse, Treatment, Trial, Warm};
 use crate::{layout::Layout as _, quantity::show_size_about};
@@ -7,19 +8,20 @@ use std::{
     time::Duration,
 };
 
-/// To stop a server, copy what a trial changed of its own files, and start it again: without its data.
+/// The time to stop a server, copy what a trial changed in its own files, and start it again: without its
+/// data.
 const PUT_BACK: Duration = Duration::from_millis(2000);
-/// Bytes that are copied and written to the disk in a second.
+/// Bytes that are copied and written to the disk per second.
 const COPY_BYTES_PER_SECOND: u64 = 300_000_000;
-/// Bytes that are read into a buffer pool in a second.
+/// Bytes that are read into a buffer pool per second.
 const READ_BYTES_PER_SECOND: u64 = 300_000_000;
 
-/// How often data are put back in the course of a plan.
+/// How often data are restored in the course of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct PutBack {
     /// From a snapshot, with a restart of the server.
     pub(super) restored: u32,
-    /// By loading anew.
+    /// By reloading.
     pub(super) reloaded: u32,
     /// What both take.
     pub(super) time: Duration,
@@ -76,7 +78,7 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     if put_back.restored > 0 {
         lines.push(format!(
-            "data are put back as they were loaded, {}, each with a restart of the server: from {}, {} on \
+            "data is restored to its loaded state {}, each time with a restart of the server: from {}, {} on \
              disk",
             times(put_back.restored),
             if put_back.snapshots == 1 {
@@ -90,27 +92,27 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     if put_back.reloaded > 0 {
         let here = if elsewhere { "; a server that runs elsewhere is not stopped" } else { "" };
         let after =
-            if plan.state.fresh == Fresh::Always { "" } else { " where an earlier trial has changed them" };
-        lines.push(format!("data are loaded anew{after}, {}{here}", times(put_back.reloaded)));
+            if plan.state.fresh == Fresh::Always { "" } else { " if an earlier trial has changed it" };
+        lines.push(format!("data is reloaded{after}, {}{here}", times(put_back.reloaded)));
     }
     if plan.state.fresh == Fresh::Never && writes {
-        lines.push("data stay as the trials before have left them".to_owned());
+        lines.push("data stays as earlier trials left it".to_owned());
     }
     let foreign: BTreeSet<String> =
         plan.treatments.iter().flat_map(|treatment| plan.foreign_written(treatment)).collect();
     if !foreign.is_empty() {
         let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
         lines.push(format!(
-            "not put back: {tables}, which trials write to and Prony did not make; each trial finds them as \
-             the ones before have left them"
+            "not restored: {tables}, which trials write to and Prony did not create; each trial finds them \
+             as earlier ones left them"
         ));
     }
     if !plan.state.settle.is_zero() {
         lines.push(format!(
-            "dirty pages are written and old versions purged, for at most {} s{}",
+            "dirty pages are written and old row versions purged, for at most {} s{}",
             plan.state.settle.as_secs_f64(),
             if elsewhere {
-                "; a server that runs elsewhere is only waited for, and only for its purge"
+                "; on a server that Prony did not start, it only waits for the purge"
             } else {
                 ""
             }
@@ -119,17 +121,17 @@ pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
     lines.extend(match plan.state.warm {
         Warm::None => None,
         Warm::Tables => {
-            Some("after a start or a change of data, tables and indexes are read once into memory".to_owned())
+            Some("after a start or a change of data, tables and indexes are read into memory once".to_owned())
         }
-        Warm::Pages => Some("after a start, the pages that were in memory before are read again".to_owned()),
+        Warm::Pages => Some("after a start, the pages that were in memory before are read back".to_owned()),
     });
     lines.extend(match plan.state.reuse {
         Reuse::Never => None,
         Reuse::Auto => Some(
-            "data that take long to load are kept for later runs (`prony server data` shows them)".to_owned(),
+            "data that takes long to load is cached for later runs (`prony server data` lists it)".to_owned(),
         ),
         Reuse::Always => {
-            Some("loaded data are kept for later runs (`prony server data` shows them)".to_owned())
+            Some("loaded data is cached for later runs (`prony server data` lists it)".to_owned())
         }
     });
     lines

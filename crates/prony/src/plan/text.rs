@@ -53,7 +53,7 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
         write_server(text, plan, server, names.shown(&server.name), &common)?;
     }
     if !common.is_empty() {
-        writeln!(text, "  all of them:")?;
+        writeln!(text, "  all servers:")?;
     }
     for (name, value) in common {
         writeln!(text, "      {name} = {value}")?;
@@ -61,8 +61,8 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     if plan.servers.iter().any(|server| server.may(Act::Start)) {
         writeln!(
             text,
-            "  Those that Prony starts get a data directory, port and socket of their own, which are \
-             removed afterwards; what is not installed here is fetched into the cache."
+            "  Each server that Prony starts gets its own data directory, port and socket, which are removed \
+             afterwards; servers that are not installed are fetched into the cache."
         )?;
     }
     writeln!(text, "\nData")?;
@@ -80,25 +80,42 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     for line in load::lines(plan) {
         writeln!(text, "  {line}")?;
     }
+    write_aims(text, plan)?;
+    writeln!(text, "\nTrials in order of execution")?;
+    write_trials(text, plan)
+}
+
+/// What the run is to answer beside its trials: what a crash loses, what a buyer asks, what was claimed.
+fn write_aims(text: &mut String, plan: &Plan) -> std::fmt::Result {
     if let Some(audit) = &plan.audit {
         writeln!(
             text,
-            "\nAfter the trials\n  Each server that Prony starts is killed {} while {} commit for {}; \
-             acknowledged commits that are missing afterwards are counted.",
+            "\nAfter the trials\n  Of each server that Prony starts, {}: each {} while {} commit for {}. \
+             Acknowledged commits that are missing afterwards are counted as lost.",
+            load::struck(audit),
             count(audit.crashes as usize, "time"),
             count(audit.writers as usize, "connection"),
             seconds(audit.length),
         )?;
     }
+    if let Some(buy) = &plan.buy {
+        let rates: Vec<String> = buy.rates_per_second.iter().map(ToString::to_string).collect();
+        let of_rates = if rates.is_empty() {
+            String::new()
+        } else {
+            format!("; which is enough for {} transactions per second", load::listed(rates))
+        };
+        let objective = &buy.objective;
+        writeln!(text, "\nFor a buyer\n  How much each server sustains at {objective}{of_rates}.")?;
+    }
     if !plan.claims.is_empty() {
-        writeln!(text, "\nClaims that the run will support, refute or leave open")?;
+        writeln!(text, "\nClaims to be checked")?;
         for claim in &plan.claims {
             writeln!(text, "  {}", claim.says)?;
             writeln!(text, "      {}", claims::asked(plan, claim))?;
         }
     }
-    writeln!(text, "\nTrials in their order")?;
-    write_trials(text, plan)
+    Ok(())
 }
 
 /// What it is, how much it is, what it costs.
@@ -109,12 +126,16 @@ fn write_head(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
     writeln!(
         text,
-        "{}: {} x {}, each {}{} of warm-up and {}{} of measurement{}",
+        "{}: {} x {}, each {}{} of warm-up{} and {}{} of measurement{}",
         count(plan.trials.len(), "trial"),
         count(plan.treatments.len(), "combination"),
         count(plan.repeats as usize, "repeat"),
         if plan.warm_up_auto { "at most " } else { "" },
         seconds(plan.warm_up),
+        match plan.alone {
+            Duration::ZERO => String::new(),
+            alone => format!(", {} of the background alone", seconds(alone)),
+        },
         if has_limit(plan) { "at most " } else { "" },
         seconds(plan.interval),
         match plan.treatments.iter().filter(|treatment| treatment.goal.is_some()).count() {
@@ -123,16 +144,33 @@ fn write_head(text: &mut String, plan: &Plan) -> std::fmt::Result {
             _ => ", some after a search for their rate",
         },
     )?;
-    let time = time_words(plan, 1.0);
+    let time = time_words(plan);
     let (disk, memory) = (show_size_about(cost.disk_bytes), show_size_about(cost.memory_bytes));
     writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")
 }
 
-/// How long a share of a plan takes: `about 35 s`.
+/// How long a run takes, probably.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time {
+    /// Without any trial that a wish for precision may add.
+    pub least: Duration,
+    /// With all of them.
+    pub most: Duration,
+    /// Whether a trial ends as soon as its limit is reached.
+    pub may_be_less: bool,
+}
+
+/// How long a share of a plan takes.
 #[must_use]
-pub fn time_words(plan: &Plan, share: f64) -> String {
+pub fn time(plan: &Plan, share: f64) -> Time {
     let (least, most) = (estimate(plan).time.mul_f64(share), estimate_at_most(plan).time.mul_f64(share));
-    match (has_limit(plan), most > least) {
+    Time { least, most, may_be_less: has_limit(plan) }
+}
+
+/// The same in words: `about 35 s`.
+fn time_words(plan: &Plan) -> String {
+    let Time { least, most, may_be_less } = time(plan, 1.0);
+    match (may_be_less, most > least) {
         (true, _) => format!("at most {}", minutes(most)),
         (false, true) => format!("from {} to {}", minutes(least), minutes(most)),
         (false, false) => format!("about {}", minutes(least)),
@@ -155,11 +193,9 @@ fn repetition(plan: &Plan) -> Vec<String> {
         .to_owned(),
     );
     if let Some(precision) = precision {
-        let limit =
-            budget.map_or_else(String::new, |budget| format!(", as long as {} suffice", minutes(budget)));
+        let limit = budget.map_or_else(String::new, |budget| format!(", for at most {}", minutes(budget)));
         lines.push(format!(
-            "Blocks are added until every interval reaches no further than {} % to either side{limit}; at \
-             most {} ({} trials).",
+            "Blocks are added until every interval is within ±{} %{limit}; at most {} ({} trials).",
             precision * 100.0,
             count(plan.repeats_at_most() as usize, "repeat"),
             plan.trials_at_most().len(),
@@ -234,7 +270,7 @@ fn topology_words(topology: Topology) -> Option<String> {
                     let has = if acknowledgements == 1 { "has" } else { "have" };
                     format!(
                         "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} of them \
-                         {has} received it, but no longer than {seconds}"
+                         {has} received it, {seconds} at most"
                     )
                 }
             };
@@ -257,18 +293,21 @@ pub fn servers_elsewhere(plan: &Plan) -> Vec<String> {
 fn elsewhere(plan: &Plan, server: &ServerPlan, name: &str, url: &str) -> String {
     let of_server = || plan.treatments.iter().filter(|one| plan.servers[one.server] == *server);
     let tables = if of_server().any(|one| !plan.data_sets[one.data].is_empty()) {
-        "gets the tables of the data set in the database that is named; they stay until `prony cleanup`"
+        "gets the tables of the data set in the database of its URL; they stay until `prony cleanup`"
     } else {
-        "gets no tables, since no statement uses Prony's"
+        "gets no tables, because no statement uses Prony's"
     };
     let foreign: BTreeSet<String> =
         of_server().flat_map(|treatment| plan.foreign_written(treatment)).collect();
     let touched = if foreign.is_empty() {
-        "No table that Prony did not make is changed".to_owned()
+        "No table that Prony did not create is changed".to_owned()
     } else {
         let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
         if server.write_to_my_tables {
-            format!("The study's own statements change {tables}, which stay so; no other table is changed")
+            format!(
+                "The study's own statements change {tables}, which are not restored; no other table is \
+                     changed"
+            )
         } else {
             format!(
                 "The study's own statements would change {tables}, which is refused without \
@@ -278,9 +317,9 @@ fn elsewhere(plan: &Plan, server: &ServerPlan, name: &str, url: &str) -> String 
     };
     let configured = if server.apply_settings && !server.settings.is_empty() {
         let names: Vec<_> = server.settings.keys().map(String::as_str).collect();
-        format!("{} are set while the run lasts and put back afterwards", names.join(", "))
+        format!("{} are set during the run and restored afterwards", names.join(", "))
     } else {
-        "no variable of it is changed".to_owned()
+        "none of its variables is changed".to_owned()
     };
     format!("{name}: running at {url}; {tables}. {touched}; {configured}")
 }
@@ -343,11 +382,7 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
 }
 
 fn data_words(data: &DataPlan) -> String {
-    if data.is_empty() {
-        "no tables of Prony's, since no statement uses them".to_owned()
-    } else {
-        data.about()
-    }
+    if data.is_empty() { "no Prony tables, because no statement uses them".to_owned() } else { data.about() }
 }
 
 fn count(number: usize, thing: &str) -> String {

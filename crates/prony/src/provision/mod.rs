@@ -1,8 +1,8 @@
 //! Brings servers up as a plan asks, says what they really are, and takes them down without a trace.
 //!
 //! A server comes from the machine ([`installed()`]), from a directory, or from a registry into the user's
-//! cache ([`catalogue`], [`fetch`]); [`Instance`] runs one on a data directory of its own; [`trampoline`]
-//! sees to it that it never outlives Prony, and [`sweep`] removes what a killed Prony could not. Nothing is
+//! cache ([`catalogue`], [`fetch`]). [`Instance`] runs one on its own data directory, [`trampoline`] makes
+//! sure that it never outlives Prony, and [`sweep`] removes what a killed Prony could not. Nothing is
 //! installed, and no server that was there before is touched.
 
 mod attach;
@@ -18,16 +18,17 @@ mod login;
 mod places;
 mod process;
 mod provisioner;
+mod remark;
 mod server;
 mod settings;
 mod software;
+mod step;
 mod work;
 
 pub use attach::{
     Running,
     in_use::changer,
-    no_process,
-    owner::{NoProcess, process_of},
+    owner::process_of,
     restore::{Restoration, Restored},
 };
 pub use data::{
@@ -39,28 +40,34 @@ pub use error::Error;
 pub use group::{Between, Cluster, Fault, Group, Health, SemiSync, Watch, directly};
 pub use instance::{
     Instance, Part, Wish,
+    image::ImageDisk,
     orphans::sweep,
     standing::{Standing, StandingWish},
 };
-pub use launch::SCHEMA;
+pub use launch::{
+    SCHEMA,
+    account::{log_in_by, no_plugin},
+};
 pub use limits::{LimitsInForce, Usage};
 pub use login::{
     describe::{describe, is_setting, pairs, status},
     log_in,
-    preflight::{Error as PreflightError, Remark, Wants, preflight},
+    preflight::{Error as PreflightError, Wants, preflight},
     target,
 };
 pub use places::Places;
-pub use process::trampoline;
+pub use process::{death, trampoline};
 pub use provisioner::Provisioner;
+pub use remark::{Holder, NoProcess, Remark};
 pub use server::Server;
 pub use settings::{
     globals::{Globals, Left, Moved, globals, moved, put_back},
     read_back::{NotTaken, alike, not_taken},
     translate::{Expected, Refusal, Translated, translate},
-    words::{Condition, Form, Word, conditions, defaults, words},
+    words::{Condition, Form, Unfit, Word, conditions, defaults, words},
 };
 pub use software::{Software, catalogue, fetch, installed::installed, libraries::Libraries, version::Build};
+pub use step::Step;
 use work::{Home, Work};
 
 use serde::{Deserialize, Serialize};

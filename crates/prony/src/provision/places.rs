@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The directories of Prony that provisioning uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// What can be had again: fetched servers, initialised empty data directories.
+    /// What can be obtained again: fetched servers, initialised empty data directories.
     pub cache: PathBuf,
     /// What lives as long as a run: data directories of running servers. Should be on the disk that is to be
     /// measured.
@@ -16,6 +16,9 @@ pub struct Places {
 }
 
 impl Places {
+    /// Name of [`Places::instances`] below a state directory.
+    pub(in crate::provision) const INSTANCES: &'static str = "instances";
+
     /// `$XDG_CACHE_HOME/prony` (else `~/.cache/prony`), `$XDG_STATE_HOME/prony` (else `~/.local/state/prony`)
     /// and `$XDG_CONFIG_HOME/prony` (else `~/.config/prony`).
     ///
@@ -62,7 +65,7 @@ impl Places {
     /// Data directories of servers that run.
     #[must_use]
     pub fn instances(&self) -> PathBuf {
-        self.state.join("instances")
+        self.state.join(Self::INSTANCES)
     }
 
     /// Servers that were started to stay, a directory each.

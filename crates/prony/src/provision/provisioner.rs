@@ -3,7 +3,7 @@
 use crate::{
     plan::{Act, DataPlan, ServerPlan, ServerSource},
     provision::{
-        Error, Home, Namespace, Places, Work,
+        Error, Home, Namespace, Places, Step, Work,
         attach::{
             Running,
             restore::{self, Restored},
@@ -70,12 +70,19 @@ impl Provisioner {
         Self { stop, ..self }
     }
 
-    /// The same, for servers that are reached by TLS, or by nobody. Those that have it only with a
-    /// certificate get one where it is wanted; those that make one at each start, which takes MariaDB's
-    /// own builds ten seconds, are told not to where it is not.
+    /// The same, for servers that are reached by TLS, or never by TLS. Servers that have it only with a
+    /// certificate get one where TLS is wanted. Those that make one at each start, which takes MariaDB's own
+    /// builds ten seconds, are told not to where it is not.
     #[must_use]
     pub fn encrypted(self, is_encrypted: bool) -> Self {
         Self { is_encrypted: Some(is_encrypted), ..self }
+    }
+
+    /// The same, but servers that it starts keep their files below another directory.
+    #[must_use]
+    pub fn below(mut self, state: PathBuf) -> Self {
+        self.home.places.state = state;
+        self
     }
 
     /// Where things are kept.
@@ -96,7 +103,7 @@ impl Provisioner {
     /// [`Error::File`].
     pub fn sweep(&self) -> Result<Vec<PathBuf>, Error> {
         cache::sweep(self.places())?;
-        orphans::sweep(&self.places().instances())
+        orphans::sweep(&self.places().instances(), self.launcher())
     }
 
     /// Restores the settings of servers elsewhere that killed runs had changed. Call it before the first
@@ -108,9 +115,9 @@ impl Provisioner {
         restore::restore_all(self.places())
     }
 
-    /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` is told each step in
-    /// words (`fetching mariadb-10.11 (12 MB)`), once a second at most while one lasts. Blocks, up to
-    /// minutes where it must be fetched.
+    /// Brings up the server of `plan`, with room for `data_bytes` of data; `progress` gets each step in words
+    /// (`fetching mariadb-10.11 (12 MB)`), at most once per second during a step. Blocks, up to minutes where
+    /// it must be fetched.
     ///
     /// # Errors
     /// Each says what to do next; nothing is left behind but the cache.
@@ -118,7 +125,7 @@ impl Provisioner {
         &self,
         plan: &ServerPlan,
         data_bytes: u64,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<Server, Error> {
         if let ServerSource::Url(url) = &plan.source {
             let target = target::resolve(Some(url), None)?;
@@ -127,7 +134,7 @@ impl Provisioner {
             }
             let mut running = Running::attach(target)?;
             if !plan.settings.is_empty() {
-                progress("writing down its settings, and setting those of the study");
+                progress(Step::ApplyingSettings);
                 running.apply(&plan.settings, self.places())?;
             } else {
                 running.stay()?;
@@ -138,7 +145,7 @@ impl Provisioner {
     }
 
     /// The same, but on a copy of the data directory that an earlier run has cached with this data set
-    /// loaded, where there is one. Then it comes with the server, to be put back from.
+    /// loaded, where there is one. Then it comes with the server, to be restored from.
     ///
     /// # Errors
     /// As [`Provisioner::bring_up`].
@@ -147,7 +154,7 @@ impl Provisioner {
         plan: &ServerPlan,
         data_bytes: u64,
         data: &DataPlan,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<(Server, Option<Snapshot>), Error> {
         if !plan.may(Act::PutBack) {
             return Ok((self.bring_up(plan, data_bytes, progress)?, None));
@@ -171,7 +178,7 @@ impl Provisioner {
         plan: &ServerPlan,
         part: &Part,
         data_bytes: u64,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<Server, Error> {
         let mut work = self.work(progress);
         let software = search::of_source(&plan.source, &mut work)?;
@@ -212,7 +219,7 @@ impl Provisioner {
     }
 
     /// What goes along with work whose steps `progress` hears.
-    pub(in crate::provision) fn work<'a>(&'a self, progress: &'a mut dyn FnMut(&str)) -> Work<'a> {
+    pub(in crate::provision) fn work<'a>(&'a self, progress: &'a mut dyn FnMut(Step)) -> Work<'a> {
         Work::new(&self.home, progress, &self.stop)
     }
 
@@ -221,9 +228,9 @@ impl Provisioner {
         &self.stop
     }
 
-    /// Product and version of the server that [`Provisioner::bring_up`] would have, as far as that is known
-    /// without fetching or asking it; `None`: it runs elsewhere, or is in an image that was not yet
-    /// looked at.
+    /// Product and version of the server that [`Provisioner::bring_up`] would take, as far as known without
+    /// fetching or asking it; `None`: Prony does not start it, or it is in an image that was not yet
+    /// examined.
     ///
     /// # Errors
     /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].
@@ -234,9 +241,9 @@ impl Provisioner {
         }))
     }
 
-    /// Of a server's settings those that it does not know, each with the one that is meant: slips of the pen,
-    /// which would end its start. Nothing of what is not here, nor of one that loads plugins, whose
-    /// settings it tells only when it runs.
+    /// Those of a server's settings that it does not know, each with the one that was probably meant:
+    /// mistyped names, which would end its start. Nothing about a server that is not here, nor about one that
+    /// loads plug-ins, whose settings it reports only when it runs.
     ///
     /// # Errors
     /// Those of [`Provisioner::foresee`].
@@ -252,28 +259,28 @@ impl Provisioner {
         Ok(plan.settings.keys().filter(|name| !words::is_word(name)).filter_map(slip).collect())
     }
 
-    /// A program of `product` whose version begins with `version`: of the user's own entries, else installed
-    /// on the machine, else of the catalogue. There a version means the newest that begins so; without
-    /// one, what is in the cache goes first.
+    /// A program of `product` whose version begins with `version`: one of the user's own entries, else
+    /// installed on the machine, else of the catalogue. There, a version means the newest that begins with
+    /// it; without a version, what is in the cache comes first.
     ///
     /// # Errors
-    /// [`Error::UnknownServer`], and those of [`Provisioner::fetch`] of the first choice if no other can be
-    /// had either.
+    /// [`Error::UnknownServer`], and those of [`Provisioner::fetch`] of the first choice if no other is
+    /// available either.
     pub fn software(
         &self,
         product: &str,
         version: Option<&str>,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<Software, Error> {
         search::find(product, version, &mut self.work(progress))
     }
 
-    /// Stops `server` in order and starts it again on the same data, port and socket; `progress` as in
-    /// [`Provisioner::bring_up`]. False: it is not Prony's own, and was not touched.
+    /// Stops `server` cleanly and starts it again on the same data, port and socket; `progress` as in
+    /// [`Provisioner::bring_up`]. False: Prony did not start it, and did not touch it.
     ///
     /// # Errors
     /// Those of `Instance::restart`.
-    pub fn restart(&self, server: &mut Server, progress: &mut dyn FnMut(&str)) -> Result<bool, Error> {
+    pub fn restart(&self, server: &mut Server, progress: &mut dyn FnMut(Step)) -> Result<bool, Error> {
         let Server::Own(instance) = server else { return Ok(false) };
         instance.restart(&mut self.work(progress))?;
         Ok(true)
@@ -290,13 +297,13 @@ impl Provisioner {
         server: &mut Server,
         cache: Option<&DataPlan>,
         needed: bool,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<Option<Snapshot>, Error> {
         let Server::Own(instance) = server else { return Ok(None) };
         instance.snapshot(cache, needed, &mut self.work(progress))
     }
 
-    /// Makes the data of a server of Prony's own what they were when `snapshot` was taken, and restarts it.
+    /// Restores the data of a server of Prony's own to those of `snapshot`, and restarts it.
     ///
     /// # Errors
     /// Those of `Instance::put_back`.
@@ -304,7 +311,7 @@ impl Provisioner {
         &self,
         server: &mut Server,
         snapshot: &mut Snapshot,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<(), Error> {
         let Server::Own(instance) = server else { return Ok(()) };
         instance.put_back(snapshot, &mut self.work(progress)).map(drop)
@@ -317,7 +324,7 @@ impl Provisioner {
     pub fn start_standing(
         &self,
         wish: &StandingWish<'_>,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<Standing, Error> {
         Standing::start(wish, &mut self.work(progress))
     }
@@ -326,11 +333,11 @@ impl Provisioner {
     ///
     /// # Errors
     /// Those of `Standing::stop`.
-    pub fn stop_standing(&self, name: &str, progress: &mut dyn FnMut(&str)) -> Result<Standing, Error> {
+    pub fn stop_standing(&self, name: &str, progress: &mut dyn FnMut(Step)) -> Result<Standing, Error> {
         Standing::stop(name, &mut self.work(progress))
     }
 
-    /// Every server that can be had; the user's own entries first.
+    /// Every server that is available; the user's own entries first.
     ///
     /// # Errors
     /// [`Error::Catalogue`] if the user's file of entries is wrong.
@@ -350,7 +357,7 @@ impl Provisioner {
     ///
     /// # Errors
     /// Those of `fetch::fetch`.
-    pub fn fetch(&self, entry: &Entry, progress: &mut dyn FnMut(&str)) -> Result<Software, Error> {
+    pub fn fetch(&self, entry: &Entry, progress: &mut dyn FnMut(Step)) -> Result<Software, Error> {
         fetch::fetch(entry, &mut self.work(progress))
     }
 }

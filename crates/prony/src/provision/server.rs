@@ -1,7 +1,7 @@
 //! A server of a plan that answers, whoever started it.
 
 use crate::provision::{
-    Error, ServerDescription,
+    Error, Remark, ServerDescription,
     attach::Running,
     instance::Instance,
     limits::Usage,
@@ -61,14 +61,14 @@ impl Server {
 
     /// What is to be said about it before trials begin.
     #[must_use]
-    pub fn remarks(&self) -> &[String] {
+    pub fn remarks(&self) -> &[Remark] {
         match self {
             Self::Own(_) => &[],
             Self::Running(running) => running.remarks(),
         }
     }
 
-    /// Sees to it that other runs know that a server which runs elsewhere is still in use.
+    /// Makes sure that other runs know that a server which Prony did not start is still in use.
     ///
     /// # Errors
     /// [`Error::InUse`] where another run has taken its place, [`Error::Login`].
@@ -124,7 +124,7 @@ impl Server {
         })
     }
 
-    /// Whether one of Prony's own, restarted, starts with the pages in its buffer pool that it noted last
+    /// Whether one of Prony's own, when restarted, starts with the buffer pool pages that it noted last
     /// (`innodb_buffer_pool_dump_now`); otherwise with none.
     pub fn keep_pages(&mut self, keep: bool) {
         if let Self::Own(instance) = self {
@@ -132,8 +132,8 @@ impl Server {
         }
     }
 
-    /// Stops it if it is Prony's own and removes what was made for it. Dropping does the same but cannot tell
-    /// an error.
+    /// Stops it if it is Prony's own and removes what was made for it. Dropping does the same but cannot
+    /// report an error.
     ///
     /// # Errors
     /// [`Error::File`] if something cannot be removed.

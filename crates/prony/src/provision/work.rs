@@ -1,7 +1,7 @@
-//! What goes along with work that may take minutes: where things are kept, whom to tell of its steps, and who
+//! The context of work that may take minutes: where things are kept, whom to tell about its steps, and who
 //! may end it.
 
-use crate::provision::{Error, Places};
+use crate::provision::{Error, Places, Step};
 use load::Stop;
 use std::path::{Path, PathBuf};
 
@@ -17,14 +17,13 @@ pub(in crate::provision) struct Home {
 /// Carried through everything that fetches, initialises or starts.
 pub(in crate::provision) struct Work<'a> {
     home: &'a Home,
-    tell: &'a mut dyn FnMut(&str),
+    tell: &'a mut dyn FnMut(Step),
     stop: &'a Stop,
 }
 
 impl<'a> Work<'a> {
-    /// `tell` hears each step in words (`fetching mysql-5.7.22: 12 of 18 MB`), once a second at most while
-    /// one lasts; pulling `stop` ends the work soon, cleanly.
-    pub(in crate::provision) fn new(home: &'a Home, tell: &'a mut dyn FnMut(&str), stop: &'a Stop) -> Self {
+    /// `tell` gets each step, at most once per second during one; pulling `stop` ends the work soon, cleanly.
+    pub(in crate::provision) fn new(home: &'a Home, tell: &'a mut dyn FnMut(Step), stop: &'a Stop) -> Self {
         Self { home, tell, stop }
     }
 
@@ -39,7 +38,7 @@ impl<'a> Work<'a> {
     }
 
     /// Tells a step.
-    pub(in crate::provision) fn say(&mut self, step: &str) {
+    pub(in crate::provision) fn say(&mut self, step: Step) {
         (self.tell)(step);
     }
 

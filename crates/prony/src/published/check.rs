@@ -4,8 +4,8 @@ use super::{Error, Place, Sheet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far the two sides of a law may be apart before it is remarked: figures are rounded, rates are means of
-/// runs that are not quite equally long.
+/// How far the two sides of a law may be apart before it is reported: figures are rounded, and rates are
+/// means of runs that are not quite equally long.
 const TOLERANCE: f64 = 0.1;
 
 /// What must hold between the columns of a row.
@@ -106,7 +106,7 @@ fn agree(one: f64, other: f64) -> bool {
     (one - other).abs() <= TOLERANCE * one.abs().max(other.abs())
 }
 
-/// Each row whose figure stands in exactly one other row that is wrong as well.
+/// Each row whose figure would be right in exactly one other row that is wrong as well.
 fn find_exchanges(remarks: &mut [Remark]) {
     let found: Vec<Option<u64>> = (0..remarks.len())
         .map(|each| {

@@ -4,7 +4,8 @@
 //! and shapes do, and claims taken from an evaluation must hold on its own figures.
 //!
 //! Figures are checked when they are read: a rate times its time is the number of rows that were asked for,
-//! and a closed loop keeps Little's law. What breaks them is remarked, with the row, and never mended.
+//! and a closed loop keeps Little's law. Figures that break these rules are reported, with their row, and
+//! never corrected.
 
 mod check;
 mod claims;
@@ -15,7 +16,10 @@ mod tests;
 pub use check::{Law, Remark};
 pub use claims::{Held, judge};
 
-use crate::{plan::Plan, study};
+use crate::{
+    plan::{Metric, Plan},
+    study,
+};
 use check::Check;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +34,7 @@ pub struct Published {
     pub conditions: Vec<String>,
     /// Levels of the study whose server or setting stands for another one that was measured: which one.
     pub stands_for: BTreeMap<String, String>,
-    /// The factor whose levels are held against each other, and the level that others are divided by.
+    /// The factor whose levels are compared with each other, and the level that others are divided by.
     pub compared: (String, String),
     /// Every figure, in the order of files, rows and columns.
     pub figures: Vec<Figure>,
@@ -44,8 +48,8 @@ pub struct Figure {
     /// For each factor of the study that the evaluation knows, the level.
     pub levels: BTreeMap<String, String>,
     /// As a claim names it: `throughput` and `statements` (per second), `p95` and others in ms, `active` in
-    /// s, `idle` in per cent of the machine's processors.
-    pub metric: String,
+    /// s, `cpu_idle` as a share.
+    pub metric: Metric,
     /// Its value.
     pub value: f64,
     /// Where it stands.
@@ -211,7 +215,10 @@ struct Table {
 #[serde(deny_unknown_fields)]
 struct Column {
     column: String,
-    metric: String,
+    metric: Metric,
+    /// Whether it is a share, written in per cent.
+    #[serde(default)]
+    percent: bool,
     /// Levels that the figures of this column have.
     #[serde(default)]
     at: BTreeMap<String, String>,
@@ -227,11 +234,12 @@ impl Table {
                 let name = self.names.get(factor).and_then(|names| names.get(text));
                 levels.insert(factor.clone(), name.map_or(text, String::as_str).to_owned());
             }
-            for Column { column, metric, at } in &self.figure {
+            for Column { column, metric, percent, at } in &self.figure {
                 let levels = levels.clone().into_iter().chain(at.clone()).collect();
                 if let Some(value) = sheet.number(row, column)? {
                     let at = sheet.place(row, column);
-                    figures.push(Figure { levels, metric: metric.clone(), value, at });
+                    let value = if *percent { value / 100.0 } else { value };
+                    figures.push(Figure { levels, metric: *metric, value, at });
                 }
             }
         }

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | length of time | `500ms`, `1.5s`, `1m 30s`, `2h`; `us`, `ms`, `s`, `m` or `min`, `h` | refused |
 //! | size | `512M`, `1.5G`, `2 GiB`, in steps of 1024 | refused; bytes where servers take them so |
-//! | bandwidth | `100MB/s`, in steps of 1000, as disks are sold | refused |
+//! | bandwidth | `100MB/s`, `100Mbit/s`, in steps of 1000, as disks and networks are sold | refused |
 //! | amount of data | `4kB`, `1.5 MB`, in steps of 1000 | refused |
 //! | share | `2%` | refused |
 //! | price | `0.42 EUR/h` | refused |
@@ -78,7 +78,7 @@ impl Wanted {
         match self {
             Self::Duration => "10s, 500ms or 1m 30s",
             Self::Size => "512M or 1.5G (1G is 1024M)",
-            Self::Bandwidth => "100MB/s",
+            Self::Bandwidth => "100MB/s or 100Mbit/s",
             Self::Amount => "4kB or 1.5MB (1MB is 1000kB)",
             Self::Share => "2% or 0.1%",
             Self::Price => "0.42 EUR/h",
@@ -121,7 +121,7 @@ pub fn size(text: &str) -> Result<u64, Error> {
     read.ok_or_else(|| Wanted::Size.error(text))
 }
 
-/// As [`size`], where a bare number is bytes and nothing is a size too, as servers have it.
+/// As [`size`], but a bare number is bytes and nothing is a size too, as on servers.
 ///
 /// # Errors
 /// Where the text is something else.
@@ -129,12 +129,15 @@ pub fn size_or_bytes(text: &str) -> Result<u64, Error> {
     bytes(text, 1024).ok_or_else(|| Wanted::Size.error(text))
 }
 
-/// Bytes in a second of `100MB/s`, in steps of 1000; 1 or more.
+/// Bytes in a second of `100MB/s` and `800Mbit/s`, in steps of 1000; 1 or more.
 ///
 /// # Errors
 /// Where the text is something else, or has no unit.
 pub fn bandwidth(text: &str) -> Result<u64, Error> {
-    let read = text.trim().strip_suffix("/s").and_then(|text| bytes(text, 1000));
+    let read = text.trim().strip_suffix("/s").and_then(|text| match text.trim_end().strip_suffix("bit") {
+        Some(text) => bytes(&format!("{text}B"), 1000).map(|bits| bits / 8),
+        None => bytes(text, 1000),
+    });
     read.filter(|bytes| *bytes > 0).ok_or_else(|| Wanted::Bandwidth.error(text))
 }
 
@@ -158,8 +161,8 @@ pub fn share(text: &str) -> Result<f64, Error> {
     percent.map(|percent| percent / 100.0).ok_or_else(|| Wanted::Share.error(text))
 }
 
-/// In a second: `1000`, `12.5/s`; 0 or more. `None`: the text is something else. What is right depends on the
-/// forms that a rate has, which [`crate::arrival`] tells.
+/// Per second: `1000`, `12.5/s`; 0 or more. `None`: the text is something else. [`crate::arrival`] says which
+/// forms a rate can have.
 #[must_use]
 pub fn rate(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -237,7 +240,7 @@ fn split(text: &str) -> (&str, &str) {
     (digits.trim_end(), &text[digits.len()..])
 }
 
-/// Whole numbers stay exact. There is no fraction of a byte: `0.5` is something else than a size.
+/// Whole numbers stay exact. There is no fraction of a byte: `0.5` is not a size.
 fn bytes(text: &str, step: u64) -> Option<u64> {
     let (digits, unit) = split(text);
     let unit = unit.to_ascii_uppercase();
@@ -286,10 +289,16 @@ pub fn say_duration(time: Duration) -> String {
     format!("{} {}", &text[..at], &text[at..])
 }
 
-/// Bytes as [`size`] reads them, where that is exact in a unit: `512M`, `1G`; else their number.
+/// Bytes in a second as networks state them, in bits: `100 Mbit/s`, `1.5 Gbit/s`.
 #[must_use]
-pub fn show_size(bytes: u64) -> String {
-    whole_unit(bytes).unwrap_or_else(|| bytes.to_string())
+pub fn say_bits(bytes_per_second: u64) -> String {
+    let bits = bytes_per_second as f64 * 8.0;
+    let (unit, size) = match bits {
+        1e9.. => ("Gbit/s", 1e9),
+        1e6.. => ("Mbit/s", 1e6),
+        _ => ("kbit/s", 1e3),
+    };
+    format!("{} {unit}", (bits / size * 10.0).round() / 10.0)
 }
 
 /// Bytes in the largest unit of which there are some, exact or not: `1.7 GiB`, `96 MiB`.
@@ -372,6 +381,8 @@ mod tests {
         assert!(size_or_bytes("0.5").is_err() && size("1.5B").is_err());
         assert_eq!(bandwidth("100MB/s"), Ok(100_000_000));
         assert_eq!(bandwidth("1MiB/s"), Ok(1 << 20));
+        let bits = [bandwidth("100Mbit/s"), bandwidth("1.5 Gbit/s"), bandwidth("64 kbit/s")];
+        assert_eq!(bits, [Ok(12_500_000), Ok(187_500_000), Ok(8_000)]);
         assert_eq!([share("2%"), share("0.5 %"), share("0%")], [Ok(0.02), Ok(0.005), Ok(0.0)]);
         assert_eq!([rate("1_000"), rate(" 12.5/s "), rate("-5")], [Some(1000.0), Some(12.5), None]);
         assert_eq!([count("1_000_000"), count("1M"), count("2k")], [Ok(1_000_000), Ok(1 << 20), Ok(2048)]);
@@ -400,7 +411,7 @@ mod tests {
         for text in ["big", "-1G", "1X", "G", "1e30G", "99999999999T", "0M"] {
             assert!(size(text).is_err(), "{text}");
         }
-        for text in ["100MB", "fast", "0B/s"] {
+        for text in ["100MB", "fast", "0B/s", "7bit/s", "100Mbits/s", "100Mbit"] {
             assert!(bandwidth(text).is_err(), "{text}");
         }
         for text in ["3", "101%", "-1%", "%", "nan%"] {
@@ -416,10 +427,13 @@ mod tests {
     fn quantities_are_shown_short() {
         let shown = [0_u64, 90, 60, 120, 3600, 7200].map(|s| show_duration(Duration::from_secs(s)));
         assert_eq!(shown, ["0s", "90s", "60s", "2min", "1h", "2h"]);
-        assert_eq!([512 << 20, 1000, 1536 << 20].map(show_size), ["512M", "1000", "1536M"]);
+        let whole = [512 << 20, 1000, 1536 << 20].map(whole_unit);
+        assert_eq!(whole, [Some("512M".to_owned()), None, Some("1536M".to_owned())]);
         assert_eq!([96 << 20, 1800 << 20, 12 << 30].map(show_size_about), ["96 MiB", "1.8 GiB", "12 GiB"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(show_count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(grouped("-1234"), "-1,234");
+        let bits = [12_500_000, 187_500_000, 8_000, 12_345_678].map(say_bits);
+        assert_eq!(bits, ["100 Mbit/s", "1.5 Gbit/s", "64 kbit/s", "98.8 Mbit/s"]);
     }
 
     proptest! {
@@ -432,7 +446,8 @@ mod tests {
             let time = Duration::from_nanos(ns);
             prop_assert_eq!(duration(&show_duration(time)), Ok(time));
             let bytes = (bytes >> shift << shift).max(1);
-            prop_assert_eq!(size_or_bytes(&show_size(bytes)), Ok(bytes));
+            let shown = whole_unit(bytes).unwrap_or_else(|| bytes.to_string());
+            prop_assert_eq!(size_or_bytes(&shown), Ok(bytes));
         }
 
         #[test]

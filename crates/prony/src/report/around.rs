@@ -1,18 +1,19 @@
-//! What was around a server, in words: those that work together with it, the limits that held for it with
-//! what it used of them, and the networks before it.
+//! The surroundings of a server, in words: the servers that it works together with, its limits and how much
+//! of them it used, and its networks.
 
 use super::{number, words::Words};
 use crate::{
     network::{LinkRecord, Means},
     plan::{Act, Replication, Topology, Transport, WaitPoint},
     provision::LimitsInForce,
+    quantity::say_bits,
     run::TrialOutcome,
     store::{RunRecord, ServerRecord},
 };
 use load::{Histogram, spec::Destination};
 use std::{collections::BTreeMap, time::Duration};
 
-/// The servers that work together as one of the plan's; `None`: it is alone.
+/// The servers that act together as one server of the plan; `None`: it is a single server.
 pub(super) fn topology(topology: Topology, words: Words) -> Option<String> {
     let fill = |key: &str, places: &[(&str, &str)]| Some(words.fill("sentence", key, places));
     match topology {
@@ -38,7 +39,7 @@ pub(super) fn topology(topology: Topology, words: Words) -> Option<String> {
     }
 }
 
-/// One text for each limit that the kernel said it had.
+/// One text for each limit that the kernel reported.
 pub(super) fn limits(known: &ServerRecord, words: Words) -> Vec<String> {
     let Some(LimitsInForce { by, limits, disk }) = &known.description.limits else { return Vec::new() };
     let usage = known.surroundings.usage.clone().unwrap_or_default();
@@ -129,6 +130,13 @@ fn network(link: &LinkRecord, words: Words) -> String {
         ("busy", format!("{:.0}", link.busy_max * 100.0)),
     ];
     let text = words.fill("sentence", key, &places.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let narrow = |bandwidth| {
+        let measured = link.measured_bandwidth.map_or_else(|| "?".to_owned(), say_bits);
+        let stated = say_bits(bandwidth);
+        let places = [("network", text.as_str()), ("stated", &stated), ("measured", &measured)];
+        words.fill("sentence", "network_narrow", &places)
+    };
+    let text = link.bandwidth.map_or_else(|| text.clone(), narrow);
     let text = if link.awake { words.fill("sentence", "network_awake", &[("network", &text)]) } else { text };
     let Some(why) = &link.why else { return text };
     let (key, said) = why.word();

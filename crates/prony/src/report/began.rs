@@ -1,5 +1,6 @@
-//! In which state trials found their servers, in sentences: what their data were, how long settling took and
-//! whether it was cut short, which followed a start. A comparison rests on it as it does on the load.
+//! The state in which trials began, in sentences: their data, how long settling took and whether it was cut
+//! short, and which trials followed a server start. A comparison depends on this state as much as on the
+//! load.
 
 use super::{number, words::Words};
 use crate::run::{Began, Origin};
@@ -8,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-/// By number of trial, as in a record, with the tables that trials write to and nobody puts back; empty:
-/// nothing is known, or there is nothing to say.
+/// `began` by trial number, as in a record; `foreign`: the tables that trials write to and nobody restores.
+/// Empty: nothing is known, or there is nothing to say.
 pub(super) fn began(began: &BTreeMap<u32, Began>, foreign: &BTreeSet<String>, words: Words) -> Vec<String> {
     let all: Vec<&Began> = began.values().collect();
     let sentences = [data(&all, foreign, words), settling(&all, words), starts(&all, words)];
@@ -66,7 +67,7 @@ fn starts(all: &[&Began], words: Words) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(words.get("conduct", "then")))
 }
 
-/// How long something took: in the middle, and at most. `None`: it was not done.
+/// Median and maximum of how long something took; `None`: it was not done.
 fn lasted(key: &str, times: impl Iterator<Item = Duration>, words: Words) -> Option<String> {
     let mut seconds: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
     seconds.sort_by(f64::total_cmp);
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
     use crate::{report::Language, run::Settled};
 
-    /// A trial whose data are of `data`, put back in `put_back` s, and whose server settled in `settled` s.
+    /// A trial whose data is `data`, restored in `put_back` s, and whose server settled in `settled` s.
     fn trial(data: Origin, put_back: Option<f64>, settled: f64, limit_reached: bool) -> Began {
         let took = Duration::from_secs_f64(settled);
         Began {
@@ -108,17 +109,17 @@ mod tests {
         let own = ["orders", "shop.items"];
         let mixed = [trial(Origin::Loaded, None, 0.0, false), trial(Origin::Snapshot, None, 0.0, false)];
         let text = told_with(&mixed, &own, Language::English);
-        let expected = "Prony's own tables when trials began: as this run loaded them (1), put back from a \
-                        snapshot (1). Not put back: orders, shop.items, which are not Prony's; each trial \
-                        found them as the ones before had left them.";
+        let expected = "Prony's own tables when trials began: as loaded by this run (1), restored from a \
+                        snapshot (1). Not restored: orders, shop.items. These tables are not Prony's; each \
+                        trial found them as earlier ones had left them.";
         assert!(text.starts_with(expected), "{text}");
         let none = [trial(Origin::None, None, 0.0, false)];
         let text = told_with(&none, &own, Language::English);
-        assert!(text.starts_with("Not put back: orders") && !text.contains("loaded"), "{text}");
+        assert!(text.starts_with("Not restored: orders") && !text.contains("loaded"), "{text}");
         assert!(told_with(&none, &own, Language::Chinese).contains("orders、shop.items"));
         let found = [trial(Origin::Found, None, 0.0, false)];
         let text = told(&found, Language::English);
-        assert!(text.contains("already there, as earlier loads left them (1)"), "{text}");
+        assert!(text.contains("already there, as left by earlier loads (1)"), "{text}");
         assert_eq!(told_with(&[], &own, Language::English), "");
     }
 
@@ -130,11 +131,11 @@ mod tests {
             trial(Origin::Snapshot, Some(4.0), 30.0, true),
             trial(Origin::Snapshot, None, 2.5, false),
         ];
-        let english = "Data when trials began: as this run loaded them (1), put back from a snapshot (3). \
-                       Putting back took 3.00 s, at most 4.00 s.\nBefore a trial servers settled (wrote \
-                       dirty pages, purged old versions of rows) for 2.00 s, at most 30.0 s. In 1 of 4 \
-                       trials the limit ended it, and the trial paid for what was left.\nServers had just \
-                       been started for 2 of 4 trials.";
+        let english = "Data when trials began: as loaded by this run (1), restored from a snapshot (3). \
+                       Restoring the data took 3.00 s, at most 4.00 s.\nBefore each trial, servers took 2.00 \
+                       s to settle (write dirty pages, purge old row versions), at most 30.0 s. In 1 of 4 \
+                       trials they had not settled when the time limit ended the wait; the trial paid for \
+                       the rest.\nIn 2 of 4 trials, the servers had just been started.";
         assert_eq!(told(&trials, Language::English), english);
         let chinese = told(&trials, Language::Chinese);
         for words in ["快照还原（3）", "30.0 秒", "4 次试验中有 1 次"] {
@@ -150,9 +151,11 @@ mod tests {
             trial(Origin::Left, None, 0.0, false),
         ];
         let text = told(&trials, Language::English);
-        for words in
-            ["an earlier run loaded them (1)", "Loading anew took 12.0 s", "earlier trials left them (1)"]
-        {
+        for words in [
+            "as loaded by an earlier run (1)",
+            "Reloading the data took 12.0 s",
+            "as left by earlier trials (1)",
+        ] {
             assert!(text.contains(words), "{text}");
         }
         assert!(!text.contains("limit") && !text.contains("started"), "{text}");

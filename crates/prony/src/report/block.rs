@@ -4,21 +4,21 @@
 
 use super::chart::Chart;
 
-/// Everything that one text says.
+/// The full content of a report.
 #[derive(Debug)]
 pub(super) struct Report {
     /// Code of its language.
     pub(super) language: &'static str,
     /// Its title.
     pub(super) title: String,
-    /// From which format on the title is shown.
+    /// The formats that show the title.
     pub(super) titled: Reach,
-    /// What a page says above its title and below it.
+    /// What a page shows above and below its title.
     pub(super) kind: String,
     pub(super) meta: Vec<String>,
     /// Its parts, in the order of a page.
     pub(super) sections: Vec<Section>,
-    /// What a page says at its end.
+    /// The text at the end of a page.
     pub(super) foot: String,
 }
 
@@ -33,7 +33,7 @@ impl Report {
     }
 }
 
-/// From which format on something is shown: a page shows everything, a terminal what is asked first.
+/// Which formats show a block: a page shows everything, a terminal only the most important.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     /// In every format.
@@ -47,13 +47,14 @@ pub(super) enum Reach {
 /// A part of a report.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// What a link names: the same in every language, and each time.
+    /// The anchor for links: the same in every language, and every time.
     pub(super) id: String,
     /// Its heading; empty: it has none.
     pub(super) title: String,
-    /// From which format on the heading is shown.
+    /// The formats that show the heading.
     pub(super) titled: Reach,
-    /// Whether it says what the run says: a terminal shows such parts last, where the eye is.
+    /// Whether it states what the run showed: a terminal prints such parts last, where the reader looks
+    /// first.
     pub(super) is_answer: bool,
     blocks: Vec<(Reach, Block)>,
 }
@@ -69,27 +70,27 @@ impl Section {
         }
     }
 
-    /// One that says what the run says.
+    /// A section that states what the run showed.
     pub(super) fn answer(id: &str, title: &str) -> Self {
         Self { is_answer: true, ..Self::new(id, title) }
     }
 
-    /// Adds what is shown from a format on.
+    /// Adds a block, with the formats that show it.
     pub(super) fn add(&mut self, reach: Reach, block: impl Into<Block>) {
         self.blocks.push((reach, block.into()));
     }
 
-    /// Adds each of several.
+    /// Adds several blocks.
     pub(super) fn extend(&mut self, reach: Reach, blocks: impl IntoIterator<Item = impl Into<Block>>) {
         self.blocks.extend(blocks.into_iter().map(|block| (reach, block.into())));
     }
 
-    /// What a format shows of it.
+    /// The blocks that a format shows.
     pub(super) fn shown(&self, format: Reach) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(move |(reach, _)| *reach <= format).map(|(_, block)| block)
     }
 
-    /// Its heading in a format.
+    /// Its heading, if the format shows one.
     pub(super) fn heading(&self, format: Reach) -> Option<&str> {
         (self.titled <= format && !self.title.is_empty()).then_some(self.title.as_str())
     }
@@ -98,19 +99,19 @@ impl Section {
 /// A piece of a section.
 #[derive(Debug)]
 pub(super) enum Block {
-    /// What the blocks behind it are about.
+    /// The topic of the blocks that follow.
     Heading(String),
     /// Sentences.
     Text(String),
-    /// Sentences one below the other.
+    /// Sentences, one below the other.
     List(List),
     /// Figures or names in rows and columns.
     Table(Table),
     /// Charts that belong together.
     Charts(Vec<Chart>),
-    /// A command, or a file as it is.
+    /// A command, or a file verbatim.
     Code(String),
-    /// For those who look closer: behind a line that opens it.
+    /// Details, behind a line that unfolds them.
     Folded(String, Vec<Block>),
 }
 
@@ -126,12 +127,12 @@ impl From<List> for Block {
     }
 }
 
-/// What stands before the items of a list.
+/// What precedes each item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Nothing: each is a line of its own.
+    /// Nothing: each item is a separate line.
     Lines,
-    /// A point.
+    /// A bullet.
     Points,
     /// A number in brackets, from 1.
     Numbers,
@@ -144,7 +145,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Of plain sentences.
+    /// A list of plain sentences.
     pub(super) fn of(marks: Marks, texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { marks, items: texts.into_iter().map(Item::text).collect() }
     }
@@ -153,13 +154,13 @@ impl List {
 /// One line of a list: `lead: title text`.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// What it is about, or how it was judged; empty: nothing.
+    /// Its subject, or its verdict; empty: none.
     pub(super) lead: String,
-    /// What is judged; empty: nothing.
+    /// What is judged; empty: none.
     pub(super) title: String,
     pub(super) text: String,
     pub(super) tone: Tone,
-    /// What belongs to it.
+    /// Items that belong below it.
     pub(super) under: Vec<Item>,
 }
 
@@ -168,13 +169,18 @@ impl Item {
         Self::about("", text)
     }
 
+    /// What separates the lead from the rest, in the language of the text.
+    pub(super) fn colon(&self) -> &'static str {
+        if self.text.ends_with('。') || self.title.ends_with(['。', '：']) { "：" } else { ": " }
+    }
+
     pub(super) fn about(lead: &str, text: impl Into<String>) -> Self {
         let (lead, title) = (lead.to_owned(), String::new());
         Self { lead, title, text: text.into(), tone: Tone::Plain, under: Vec::new() }
     }
 }
 
-/// What something means for the eye.
+/// What a text signals to the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     /// Nothing special.
@@ -183,12 +189,12 @@ pub(super) enum Tone {
     Good,
     /// Worse than the base, or errors.
     Bad,
-    /// Of no consequence.
+    /// Unimportant.
     Faint,
 }
 
 impl Tone {
-    /// As a style is called.
+    /// The name of its style.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -214,11 +220,11 @@ pub(super) enum CellKind {
     Name,
     /// A number, or what belongs to one.
     Number,
-    /// As it is written in a file: a setting.
+    /// Text as it is written in a file, such as a setting.
     Code,
 }
 
-/// What stands where nothing was measured.
+/// What is shown where nothing was measured.
 pub(super) const NOTHING: &str = "–";
 
 impl Cell {
@@ -246,15 +252,15 @@ impl Cell {
 /// Rows and columns.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// What is said above it; empty: the section's heading says it.
+    /// Its caption; empty: the section's heading serves as one.
     pub(super) title: String,
     pub(super) heads: Vec<String>,
     pub(super) rows: Vec<Vec<Cell>>,
     /// Whether each row's first cell is its head.
     pub(super) has_row_heads: bool,
-    /// The same with series beside each other, where there is room.
+    /// The same table with the series side by side, for where there is room.
     pub(super) wide: Option<Box<Table>>,
-    /// Columns that a narrow terminal does without, the least missed first.
+    /// Columns that a narrow terminal leaves out, the least important first.
     pub(super) spare: Vec<usize>,
 }
 
@@ -264,12 +270,12 @@ impl Table {
         Self { title, heads, rows, has_row_heads: false, wide: None, spare: Vec::new() }
     }
 
-    /// Without a title: the heading above it says what it is.
+    /// The table without its title, because the heading above it says what it is.
     pub(super) fn untitled(self) -> Self {
         Self { title: String::new(), ..self }
     }
 
-    /// Whether a column is one of numbers.
+    /// Whether a column holds numbers.
     pub(super) fn is_numeric(&self, column: usize) -> bool {
         let first = self.rows.first().and_then(|row| row.get(column));
         first.is_some_and(|cell| cell.kind == CellKind::Number)

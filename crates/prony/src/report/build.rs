@@ -1,18 +1,18 @@
-//! Makes the [`Document`] from what the store holds and what the analysis found.
+//! Builds the [`Document`] from a stored run and its findings.
 
 use super::{
-    around,
+    answer, around,
     claims::claims,
     conditions,
     conduct::conduct,
     course,
     document::{
-        Axis, Difference, Document, FORMAT, Factor, Fairness, Finding, FindingKind, Group, Machine, NoLaw,
-        Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
+        Advised, Axis, Difference, Document, Evenness, FORMAT, Factor, Finding, FindingKind, Group, Machine,
+        NoLaw, Outage, Point, Run, Scaling, Schedule, Server, Unscaled,
     },
     fact::{Told, together},
     group::groups,
-    rates, resources,
+    heat, next, plans, rates, resources,
     trials::trials,
     words::{self, Sentence, Words, capitalised},
 };
@@ -24,7 +24,7 @@ use crate::{
 use load::Histogram;
 use std::collections::BTreeSet;
 
-/// Shares of transactions at which the distribution is written down.
+/// The shares of transactions at which the distribution is recorded.
 const CURVE: &[f64] = &[
     0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985,
     0.99, 0.9925, 0.995, 0.9965, 0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99995, 0.9999_9,
@@ -35,23 +35,32 @@ const CURVE: &[f64] = &[
 pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document {
     let conditions = conditions::conditions(record, words);
     let mut told = sentences(record, findings, words);
+    let plans = analyse::plans(record);
+    told.extend(plans::finding(&plans, words));
     told.extend(conditions::finding(&conditions, words));
-    let points: Vec<Point> = findings.points.iter().map(|one| point(one, &findings.axis, words)).collect();
+    let points: Vec<Point> =
+        findings.points.iter().map(|one| point(record, one, &findings.axis, words)).collect();
     let (resources, waits_that_grew) = resources::build(record, &findings.axis, words);
     let groups = groups(record, findings, words);
+    let judged = claims(&findings.claims, words);
+    let advice = advice(findings, record.plan.relevant, groups.len(), words);
     Document {
         format: FORMAT,
         prony_version: record.prony_version.clone(),
         language: words.code().to_owned(),
-        run: run(record),
+        run: run(record, words),
+        answer: answer::answer(findings, &advice, &told, words),
+        trust: answer::trust(findings, &conditions, words),
         machine: machine(record),
         servers: servers(record, &findings.axis, words),
         servers_by: findings.axis.servers.heads(),
         conditions,
         settings_that_differ: differences(record),
-        claims: claims(&findings.claims, words),
+        claims: judged,
         conduct: conduct(record, findings, words),
         findings: told,
+        advice,
+        next: findings.next.as_ref().map(|one| next::next(one, &record.plan, words)),
         axis: axis(&findings.axis, words),
         scalings: scalings(findings, &groups),
         unscaled: findings.unscaled.iter().map(unscaled).collect(),
@@ -59,10 +68,15 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
         comparisons: findings.comparisons.clone(),
         effects: findings.effects.clone(),
         rates: rates::rates(record, findings),
+        buying: findings.buying.clone(),
         crashes: findings.crashes.clone(),
+        neighbours: findings.neighbours.clone(),
         published: findings.published.clone(),
+        plans,
+        files: analyse::files(record),
         trials: trials(record, words),
         courses: course::courses(record, &findings.axis),
+        heats: heat::heats(record),
         points,
         resources,
         waits_that_grew,
@@ -70,7 +84,16 @@ pub fn build(record: &RunRecord, findings: &Findings, words: Words) -> Document 
     }
 }
 
-fn run(record: &RunRecord) -> Run {
+fn advice(findings: &Findings, relevant: f64, loads: usize, words: Words) -> Vec<Advised> {
+    let advised = |alike: &Vec<&analyse::Advice>| {
+        let Sentence { about, text } = words.advices(alike, &findings.axis, relevant, loads);
+        Advised { about, text, grounds: alike.iter().map(|&one| one.clone()).collect() }
+    };
+    let all: Vec<&analyse::Advice> = findings.advice.iter().collect();
+    analyse::alike(&all, analyse::Advice::is_alike).iter().map(advised).collect()
+}
+
+fn run(record: &RunRecord, words: Words) -> Run {
     let plan = &record.plan;
     let measured =
         record.trials.iter().filter(|trial| matches!(trial.outcome, TrialOutcome::Measured { .. })).count();
@@ -78,14 +101,16 @@ fn run(record: &RunRecord) -> Run {
     Run {
         id: record.id,
         name: plan.name.clone(),
-        title: plan.title.clone(),
+        title: words.either(&plan.title, &plan.title_zh).to_owned(),
         scale: plan.scale.clone(),
         seed: plan.seed,
+        repeat_options: plan.repeat_options(),
         started: second_of(record.started),
         finished: record.finished.map(second_of),
         complete: record.complete,
         warm_up_s: plan.warm_up.as_secs_f64(),
         warm_up_auto: plan.warm_up_auto,
+        alone_s: plan.alone.as_secs_f64(),
         relevant: plan.relevant,
         interval_s: plan.interval.as_secs_f64(),
         repeats: plan.repeats,
@@ -103,7 +128,7 @@ fn run(record: &RunRecord) -> Run {
     }
 }
 
-/// Nobody reads the nanoseconds of a date.
+/// A time to the second: nobody reads the nanoseconds of a date.
 pub(super) fn second_of(time: jiff::Timestamp) -> String {
     jiff::Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
@@ -165,15 +190,16 @@ fn differences(record: &RunRecord) -> Vec<Difference> {
 }
 
 fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Finding> {
-    // a doubt that leaves a point usable stands beside its figures
+    // a doubt that leaves a point usable is shown beside its figures
     let is_remark = |finding: &&analyse::Finding| match finding {
         analyse::Finding::Doubtful { doubts, .. } => verdict(doubts) != Level::Invalid,
         _ => false,
     };
     let told = named_together(findings.findings.iter().filter(|finding| !is_remark(finding)), words);
     let mut found: Vec<Finding> = Vec::new();
-    for finding in &told {
-        let Sentence { about, text } = words.finding(finding, findings);
+    for alike in analyse::alike(&told.iter().collect::<Vec<_>>(), analyse::Finding::is_alike) {
+        let finding = alike[0];
+        let Sentence { about, text } = words.findings(&alike, findings);
         match found.iter_mut().find(|known| known.text == text && !known.about.is_empty()) {
             Some(known) => {
                 known.about = format!("{}{}{about}", known.about, words.get("sentence", "semicolon"))
@@ -181,7 +207,7 @@ fn sentences(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Findi
             None => found.push(Finding { kind: kind(finding), about, text }),
         }
     }
-    let run = run(record);
+    let run = run(record, words);
     let is_nothing = run.trials_failed > 0 && run.trials_measured == 0;
     if is_nothing {
         let text = words.fill("sentence", "nothing_measured", &[("reasons", &failures(record, words))]);
@@ -220,7 +246,7 @@ fn kind(finding: &analyse::Finding) -> FindingKind {
     }
 }
 
-/// Servers that died between trials, where no trial tells it.
+/// Servers that died between trials, unless a trial reports it.
 fn deaths<'a>(
     record: &'a RunRecord,
     axis: &'a analyse::Axis,
@@ -229,12 +255,12 @@ fn deaths<'a>(
     record.notes.iter().filter_map(move |note| {
         let Note::Died { server, reason } = note else { return None };
         let server = axis.servers.shown(&record.plan.servers[*server].name);
-        let text = words.fill("sentence", "died", &[("server", server), ("reason", reason)]);
+        let text = words.fill("sentence", "died", &[("server", server), ("reason", &*words.cause(reason))]);
         Some(Finding { kind: FindingKind::Died, about: server.to_owned(), text })
     })
 }
 
-/// Why trials failed, each reason once; of many the first ones.
+/// Why trials failed, each reason once; if there are many, the first ones.
 fn failures(record: &RunRecord, words: Words) -> String {
     const MOST: usize = 3;
     let facts = record.trials.iter().filter_map(|trial| match &trial.outcome {
@@ -246,7 +272,7 @@ fn failures(record: &RunRecord, words: Words) -> String {
     texts.join(words.get("conduct", "then"))
 }
 
-/// Servers that cannot be told from the same base are named together.
+/// Names together the servers that do not differ from the same base.
 fn named_together<'a>(
     findings: impl Iterator<Item = &'a analyse::Finding>,
     words: Words,
@@ -311,7 +337,10 @@ fn axis(axis: &analyse::Axis, words: Words) -> Axis {
     }
 }
 
-fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
+fn point(record: &RunRecord, point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
+    let treatment = &record.plan.treatments[point.treatment];
+    let server = record.servers.get(&treatment.server);
+    let size = server.and_then(|server| server.data_sizes.get(&treatment.data));
     let histogram = serde_json::to_value(&point.histogram).ok();
     Point {
         levels: point.levels.clone(),
@@ -320,12 +349,15 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         stream: point.stream.clone(),
         connections: point.connections,
         idle: point.idle,
+        rows: record.plan.rows(treatment.data),
+        data_bytes: size.map(|size| size.data_bytes + size.index_bytes),
         trials: point.trials,
         left_out: point.left_out.iter().map(|one| Told::new(words::left_out(one), words)).collect(),
         throughput: point.throughput,
         statements_per_second: point.statements_per_second,
         rows_per_second: point.rows_per_second,
         mix: point.mix.clone(),
+        tpcc: point.tpcc.clone(),
         schedule: point.schedule.as_ref().map(|schedule| Schedule::of(schedule, point.active_s)),
         utilisation: point.utilisation,
         overloaded: point.overloaded,
@@ -344,13 +376,13 @@ fn point(point: &analyse::Point, axis: &analyse::Axis, words: Words) -> Point {
         reconnecting: (&point.reconnecting).into(),
         following: point.following.as_ref().map(super::following::of),
         outages: point.outages.iter().map(|(trial, outage)| Outage::of(Some(*trial), outage)).collect(),
-        fairness: point.fairness.map(|fairness| Fairness::of(fairness, point.starved)),
+        fairness: point.fairness.map(|fairness| Evenness::of(fairness, point.starved)),
         verdict: verdict(&point.doubts),
         doubts: words.doubts(&point.doubts),
     }
 }
 
-/// No share is told that fewer than one transaction stands behind.
+/// The distribution, without shares of less than one transaction.
 fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
     let count = histogram.count() as f64;
     let mut curve: Vec<(f64, f64)> = CURVE
@@ -392,7 +424,7 @@ fn unscaled(ladder: &analyse::Unscaled) -> Unscaled {
     }
 }
 
-/// Each with the group and the series that its points stand in.
+/// The fitted laws, each with the group and the series of its points.
 fn scalings(findings: &Findings, groups: &[Group]) -> Vec<Scaling> {
     let scaling = |of: &analyse::Scaling| {
         let first = of.points.first()?.point;

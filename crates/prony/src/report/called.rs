@@ -1,18 +1,21 @@
-//! What servers are called in a report: their own names, or, where they are variants of one, the levels in
-//! which they differ (`1`, `2`), with the factor's name once as a caption or the head of a column.
+//! Names of servers in a report: their own, or, for variants of one server, the levels in which they differ
+//! (`1`, `2`), with the factor's name once, as a caption or a column head.
 
 use super::{document::Document, words::Words};
 use crate::plan::without_levels;
 use std::collections::BTreeMap;
 
+/// The most names that fit into a caption.
+const CAPTION_MAX: usize = 4;
+
 impl Document {
-    /// What a server is called, by its name.
+    /// The name that is shown for a server, by its own name.
     pub(super) fn shown<'a>(&'a self, server: &'a str) -> &'a str {
         let known = self.servers.iter().find(|known| known.name == server);
         known.map_or(server, |known| &known.shown)
     }
 
-    /// What a server is called beside the levels of all factors; `None`: nothing more tells it apart.
+    /// The name of a server, for use beside the levels of all factors; `None`: the levels are enough.
     pub(super) fn beside_levels<'a>(
         &self,
         server: &'a str,
@@ -25,15 +28,19 @@ impl Document {
 }
 
 impl Words {
-    /// What servers are called, with the factor's name: `sync_binlog: 1 / 2`; `None`: they
-    /// have names of their own, or there is only one.
+    /// The names of the servers with the factor's name: `sync_binlog: 1 / 2`; `None`: they have their own
+    /// names, or there is only one server.
     pub(super) fn caption<'a>(self, by: &[String], names: impl Iterator<Item = &'a str>) -> Option<String> {
         let names: Vec<&str> = names.collect();
-        (!by.is_empty() && names.len() > 1)
-            .then(|| format!("{}: {}", self.server_head(by), names.join(" / ")))
+        let head = self.server_head(by);
+        // when there are many names, or names made of several levels, they are left to the table and the
+        // legend
+        let is_short = names.len() <= CAPTION_MAX && !names.iter().any(|name| name.contains(", "));
+        let caption = if is_short { format!("{head}: {}", names.join(" / ")) } else { head };
+        (!by.is_empty() && names.len() > 1).then_some(caption)
     }
 
-    /// What servers are told apart by, as the head of a column: variables have the names that servers know.
+    /// What distinguishes the servers, as a column head; variables are spelled as the servers spell them.
     pub(super) fn server_head(self, by: &[String]) -> String {
         let word = |factor: &String| match factor.as_str() {
             "server" => self.get("head", "server").to_owned(),
@@ -46,7 +53,7 @@ impl Words {
         }
     }
 
-    /// The head of what was found, with what servers are called.
+    /// The head of the findings, with the names of the servers.
     pub(super) fn found_head(self, document: &Document) -> String {
         let names = document.servers.iter().map(|server| server.shown.as_str());
         let caption = self.caption(&document.servers_by, names);

@@ -1,36 +1,61 @@
-//! A chart as values: what is drawn, never how. The viewer makes the drawing of it (`viewer/src`), in a page
-//! and, run by `svg`, for files; the schema of this form is `schemas/charts.json`.
+//! A chart as values: what is drawn, never how. The viewer (`viewer/src`) draws it in a page and, when `svg`
+//! runs it, for files. The schema of this format is `schemas/charts.json`.
 
 use super::{block::Table, number::round};
 use crate::escape;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Version of this form. A viewer refuses another one.
-const FORMAT: u32 = 1;
+/// Version of this format. A viewer refuses any other one.
+const FORMAT: u32 = 2;
 
-/// What draws charts: a script that a page and an engine run.
-pub(super) static VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
+/// The script that draws charts, in a page or in an engine.
+pub static VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
 
-/// Charts as the viewer gets them. It shows texts as they are, so they come to it as they are to be shown,
-/// and figures with the digits that files have.
-pub(super) fn json(charts: &impl Serialize) -> String {
+/// Charts in the form that the viewer gets: texts are ready to be shown, because it shows them unchanged, and
+/// figures have as many digits as in files.
+pub(super) fn value(charts: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(charts).expect("plain values become JSON");
     show(&mut value);
-    value.to_string()
+    value
 }
 
-fn show(value: &mut serde_json::Value) {
+/// The same charts in several languages as one value: what differs becomes `{"in": {LANGUAGE: ...}}`.
+pub(super) fn in_languages(codes: &[&str], mut values: Vec<Value>) -> Value {
+    let first = values.first().cloned().unwrap_or_default();
+    if values.iter().all(|value| *value == first) {
+        return first;
+    }
+    let lists: Option<Vec<&Vec<Value>>> = values.iter().map(Value::as_array).collect();
+    if let Some(lists) = lists.filter(|lists| lists.iter().all(|list| list.len() == lists[0].len())) {
+        let at = |place: usize| in_languages(codes, lists.iter().map(|list| list[place].clone()).collect());
+        return (0..lists[0].len()).map(at).collect();
+    }
+    let objects: Option<Vec<&Map<String, Value>>> = values.iter().map(Value::as_object).collect();
+    if let Some(objects) = objects.filter(|all| all.iter().all(|one| one.keys().eq(all[0].keys()))) {
+        let at = |name: &String| {
+            let value = in_languages(codes, objects.iter().map(|one| one[name].clone()).collect());
+            (name.clone(), value)
+        };
+        return Value::Object(objects[0].keys().map(at).collect());
+    }
+    let in_each: Map<String, Value> =
+        codes.iter().map(|code| (*code).to_owned()).zip(values.drain(..)).collect();
+    serde_json::json!({ "in": in_each })
+}
+
+fn show(value: &mut Value) {
     match value {
-        serde_json::Value::String(text) => *text = escape::plain(text),
-        serde_json::Value::Number(number) => {
+        Value::String(text) => *text = escape::plain(text),
+        Value::Number(number) => {
             if let Some(value) = number.as_f64().filter(|_| number.is_f64()) {
                 *number = serde_json::Number::from_f64(round(value)).unwrap_or(number.clone());
             }
         }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(show),
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(show),
+        Value::Array(items) => items.iter_mut().for_each(show),
+        Value::Object(fields) => fields.values_mut().for_each(show),
         _ => {}
     }
 }
@@ -39,9 +64,9 @@ fn show(value: &mut serde_json::Value) {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Charts of a page")]
 pub(super) struct Charts<'a> {
-    /// Version of this form: 1.
+    /// Version of this format: 2.
     format: u32,
-    /// In the order of the page.
+    /// The charts, in the order of the page.
     charts: Vec<&'a Chart>,
 }
 
@@ -54,25 +79,25 @@ impl<'a> Charts<'a> {
 /// A chart.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Chart {
-    /// What a link or a file names it: `throughput-oltp-read-only`.
+    /// Its name in links and file names: `throughput-oltp-read-only`.
     pub(super) id: String,
     /// What is drawn.
     pub(super) title: String,
-    /// Of what, in words; empty: of the whole run.
+    /// What it is about, in words; empty: the whole run.
     pub(super) about: String,
     /// What is drawn, as values.
     pub(super) drawing: Drawing,
-    /// The same as numbers, for those who do not see it.
+    /// The same as numbers, for those who cannot see it.
     #[serde(skip)]
     pub(super) numbers: Numbers,
 }
 
-/// Where a chart's numbers stand.
+/// Where a chart's numbers are found.
 #[derive(Debug, Clone)]
 pub(super) enum Numbers {
-    /// In a table that is the chart's own.
+    /// In the chart's own table.
     Table(Table),
-    /// In one of the section, which these words name.
+    /// In a table of the section, which these words name.
     In(String),
 }
 
@@ -82,21 +107,21 @@ pub(super) enum Numbers {
 pub(super) enum Drawing {
     /// Values along an axis.
     Lines(Lines),
-    /// Frames, each on its caller, as wide as it was met often (after B. Gregg, *The Flame Graph*, ACM Queue
-    /// 14, 2016).
+    /// Stack frames, each on top of its caller and as wide as its share of the samples (after B. Gregg, *The
+    /// Flame Graph*, ACM Queue 14, 2016).
     Flame(Flame),
 }
 
-/// Values along an axis, in one panel or several below each other.
+/// Values along an axis, in one panel or in several, one below the other.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct Lines {
-    /// What the reader chooses of; empty: all is shown.
+    /// What the reader can choose from; empty: everything is shown.
     pub(super) choices: Vec<Choice>,
-    /// Along what values are drawn, the same for all panels.
+    /// The axis along which values are drawn, the same for all panels.
     pub(super) x: Axis,
-    /// Places along it: each line has one of these lists.
+    /// Places along that axis: each line uses one of these lists.
     pub(super) places: Vec<Vec<f64>>,
-    /// What is drawn, one below the other.
+    /// The panels, one below the other.
     pub(super) panels: Vec<Panel>,
     /// Stretches of the axis that are marked.
     pub(super) shades: Vec<Shade>,
@@ -104,18 +129,18 @@ pub(super) struct Lines {
     pub(super) marks: Vec<Mark>,
 }
 
-/// Something that a reader chooses.
+/// A choice that the reader has.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Choice {
     /// What is chosen.
     pub(super) title: String,
-    /// From what.
+    /// The options.
     pub(super) options: Vec<String>,
-    /// What is chosen at first, and in a picture.
+    /// Index of the option that is chosen at first, and in a picture.
     pub(super) first: usize,
 }
 
-/// What must be chosen for something to be shown: index of the choice, index of its option.
+/// What must be chosen for something to be shown: index of the choice and index of its option.
 pub(super) type When = Vec<(usize, usize)>;
 
 /// An axis.
@@ -125,13 +150,13 @@ pub(super) struct Axis {
     pub(super) title: String,
     /// Unit of its values: `ms`, `/s`.
     pub(super) unit: String,
-    /// How values lie along it.
+    /// How values are spaced along it.
     pub(super) scale: Scale,
-    /// Values that are written beside it, with how they are written; empty: round ones.
+    /// Values that are written beside it, and how they are written; empty: round ones.
     pub(super) ticks: Vec<Tick>,
 }
 
-/// How values lie along an axis.
+/// How values are spaced along an axis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Scale {
@@ -144,11 +169,13 @@ pub(super) enum Scale {
     Logarithmic,
     /// By how often they double.
     Doubling,
+    /// Ratios, by their logarithm: 1 is where nothing differs.
+    Ratio,
     /// Shares below 1, so that the last ones have room: by the logarithm of 1 / (1 - share).
     Tail,
-    /// Names beside each other: values are their numbers, from 0.
+    /// Names side by side: values are their numbers, from 0.
     Names,
-    /// One after another, as runs in time: values are their numbers, from 0.
+    /// One after another, like runs over time: values are their numbers, from 0.
     Order,
 }
 
@@ -157,7 +184,7 @@ pub(super) enum Scale {
 pub(super) struct Tick {
     /// The value.
     pub(super) at: f64,
-    /// As it is written.
+    /// The value as it is written.
     pub(super) label: String,
 }
 
@@ -168,12 +195,30 @@ pub(super) struct Panel {
     pub(super) title: String,
     /// The vertical axis.
     pub(super) y: Axis,
-    /// Whether lines are areas upon each other.
+    /// Whether lines are drawn as stacked areas.
     pub(super) stacked: bool,
     /// Its lines.
     pub(super) lines: Vec<Line>,
-    /// What must be chosen for it to be shown.
+    /// Amounts as colours, in place of lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) heat: Option<Heat>,
+    /// Choices for which the panel is shown.
     pub(super) when: When,
+}
+
+/// Values of cells, in columns along the axis from 0 on and in rows along the vertical axis.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub(super) struct Heat {
+    /// What a value stands for.
+    pub(super) title: String,
+    /// Ends of the columns.
+    pub(super) until: Vec<f64>,
+    /// Edges of the rows, ascending: one more than there are rows.
+    pub(super) edges: Vec<f64>,
+    /// For each column, the first row with a value.
+    pub(super) first: Vec<usize>,
+    /// For each column, the values of its rows from that one on.
+    pub(super) values: Vec<Vec<f64>>,
 }
 
 /// How the points of a line are joined.
@@ -194,30 +239,39 @@ pub(super) enum Stroke {
 /// Values of one thing.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct Line {
-    /// What it is of: lines of one name are hidden and shown together.
+    /// What it stands for: lines with the same name are hidden and shown together.
     pub(super) name: String,
-    /// What tells it from others of the name; empty: nothing.
+    /// What tells it apart from other lines of that name; empty: nothing.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) note: String,
-    /// Number of its colour, the same for the same server everywhere; null: it is beside the others.
+    /// Number of its colour, the same for the same server everywhere; null: it is a secondary line.
     pub(super) look: Option<usize>,
     /// How its points are joined.
     pub(super) stroke: Stroke,
-    /// Whether each value has a sign of its own.
+    /// Whether each value gets a mark.
     pub(super) has_points: bool,
-    /// Whether lines go on over values that are missing.
+    /// Whether the line continues across missing values.
     pub(super) over_gaps: bool,
     /// Index in `places`.
     pub(super) at: usize,
-    /// Its values; null: none is known.
+    /// Its values; null: unknown.
     pub(super) values: Vec<Option<f64>>,
-    /// Lower ends of their intervals; empty: it has none.
+    /// Lower ends of the intervals; empty: there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) low: Vec<Option<f64>>,
-    /// Upper ends.
+    /// Upper ends of the intervals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) high: Vec<Option<f64>>,
-    /// Values that are drawn hollow, by their place in the list, with the reason in words.
+    /// Text beside each value; empty: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) labels: Vec<String>,
+    /// Lower ends of the intervals along the axis, where places are estimates too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) left: Vec<Option<f64>>,
+    /// Upper ends of these intervals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) right: Vec<Option<f64>>,
+    /// Values that are drawn hollow, by their index, with the reason in words.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) hollow: BTreeMap<usize, String>,
 }
@@ -227,44 +281,44 @@ pub(super) struct Line {
 pub(super) struct Shade {
     /// Its beginning.
     pub(super) from: f64,
-    /// Its end; null: that of the axis.
+    /// Its end; null: the end of the axis.
     pub(super) until: Option<f64>,
-    /// What it is.
+    /// Its name.
     pub(super) name: String,
-    /// What must be chosen for it to be shown.
+    /// Choices for which it is shown.
     pub(super) when: When,
 }
 
 /// A place where something changed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Mark {
-    /// On the axis.
+    /// Its place on the axis.
     pub(super) at: f64,
-    /// How much.
+    /// By how much it changed.
     pub(super) text: String,
-    /// Whether for the better.
+    /// Whether it changed for the better.
     pub(super) is_good: bool,
 }
 
-/// Frames of a profile.
+/// Stack frames of a profile.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Flame {
-    /// Samples of all.
+    /// Number of samples in total.
     pub(super) samples: u64,
-    /// Callers before what they called.
+    /// The frames, each caller before those that it called.
     pub(super) frames: Vec<Frame>,
 }
 
-/// A function that was met.
+/// A function on a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Frame {
     /// Its name.
     pub(super) name: String,
-    /// Frames below it.
+    /// Number of frames below it.
     pub(super) depth: u32,
     /// Where it begins, in samples from the left.
     pub(super) from: u64,
-    /// Samples in which it was met.
+    /// Samples in which it appears.
     pub(super) samples: u64,
 }
 

@@ -1,69 +1,71 @@
-//! The claims of a study with what the run says of them, in words and as values.
+//! The claims of a study and what the run says about them, in words and as values.
 
-use super::{document::Claim, number, words::Words};
-use crate::{
-    analyse::{ClaimVerdict, Judgement, Open},
-    plan::{Bound, Statement, Unit},
+use super::{
+    document::Claim,
+    number,
+    words::{Words, titled},
 };
+use crate::{
+    analyse::{Axis, ClaimVerdict, Judgement, Open, Part},
+    plan::{Bound, Metric, Statement, Unit},
+};
+use std::collections::BTreeMap;
 
-/// Every claim, judged.
+/// The share of the processors taken by other programs from which on a verdict mentions it.
+const TOLD: f64 = 0.01;
+
+/// All claims, each with its verdict.
 pub(super) fn claims(judgements: &[Judgement], words: Words) -> Vec<Claim> {
     judgements.iter().map(|judgement| claim(judgement, words)).collect()
 }
 
 fn claim(judgement: &Judgement, words: Words) -> Claim {
     Claim {
-        says: judgement.claim.says.clone(),
+        says: words.either(&judgement.claim.says, &judgement.claim.says_zh).to_owned(),
         verdict: judgement.verdict,
         verdict_words: words.named("claim", judgement.verdict).to_owned(),
         text: text(judgement, words),
-        metric: judgement.claim.metric.clone(),
+        metric: judgement.claim.metric,
         claimed: claimed(judgement, words),
         parts: judgement.parts.clone(),
     }
 }
 
-/// What decides, with its numbers, and where it is open, why.
+/// What decides the claim, with its numbers; where it is open, why.
 fn text(judgement: &Judgement, words: Words) -> String {
     let mut sentences: Vec<String> = Vec::new();
-    if let Some(part) = judgement.decisive.map(|each| &judgement.parts[each]) {
-        let metric = words.get("metric", &judgement.claim.metric);
-        let metric = if metric.is_empty() { judgement.claim.metric.as_str() } else { metric };
-        let places: Vec<String> = part
-            .levels
-            .iter()
-            .map(|(factor, level)| format!("{} {level}", super::words::spoken(factor)))
-            .collect();
-        let about = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
-        let figure = |value: f64| figure(value, judgement);
-        // an error share may be 0, and what grows may shrink
-        let is_positive = !matches!(judgement.claim.statement, Statement::Slope { .. })
-            && judgement.claim.metric != "errors"
-            && part.estimate.value > 0.0;
-        let interval = match part.estimate.interval() {
-            Some((low, high)) if is_positive && number::tells_nothing(low, high) => {
-                words.too_few(&part.estimate)
-            }
-            Some((low, high)) => {
-                words.fill("sentence", "interval", &[("low", &figure(low)), ("high", &figure(high))])
-            }
-            None => words.get("sentence", "no_interval").to_owned(),
+    let decisive = judgement.decisive.map(|each| &judgement.parts[each]);
+    if let Some(part) = decisive {
+        let places = part.levels.iter().map(|(factor, level)| words.level(factor, level));
+        let joined = places.collect::<Vec<_>>().join(words.get("sentence", "comma"));
+        let about = match joined.as_str() {
+            "" => String::new(),
+            places => words.fill("claim", "about", &[("places", places)]),
         };
+        let side = |side: &Option<String>| {
+            side.as_ref().map_or_else(String::new, |side| named(side, judgement, words))
+        };
+        let (one, other) = (side(&part.one), side(&part.other));
+        let figure = |value: f64| figure(value, judgement);
+        let interval = interval(part, judgement, words, "interval");
         let key = match (&part.one, &judgement.claim.statement) {
+            (Some(_), Statement::Variation { .. }) => "variation_pair",
             (Some(_), _) => "pair",
             (None, Statement::Slope { .. }) => "slope",
+            (None, Statement::Linear { .. }) => "linear",
+            (None, Statement::Variation { .. }) => "variation",
             (None, _) => "value",
         };
         let places = [
-            ("metric", metric),
-            ("one", part.one.as_deref().unwrap_or_default()),
-            ("other", part.other.as_deref().unwrap_or_default()),
+            ("metric", &*words.metric(judgement.claim.metric)),
+            ("one", &one),
+            ("other", &other),
             ("about", &about),
             ("value", &figure(part.estimate.value)),
             ("interval", &interval),
             ("claimed", &claimed(judgement, words)),
         ];
-        sentences.push(words.fill("claim", key, &places));
+        sentences.push(titled(&words.fill("claim", key, &places)));
         if judgement.parts.len() > 1 {
             let of =
                 |verdict| judgement.parts.iter().filter(|part| part.verdict == verdict).count().to_string();
@@ -76,8 +78,68 @@ fn text(judgement: &Judgement, words: Words) -> String {
             sentences.push(words.fill("claim", "of_several", &places));
         }
     }
+    if let Some(part) = decisive.filter(|part| part.taken >= TOLD) {
+        let percent = number::percent(part.taken * 100.0);
+        sentences.push(words.fill("claim", "taken", &[("percent", &percent)]));
+    }
     sentences.extend(judgement.open.map(|open| words.get("claim", reason(open)).to_owned()));
     sentences.join(words.get("claim", "between"))
+}
+
+/// The interval of a part in words, or why there is none; `key` names the template.
+fn interval(part: &Part, judgement: &Judgement, words: Words, key: &str) -> String {
+    // an error share may be 0, and growth may be negative
+    let is_curve = matches!(judgement.claim.statement, Statement::Slope { .. } | Statement::Linear { .. });
+    let is_positive = !is_curve && judgement.claim.metric != Metric::Errors && part.estimate.value > 0.0;
+    let figure = |value: f64| figure(value, judgement);
+    match part.estimate.interval() {
+        Some((low, high)) if is_positive && number::tells_nothing(low, high) => words.too_few(&part.estimate),
+        Some((low, high)) => words.fill("sentence", key, &[("low", &figure(low)), ("high", &figure(high))]),
+        None => words.get("sentence", "no_interval").to_owned(),
+    }
+}
+
+/// What is compared, with its factor where it is a bare number.
+fn named(side: &str, judgement: &Judgement, words: Words) -> String {
+    let (Statement::Ratio { over, .. } | Statement::Within { over, .. }) = &judgement.claim.statement else {
+        return side.to_owned();
+    };
+    let factors: Vec<&String> = over.keys().collect();
+    match factors[..] {
+        [factor] if side.parse::<f64>().is_ok() => words.level(factor, side),
+        _ => side.to_owned(),
+    }
+}
+
+/// A claim with its verdict in one sentence, for an answer; `None`: it is open.
+pub(super) fn brief(judgement: &Judgement, words: Words) -> Option<String> {
+    let part = &judgement.parts[judgement.decisive.filter(|_| judgement.verdict != ClaimVerdict::Open)?];
+    let says = words.either(&judgement.claim.says, &judgement.claim.says_zh);
+    let places = [
+        ("says", says.trim_end().trim_end_matches(['.', '。'])),
+        ("verdict", words.named("claim", judgement.verdict)),
+        ("metric", &words.metric(judgement.claim.metric)),
+        ("value", &figure(part.estimate.value, judgement)),
+        ("interval", &interval(part, judgement, words, "ci")),
+        ("claimed", &claimed(judgement, words)),
+    ];
+    let key = match judgement.claim.statement {
+        Statement::Slope { .. } => "brief_slope",
+        Statement::Linear { .. } => "brief_linear",
+        Statement::Variation { .. } => "brief_variation",
+        Statement::Value(_) => "brief",
+        _ => "brief_ratio",
+    };
+    Some(words.fill("claim", key, &places))
+}
+
+/// The load that decides a claim: its levels, without those that the axis shows or that are compared.
+pub(super) fn load(judgement: &Judgement, axis: &Axis) -> Option<BTreeMap<String, String>> {
+    let mut levels = judgement.parts[judgement.decisive?].levels.clone();
+    levels.retain(|factor, _| {
+        !(axis.has(factor) || axis.compares(factor) || axis.servers.factors.contains(factor))
+    });
+    Some(levels)
 }
 
 fn reason(open: Open) -> &'static str {
@@ -87,13 +149,18 @@ fn reason(open: Open) -> &'static str {
         Open::NoInterval => "open_no_interval",
         Open::Wide => "open_wide",
         Open::Invalid => "open_invalid",
+        Open::Disturbed => "open_disturbed",
     }
 }
 
 /// A number of a claim with its unit.
 fn figure(value: f64, judgement: &Judgement) -> String {
-    let Statement::Value(_) = &judgement.claim.statement else { return number::ratio(value) };
-    match judgement.claim.unit() {
+    match &judgement.claim.statement {
+        Statement::Value(_) => {}
+        Statement::Linear { .. } => return format!("{} %", number::percent(value * 100.0)),
+        _ => return number::ratio(value),
+    }
+    match judgement.claim.metric.unit() {
         Unit::PerSecond => format!("{}/s", number::rate(value)),
         Unit::Share => format!("{} %", number::round_to(value * 100.0, 3)),
         Unit::One => number::rate(value),
@@ -105,12 +172,14 @@ fn figure(value: f64, judgement: &Judgement) -> String {
 
 /// What was claimed: `>= 2`, `< 20 ms`, within 3 %.
 fn claimed(judgement: &Judgement, words: Words) -> String {
-    let limit = |bound: &Bound| format!("{} {}", bound.relation.sign(), figure(bound.value, judgement));
+    let sign = |bound: &Bound| bound.relation.sign().replace(">=", "≥").replace("<=", "≤");
+    let limit = |bound: &Bound| format!("{} {}", sign(bound), figure(bound.value, judgement));
     match &judgement.claim.statement {
-        Statement::Ratio { bound, .. } | Statement::Value(bound) | Statement::Slope { bound, .. } => {
-            limit(bound)
-        }
-        Statement::Within { share, .. } => {
+        Statement::Ratio { bound, .. }
+        | Statement::Value(bound)
+        | Statement::Slope { bound, .. }
+        | Statement::Variation { bound, .. } => limit(bound),
+        Statement::Linear { share, .. } | Statement::Within { share, .. } => {
             words.fill("claim", "within", &[("percent", &number::round(share * 100.0).to_string())])
         }
         Statement::Order { levels, .. } => levels.join(" > "),

@@ -1,5 +1,5 @@
-//! What each server really ran with, as far as it decides what a comparison is worth, and a sentence about
-//! conditions that differ although the study does not ask for it.
+//! The conditions under which each server really ran, as far as they affect a comparison, and a sentence
+//! about conditions that differ although the study does not vary them.
 
 use super::{
     document::{Condition, Finding, FindingKind},
@@ -46,7 +46,7 @@ pub(super) fn conditions(record: &RunRecord, words: Words) -> Vec<Condition> {
     fairness::conditions(&record.plan.servers, &known).into_iter().map(condition).collect()
 }
 
-/// What is to be said where servers differ in what the study does not vary.
+/// The sentence about differences that the study does not vary.
 pub(super) fn finding(conditions: &[Condition], words: Words) -> Option<Finding> {
     let different: Vec<_> = conditions
         .iter()

@@ -1,20 +1,25 @@
-//! How a run was carried out, as far as a reader must know it: what of the machine disturbed it, whether it
-//! was gone on with, in which state trials began, which were repeated or left out and why, why repeating
-//! ended. Nothing vanishes in silence.
+//! How a run was carried out, as far as a reader must know: what disturbed it on the machine, whether it was
+//! resumed, the state in which trials began, which trials were repeated or left out and why, and why
+//! repeating ended. Nothing is dropped silently.
 
 use super::{
     began::began,
     build::second_of,
     fact::{Fact, together},
     number,
-    words::{self, Words, capitalised, subject},
+    words::{self, Examined, Words},
 };
 use crate::{
     analyse::{Findings, LeftOut, Uncounted, Unfit, Unscaled},
+    doctor::Level,
     run::{Note, Stop, TrialOutcome, Why},
     store::{Resumed, RunRecord},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use load::sample::PartUsage;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// One sentence each; empty: there is nothing to say.
 pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> Vec<String> {
@@ -28,7 +33,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     // a trial has as many points as streams
     let left_out: BTreeMap<u32, &LeftOut> =
         findings.points.iter().flat_map(|point| &point.left_out).map(|one| (one.trial, one)).collect();
-    // a trial that was left out says itself that it was repeated
+    // a trial that was left out mentions its repeat itself
     let is_told = |first: u32| {
         left_out
             .get(&first)
@@ -46,7 +51,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
         sentences.push(words.say(&fact));
     }
     for ladder in &findings.unscaled {
-        let about = subject(&ladder.levels);
+        let about = words.subject(&ladder.levels);
         let about = if about.is_empty() { about } else { format!("{about}, ") };
         sentences.push(unscaled(&about, ladder, words));
     }
@@ -54,7 +59,7 @@ pub(super) fn conduct(record: &RunRecord, findings: &Findings, words: Words) -> 
     sentences
 }
 
-/// Why a ladder has no law of growth with connections.
+/// Why a ladder gets no law of growth with connections.
 fn unscaled(about: &str, ladder: &Unscaled, words: Words) -> String {
     let count = |connections: f64| number::count(connections.round() as u64);
     let (key, more) = match ladder.why {
@@ -75,8 +80,7 @@ fn unscaled(about: &str, ladder: &Unscaled, words: Words) -> String {
     words.fill("conduct", key, &places)
 }
 
-/// In how many processes the load was carried out, where there were several, and how exactly they began
-/// together.
+/// How many processes shared the load, if there were several, and how closely together they began.
 fn processes(record: &RunRecord, words: Words) -> Option<String> {
     let clients = record.trials.iter().filter_map(|trial| match &trial.outcome {
         TrialOutcome::Measured { outcome, .. } => Some(&outcome.client),
@@ -86,11 +90,41 @@ fn processes(record: &RunRecord, words: Words) -> Option<String> {
     let counts: BTreeSet<usize> = several.iter().map(|client| client.parts.len()).collect();
     let skew = several.iter().map(|client| client.start_skew()).max()?;
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-    let skew_ms = format!("{:.2}", skew.as_secs_f64() * 1e3);
-    Some(words.fill("conduct", "processes", &[("counts", &counts.join(", ")), ("skew", &skew_ms)]))
+    let ms = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
+    let (counts, skew) = (counts.join(", "), ms(skew));
+    let clocks = || several.iter().filter_map(|client| client.clocks());
+    let within = clocks().map(|(within, _)| within).max();
+    let Some((within, drift)) = within.zip(clocks().map(|(_, drift)| drift).max()) else {
+        return Some(words.fill("conduct", "processes", &[("counts", &counts), ("skew", &skew)]));
+    };
+    let parts = several.iter().flat_map(|client| &client.parts);
+    let hosts: BTreeSet<String> = parts.filter_map(|part| load_host(part, words)).collect();
+    let hosts = hosts.into_iter().collect::<Vec<_>>().join(", ");
+    let places = [
+        ("counts", &*counts),
+        ("hosts", &hosts),
+        ("skew", &skew),
+        ("within", &ms(within)),
+        ("drift", &ms(drift)),
+    ];
+    Some(words.fill("conduct", "agents", &places))
 }
 
-/// How many threads the load engine had; `None` where the records do not tell, or the study says it.
+/// A load host, as it described itself.
+fn load_host(part: &PartUsage, words: Words) -> Option<String> {
+    let host = part.host.as_ref()?;
+    let address = part.name.strip_prefix("agent ").unwrap_or(&part.name);
+    let processors = host.processors.to_string();
+    let places = [
+        ("address", address),
+        ("processors", &*processors),
+        ("kernel", &host.kernel),
+        ("clock", &host.clock_source),
+    ];
+    Some(words.fill("conduct", "load_host", &places))
+}
+
+/// How many threads the load engine had; `None` where the records do not say, or the study does.
 fn threads(record: &RunRecord, words: Words) -> Option<String> {
     let told = record.trials.iter().filter_map(|trial| {
         let is_given = record.plan.treatments[trial.trial.treatment].client.workers.is_some();
@@ -112,42 +146,35 @@ fn threads(record: &RunRecord, words: Words) -> Option<String> {
     }
 }
 
-/// What of the machine distorts results: each remark once, with all that was read in a run that was gone on
-/// with.
+/// What distorts results on the machine: each check once, with all readings of a resumed run.
 fn machine(record: &RunRecord, words: Words) -> Vec<String> {
-    let mut remarks: Vec<(&str, Vec<&str>, &str, &str)> = Vec::new();
+    let mut remarks: Vec<(&str, Vec<String>, Examined)> = Vec::new();
     for note in &record.notes {
-        let Note::Machine { id, read, effect, remedy } = note else { continue };
-        match remarks.iter_mut().find(|(known, ..)| known == id) {
-            Some((_, readings, ..)) if readings.contains(&&**read) => {}
-            Some((_, readings, ..)) => readings.push(read),
-            None => remarks.push((id, vec![read], effect, remedy)),
+        let Note::Machine(reading) = note else { continue };
+        let examined = words.examined(Level::Warning, reading);
+        match remarks.iter_mut().find(|(known, ..)| *known == reading.id()) {
+            Some((_, readings, _)) if readings.contains(&examined.read) => {}
+            Some((_, readings, _)) => readings.push(examined.read),
+            None => remarks.push((reading.id(), vec![examined.read.clone()], examined)),
         }
     }
-    let sentence = |(id, readings, effect, remedy): (&str, Vec<&str>, &str, &str)| {
-        let read = readings.join("; ");
-        // a language has a sentence for each remark, or says it in the remark's own words
-        let own = words.fill("machine", id, &[("read", &read)]);
-        if !own.is_empty() {
-            return words.fill("conduct", "machine_own", &[("remark", &own)]);
-        }
-        words.fill(
-            "conduct",
-            "machine",
-            &[("read", &read), ("effect", effect), ("remedy", &capitalised(remedy))],
-        )
+    let sentence = |(_, readings, Examined { effect, remedy, .. }): (&str, Vec<String>, Examined)| {
+        let read = readings.join(words.get("sentence", "semicolon"));
+        let places = [("read", &*read), ("effect", &*effect), ("remedy", &*remedy)];
+        words.fill("conduct", "machine", &places)
     };
     remarks.into_iter().map(sentence).collect()
 }
 
-/// That a run was gone on with, and what was not as before.
+/// Says that a run was resumed, and what had changed.
 fn resumed(resumed: &Resumed, words: Words) -> String {
     let version = match resumed.prony_version.as_str() {
         "" => String::new(),
         version => words.fill("conduct", "resumed_version", &[("version", version)]),
     };
     let at = second_of(resumed.at);
-    let differences = resumed.differences.join("; ");
+    let differences: Vec<String> = resumed.differences.iter().map(|one| words.difference(one)).collect();
+    let differences = differences.join(words.get("sentence", "semicolon"));
     let key = if differences.is_empty() { "resumed" } else { "resumed_differs" };
     let mut places = vec![("at", &*at), ("version", &version)];
     places.extend((!differences.is_empty()).then_some(("differences", &*differences)));
@@ -155,7 +182,7 @@ fn resumed(resumed: &Resumed, words: Words) -> String {
 }
 
 fn stops(record: &RunRecord, words: Words) -> Vec<String> {
-    // a run that was resumed has told it more than once: the last word holds
+    // a resumed run has reported it more than once: the last report counts
     let told: Vec<Stop> = record
         .notes
         .iter()

@@ -1,6 +1,5 @@
-//! Machine, client and servers second by second, for charts: of each treatment the trial whose throughput is
-//! in the middle among those that were measured, so that a report stays small. Long trials are told in fewer,
-//! longer steps.
+//! Machine, client and servers second by second, for charts. Only the trial with the median throughput of
+//! each treatment is shown, so that a report stays small. Long trials are shown in fewer, longer steps.
 
 use super::{number::round_to, resources::label_of};
 use crate::{
@@ -18,14 +17,14 @@ use std::{
     time::Duration,
 };
 
-/// Steps of all courses of a report together: with about forty figures of five letters each, a megabyte.
+/// Steps of all courses of a report together: at about forty figures of five characters each, one megabyte.
 const STEPS_MAX: usize = 6000;
-/// Steps of one course at least and at most: a chart is not wider.
+/// The fewest and the most steps of one course: a chart is not wider.
 const STEPS: (usize, usize) = (20, 240);
 /// Significant digits: more than a chart can show.
 const DIGITS: i32 = 4;
 
-/// What servers count, where it is anything but nothing: what the load asked for, what it had to wait for,
+/// The servers' counters to show, unless they are zero: what the load asked for, what it had to wait for, and
 /// what piles up.
 const COUNTED: &[&str] = &[
     "binlog_commits",
@@ -69,7 +68,7 @@ const COUNTED: &[&str] = &[
 /// The seconds of one trial, warm-up included.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Course {
-    /// What it is of, in words: server and levels.
+    /// Its subject, in words: server and levels.
     pub about: String,
     /// Index in `trials`.
     pub trial: usize,
@@ -77,37 +76,47 @@ pub struct Course {
     pub interval_s: (f64, f64),
     /// Ends of its steps, s since the load began.
     pub at_s: Vec<f64>,
-    /// Figures by name, one value for each step, null where it is not known: `cpu/user` (CPUs of the servers'
+    /// Figures by name, one value for each step, null where it is unknown: `cpu/user` (CPUs of the servers'
     /// machine by kind), `server/...`, `client/...` and `relay/...` (processes), `disk/...`, `network/...`
-    /// (MB/s), `pressure/...` (share of the time), `status/NAME` (what servers count, per second or as it
-    /// is), `state/NAME` (connections).
+    /// (MB/s), `pressure/...` (share of the time), `status/NAME` (server counters, per second or as they
+    /// are), `state/NAME` (connections).
     pub figures: BTreeMap<String, Vec<Option<f64>>>,
-    /// How far each replica or further node was behind, ms, the longest of each second; empty: there is
+    /// How far each replica or further node was behind, ms, the longest lag in each second; empty: there is
     /// none.
     pub lag_ms: Vec<Vec<Option<f64>>>,
 }
 
-/// One for each treatment that was sampled, in the plan's order.
+/// One course for each treatment that was sampled, in the plan's order.
 pub(super) fn courses(record: &RunRecord, axis: &Axis) -> Vec<Course> {
     let chosen: Vec<(&Treatment, usize)> = record
         .plan
         .treatments
         .iter()
         .enumerate()
-        .filter_map(|(number, treatment)| Some((treatment, middle(record, number)?)))
+        .filter_map(|(number, treatment)| Some((treatment, middle(record, number, is_sampled)?)))
         .collect();
     let steps = (STEPS_MAX / chosen.len().max(1)).clamp(STEPS.0, STEPS.1);
     let of = |(treatment, trial)| course(record, axis, treatment, trial, steps);
     chosen.into_iter().filter_map(of).collect()
 }
 
-/// The trial of a treatment whose throughput is in the middle.
-fn middle(record: &RunRecord, treatment: usize) -> Option<usize> {
+fn is_sampled(trial: &TrialRecord) -> bool {
+    !trial.readings.is_empty()
+}
+
+/// The trial of a treatment with the median throughput, among those that satisfy `has_data`.
+pub(super) fn middle(
+    record: &RunRecord,
+    treatment: usize,
+    has_data: fn(&TrialRecord) -> bool,
+) -> Option<usize> {
     let throughput = |trial: &TrialRecord| {
         let outcome = completed(trial)?;
-        let transactions: u64 = outcome.streams.iter().map(|stream| stream.transactions.count).sum();
+        let measured = record.plan.treatments[treatment].measured();
+        let told = measured.filter_map(|(stream, _)| outcome.streams.get(stream));
+        let transactions: u64 = told.map(|stream| stream.transactions.count).sum();
         let seconds = outcome.interval.as_secs_f64();
-        (seconds > 0.0 && !trial.readings.is_empty()).then(|| transactions as f64 / seconds)
+        (seconds > 0.0 && has_data(trial)).then(|| transactions as f64 / seconds)
     };
     let of_treatment = record.trials.iter().enumerate().filter(|(_, one)| one.trial.treatment == treatment);
     let mut found: Vec<(f64, usize)> =
@@ -132,7 +141,7 @@ fn course(
 ) -> Option<Course> {
     let trial = &record.trials[place];
     let outcome = completed(trial)?;
-    let from = outcome.warm_up.unwrap_or(record.plan.warm_up);
+    let from = outcome.warm_up.unwrap_or(record.plan.before_interval());
     let together = trial.readings.len().div_ceil(steps);
     let rows: Vec<usize> = (0..trial.readings.len()).collect();
     let groups: Vec<&[usize]> = rows.chunks(together).collect();
@@ -170,7 +179,7 @@ fn course(
     })
 }
 
-/// What a chart shows of readings, servers, disks and networks taken together.
+/// The figures that a chart shows, with servers, disks and networks combined.
 fn figures(readings: &Series) -> BTreeMap<String, Column> {
     let is_elsewhere = readings.columns().any(|(path, _)| path.ends_with("/machine/cpu_idle"));
     let mut told: BTreeMap<String, Column> = BTreeMap::new();
@@ -179,7 +188,7 @@ fn figures(readings: &Series) -> BTreeMap<String, Column> {
             let column = column.map(|value| value * unit);
             match told.entry(name) {
                 Entry::Vacant(entry) => drop(entry.insert(column)),
-                // of several disks the busiest, of all else the sum
+                // the busiest of several disks, the sum of everything else
                 Entry::Occupied(mut entry) if path.ends_with("/busy") => {
                     entry.get_mut().merge(&column, f64::max);
                 }
@@ -190,7 +199,7 @@ fn figures(readings: &Series) -> BTreeMap<String, Column> {
     told
 }
 
-/// Under which name a chart shows a path, and what it is multiplied with; `None`: not at all.
+/// The name under which a chart shows a path, and the factor for its values; `None`: it is not shown.
 fn name_of(path: &str, is_elsewhere: bool) -> Option<(String, f64)> {
     const MEGABYTE: f64 = 1e-6;
     let parts: Vec<&str> = path.split('/').collect();

@@ -1,14 +1,14 @@
-//! The points as comma-separated values (RFC 4180): one line each, every estimate with its interval.
+//! The points as comma-separated values (RFC 4180): one line each, with an interval for every estimate.
 //!
 //! Columns: the factors of the study; `server`, `stream`, `connections`, `idle`, `trials`, `trials_left_out`;
 //! then for `throughput`, `statements_per_second` and the latencies in ms (`mean`, `p50`, `p95`, `p99`,
 //! `p99.9`) the value and the ends of its 95 % interval, empty where nothing is known; `latency_max_ms`,
 //! `errors`, `error_share`, `server_cpu`, `client_cpu`, `offered`, `late`, `skipped`, `never_sent` (empty
-//! without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`, `connect_p50_ms`; of a
-//! transaction of all streams together: `server_cpu_us`, `client_cpu_us`, `context_switches`, `reads`,
-//! `written_kb`, `log_syncs`; of its servers `cpu_idle` (a share), `rows_scanned`, `rows_read` (per second),
-//! `table_locks_waited`, `buffer_pool_hit` (shares); `limited_by` (joined by `; `), `verdict`, `doubts`
-//! (joined by `; `).
+//! without a schedule), `overloaded` (trials), `service_p99_ms`, `limit_seconds`, `limit_extrapolated`
+//! (trials), `connect_p50_ms`; of a transaction of all streams together: `server_cpu_us`, `client_cpu_us`,
+//! `context_switches`, `reads`, `written_kb`, `log_syncs`; of its servers `cpu_idle`, `cpu_idle_alone`
+//! (shares), `rows_scanned`, `rows_read` (per second), `table_locks_waited`, `buffer_pool_hit` (shares);
+//! `limited_by` (joined by `; `), `verdict`, `doubts` (joined by `; `).
 
 use super::{
     document::{Document, Estimate, Point, Schedule},
@@ -19,7 +19,7 @@ use crate::{analyse::Sampled, escape, telemetry::Cost};
 
 const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 29] = [
     "latency_max_ms",
     "errors",
     "error_share",
@@ -32,6 +32,7 @@ const OTHERS: [&str; 27] = [
     "overloaded",
     "service_p99_ms",
     "limit_seconds",
+    "limit_extrapolated",
     "connect_p50_ms",
     "server_cpu_us",
     "client_cpu_us",
@@ -40,6 +41,7 @@ const OTHERS: [&str; 27] = [
     "written_kb",
     "log_syncs",
     "cpu_idle",
+    "cpu_idle_alone",
     "rows_scanned",
     "rows_read",
     "table_locks_waited",
@@ -83,7 +85,7 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
         point.left_out.len().to_string(),
     ]);
     let latencies = LATENCIES.map(|name| point.latency_ms.get(name));
-    // a point whose trials all failed has none, which is not zero
+    // a point without a successful trial has no value, which is not zero
     let rates =
         [&point.throughput, &point.statements_per_second].map(|rate| (point.trials > 0).then_some(rate));
     for estimate in rates.into_iter().chain(latencies) {
@@ -93,6 +95,7 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
     let count = |value: fn(&Schedule) -> u64| {
         schedule.map(|schedule| value(schedule).to_string()).unwrap_or_default()
     };
+    let limit = point.limit.as_ref();
     let doubts: Vec<&str> = point.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
     values.extend([
         number(Some(point.latency_max_ms)),
@@ -106,7 +109,8 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
         count(|schedule| schedule.never_sent),
         point.overloaded.to_string(),
         number(point.service_ms.get("p99").copied()),
-        number(point.limit.as_ref().map(|limit| limit.seconds.value)),
+        number(limit.and_then(|limit| limit.seconds).map(|seconds| seconds.value)),
+        limit.map_or_else(String::new, |limit| limit.extrapolated.to_string()),
         number(point.reconnecting.total_ms.get("p50").copied()),
     ]);
     let cost =
@@ -123,6 +127,7 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
         cost(|cost| cost.written_kb),
         cost(|cost| cost.log_syncs),
         sampled(|sampled| sampled.cpu_idle),
+        number(resources.and_then(|resources| resources.alone?.cpu_idle)),
         sampled(|sampled| sampled.rows_scanned),
         sampled(|sampled| sampled.rows_read),
         sampled(|sampled| sampled.table_locks_waited),
@@ -134,7 +139,7 @@ fn values(point: &Point, resources: Option<&Resources>, factors: &[&str]) -> Vec
     values
 }
 
-/// Those of its treatment.
+/// The resources of a point's treatment.
 fn resources<'a>(document: &'a Document, point: &Point) -> Option<&'a Resources> {
     let is_own = |one: &&Resources| {
         one.server == point.server
@@ -151,7 +156,7 @@ fn ends(estimate: Option<&Estimate>) -> [String; 3] {
     ]
 }
 
-/// As many digits as other files have; empty: unknown.
+/// A number with as many digits as in other files; empty: unknown.
 fn number(value: Option<f64>) -> String {
     value.map(|value| round(value).to_string()).unwrap_or_default()
 }

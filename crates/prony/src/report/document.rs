@@ -1,95 +1,123 @@
-//! What a report says, as one value: what `--format json` prints, what the HTML page and its charts are made
-//! from, and what the other formats write out. Its JSON schema is generated from these types and committed.
+//! What a report says, as one value. `--format json` prints it, the HTML page and its charts are made from
+//! it, and the other formats write it out. Its JSON schema is generated from these types and committed.
 //!
-//! Times are in ms or s as the field's name says, rates per second, CPUs in processors kept busy.
+//! Times are in ms or s, as the field's name says; rates are per second; CPU figures count busy processors.
 
 mod measured;
 mod trial;
 
 pub(super) use super::group::Group;
 pub(super) use measured::latencies;
-pub use measured::{Connects, Fairness, Outage, Schedule};
+pub use measured::{Connects, Evenness, Outage, Schedule};
 pub(super) use trial::{Seconds, Trial, TrialStream};
 
 use super::{
+    answer::{Answer, Trust},
     course::Course,
     fact::{Fact, Told},
+    heat::Heat,
     json::schema_of,
+    next::Next,
     resources::{Grown, Profiled, Resources},
 };
-pub(super) use crate::analyse::{Comparison, MixPart};
+pub(super) use crate::analyse::{Comparison, MixPart, Neighbour};
 pub(super) use stats::Estimate;
 
 use crate::{
-    analyse::{AxisKind, ClaimVerdict, Crashes, Effect, Excluded, Fitted, Limited, Part, Published},
+    analyse::{
+        Advice, AxisKind, Buying, ClaimVerdict, Crashes, Effect, Excluded, Fitted, FromFile, Limited, Part,
+        Published, StatementPlans, Tpcc,
+    },
     fairness,
+    plan::Metric,
     run::Level,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Version of this form. A reader refuses a higher one.
-pub(super) const FORMAT: u32 = 2;
+/// Version of this format. A reader refuses a higher one.
+pub(super) const FORMAT: u32 = 3;
 
 /// A report.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "Prony report")]
 pub struct Document {
-    /// Version of this form: 2.
+    /// Version of this format: 3.
     pub format: u32,
-    /// Version of Prony that made the run.
+    /// Version of Prony that carried out the run.
     pub prony_version: String,
     /// Language of the sentences: `en`.
     pub language: String,
     /// The run.
     pub run: Run,
-    /// What it ran on.
+    /// The answer in a few sentences; it stands first.
+    pub answer: Answer,
+    /// How far the figures can be trusted, and why.
+    pub trust: Trust,
+    /// The machine that it ran on.
     pub machine: Machine,
     /// The servers, in the study's order.
     pub servers: Vec<Server>,
-    /// Factors whose levels are what servers are called, where they are variants of one; `server` before them
-    /// where there are variants of several; empty: servers are called by their own names.
+    /// Factors whose levels name the servers, where these are variants of one server; `server` comes first
+    /// where there are variants of several; empty: servers go by their own names.
     pub servers_by: Vec<String>,
-    /// What each server ran with, as far as it decides what a comparison is worth.
+    /// The conditions that each server ran with, as far as they affect what a comparison is worth.
     pub conditions: Vec<Condition>,
     /// Settings whose values differ between servers.
     pub settings_that_differ: Vec<Difference>,
-    /// What the study claimed, and what the run says of it.
+    /// What the study claimed, and what the run says about it.
     pub claims: Vec<Claim>,
-    /// How the run went, in sentences: what of the machine disturbed it, which trials were repeated or left
-    /// out, why repeating ended.
+    /// How the run went, in sentences: what disturbed it on the machine, which trials were repeated or left
+    /// out, and why repeating ended.
     pub conduct: Vec<String>,
     /// What was found, in words, most important first.
     pub findings: Vec<Finding>,
-    /// What points are drawn along.
+    /// What to do, as far as the figures support it.
+    pub advice: Vec<Advised>,
+    /// What to measure next; null: running the same study again would settle nothing more.
+    pub next: Option<Next>,
+    /// The axis that points are drawn along.
     pub axis: Axis,
-    /// Points that belong in one table and one chart: everything but the axis and what the series are is
-    /// equal.
+    /// Points that belong in one table and one chart: they are equal in everything but the axis and the
+    /// series.
     pub groups: Vec<Group>,
-    /// One for each stream of each treatment with a result.
+    /// One for each stream of each treatment that has a result.
     pub points: Vec<Point>,
-    /// Pairs of servers, or of levels that are compared, at otherwise equal levels.
+    /// Pairs of servers, or of compared levels, with all other levels equal.
     pub comparisons: Vec<Comparison>,
-    /// What whole ladders say: the same pairs, all places on the axis together.
+    /// The same pairs over whole ladders: all places on the axis together.
     pub effects: Vec<Effect>,
     /// How throughput grows along a ladder of connections, by the universal scalability law.
     pub scalings: Vec<Scaling>,
-    /// Ladders of connections that have no such law, and why; `conduct` says it in words.
+    /// Ladders of connections to which no such law could be fitted, and why; `conduct` says it in words.
     pub unscaled: Vec<Unscaled>,
-    /// The highest rates that were searched, in the order of the points.
+    /// The results of all searches for a highest rate, in the order of the points.
     pub rates: Vec<FoundRate>,
-    /// What crashes cost, of each server that was killed.
+    /// What each server sustains while it keeps an objective, and which server is enough for a given rate;
+    /// null: the study does not ask for this.
+    pub buying: Option<Buying>,
+    /// What crashes cost, for each server that was killed.
     pub crashes: Vec<Crashes>,
-    /// What was published of this study beside what came out here; null: nothing was.
+    /// What the neighbours of the load did; missing: it had none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
+    /// Published results of this study beside those of this run; null: nothing was published.
     pub published: Option<Published>,
+    /// How servers execute the statements of the loads; a statement with several plans is executed in
+    /// different ways.
+    pub plans: Vec<StatementPlans>,
+    /// What servers changed when they loaded their data files, and what they warned of.
+    pub files: Vec<FromFile>,
     /// Every trial in the order of execution.
     pub trials: Vec<Trial>,
-    /// Machine, client and servers second by second, of one trial of each treatment.
+    /// Machine, client and servers second by second, for one trial of each treatment.
     pub courses: Vec<Course>,
-    /// What each treatment took of machine and servers.
+    /// Response times over time, for one trial of each treatment.
+    pub heats: Vec<Heat>,
+    /// What each treatment used of the machine and the servers.
     pub resources: Vec<Resources>,
-    /// Waits that grew with the load, of each ladder.
+    /// Waits that grew with the load, for each ladder.
     pub waits_that_grew: Vec<Grown>,
     /// Where servers spent their processor time, if the study asks for it.
     pub profiles: Vec<Profiled>,
@@ -108,29 +136,33 @@ pub struct Run {
     pub scale: Option<String>,
     /// Seed of everything random.
     pub seed: u64,
+    /// The options that `prony run` needs beside the study to repeat this run.
+    pub repeat_options: Vec<String>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
     /// When it ended; null: it was killed, or is still running.
     pub finished: Option<String>,
     /// Whether every trial of the plan has an outcome.
     pub complete: bool,
-    /// Warm-up of each trial, s; the longest, where `warm_up_auto` is true.
+    /// Warm-up of each trial, s; the longest one where `warm_up_auto` is true.
     pub warm_up_s: f64,
-    /// Whether it ended as soon as throughput was steady.
+    /// Whether the warm-up ended as soon as throughput was steady.
     pub warm_up_auto: bool,
+    /// How long the background ran alone after the warm-up, s; 0: not at all.
+    pub alone_s: f64,
     /// Differences up to this share do not matter: 0.03 is 3 %.
     pub relevant: f64,
     /// Measurement interval of each trial, s.
     pub interval_s: f64,
     /// Trials of each treatment.
     pub repeats: u32,
-    /// Trials of the plan.
+    /// Trials that were planned.
     pub trials_planned: u32,
     /// Trials that ran.
     pub trials_measured: u32,
     /// Trials that could not be run.
     pub trials_failed: u32,
-    /// Names that people gave the run.
+    /// Labels that people gave the run.
     pub labels: Vec<String>,
     /// What people wrote down about it.
     pub note: String,
@@ -145,16 +177,16 @@ pub struct Run {
 pub struct FoundRate {
     /// Index in `points`.
     pub point: usize,
-    /// What is kept: `p99 < 20ms`.
+    /// The objective that is kept: `p99 < 20ms`.
     pub objective: String,
-    /// That rate, in a second: the mean of all trials, each with a search of its own, its interval between
-    /// them.
+    /// That rate, per second: the mean over all trials, each of which has its own search; the interval is the
+    /// one between trials.
     pub rate_per_second: Estimate,
-    /// The lowest rate above that was shown to break the objective; null: in no trial.
+    /// The lowest rate above it that was shown to break the objective; null: no trial showed one.
     pub broken_at_per_second: Option<f64>,
-    /// What a closed loop of the same connections reached, transactions per second.
+    /// Throughput of a closed loop with the same connections, transactions per second.
     pub closed_loop_per_second: f64,
-    /// Loads of all searches together.
+    /// Number of loads in all searches together.
     pub loads: u32,
     /// The searches, one for each trial.
     pub searches: Vec<Search>,
@@ -165,9 +197,9 @@ pub struct FoundRate {
 pub struct Search {
     /// Number of the trial.
     pub trial: u32,
-    /// What it found, starts in a second; null: nothing.
+    /// The rate that it found, starts per second; null: it found none.
     pub rate_per_second: Option<f64>,
-    /// Its loads, in order, without the closed loop that it began from.
+    /// Its loads, in order, without the closed loop that it started from.
     pub loads: Vec<crate::run::Probed>,
 }
 
@@ -180,12 +212,12 @@ pub struct Factor {
     pub levels: Vec<String>,
 }
 
-/// What the run was made on.
+/// The machine that a run was made on.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Machine {
-    /// Processor's name.
+    /// Name of the processor.
     pub cpu_model: String,
-    /// Processors.
+    /// Number of processors.
     pub cpus: u32,
     /// Main memory, bytes.
     pub memory_bytes: u64,
@@ -200,25 +232,26 @@ pub struct Machine {
 /// A server.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Server {
-    /// Name in the study, with the levels that make it a variant; all other parts of a report refer to it.
+    /// Name in the study, with the levels that make it a variant; the rest of the report refers to it by this
+    /// name.
     pub name: String,
-    /// What it is called: its own name, or the levels in which it differs from the others.
+    /// The name that is shown: its own, or the levels in which it differs from the other servers.
     pub shown: String,
     /// `mariadb`, `mysql`.
     pub product: String,
-    /// As it says itself; empty: it never answered.
+    /// Version that the server reports; empty: it never answered.
     pub version: String,
     /// Build and platform.
     pub build: String,
     /// Where it came from, in words.
     pub origin: String,
-    /// The servers that work together as this one, in words; null: it is alone.
+    /// The servers that act together as this one, in words; null: it is a single server.
     pub topology: Option<String>,
-    /// Limits that held for it, with what it used of them, in words.
+    /// Its resource limits and how much of them it used, in words.
     pub limits: Vec<String>,
-    /// How clients reached it, with the fastest connect of all, in words; empty: they never did.
+    /// How clients reached it, with the fastest connect time, in words; empty: they never reached it.
     pub reached: Vec<String>,
-    /// Networks before it and between it and its replicas, as stated and as measured, in words.
+    /// Networks in front of it and between it and its replicas, as stated and as measured, in words.
     pub networks: Vec<String>,
     /// Settings that the study asked for.
     pub settings: BTreeMap<String, String>,
@@ -228,18 +261,18 @@ pub struct Server {
     pub variables: BTreeMap<String, String>,
 }
 
-/// One condition, by meaning, on every server.
+/// One condition on every server, identified by its meaning.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Condition {
     /// Its key: `redo_capacity`.
     pub key: String,
     /// In words.
     pub title: String,
-    /// Value on each server, in the order of `servers`; null: not known, or without a meaning there.
+    /// Value on each server, in the order of `servers`; null: unknown, or meaningless on that server.
     pub values: Vec<Option<String>>,
-    /// How they compare.
+    /// How the values compare.
     pub verdict: fairness::Verdict,
-    /// The word of `[settings]` that makes it the same.
+    /// The word of `[settings]` that makes it equal on all servers.
     pub remedy: Option<String>,
 }
 
@@ -255,20 +288,31 @@ pub struct Difference {
 /// A claim of the study.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Claim {
-    /// As the study says it.
+    /// The claim as the study words it.
     pub says: String,
-    /// What the run says of it.
+    /// What the run says about it.
     pub verdict: ClaimVerdict,
     /// The same in the report's language.
     pub verdict_words: String,
-    /// The numbers that decide, in words; where it is open, why.
+    /// The deciding numbers, in words; for an open claim, why it is open.
     pub text: String,
     /// `throughput`, `p99`, `errors` ...
-    pub metric: String,
+    pub metric: Metric,
     /// What was claimed: `>= 2`.
     pub claimed: String,
     /// Everything that it is about.
     pub parts: Vec<Part>,
+}
+
+/// A piece of advice.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Advised {
+    /// What it is about, in words; empty: the whole run.
+    pub about: String,
+    /// The sentence.
+    pub text: String,
+    /// What it rests on, load by load.
+    pub grounds: Vec<Advice>,
 }
 
 /// One thing that was found.
@@ -292,14 +336,16 @@ pub enum FindingKind {
     Advantage,
     /// No difference was found.
     NoDifference,
-    /// Nothing can be said, for one could not keep up with what was offered.
+    /// No comparison is possible, because one side could not keep up with the offered load.
     NotCompared,
     /// Where throughput is highest.
     Peak,
     /// More was offered than a server could do.
     Overloaded,
-    /// Results that are not to be relied on, or only with care.
+    /// Results that should not be relied on, or only with care.
     Doubtful,
+    /// Servers execute statements in different ways.
+    Plans,
     /// The servers differed in what the study does not vary.
     Unfair,
     /// A server died between trials.
@@ -312,10 +358,10 @@ pub enum FindingKind {
     Nothing,
 }
 
-/// What points are drawn along.
+/// The axis that points are drawn along.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Axis {
-    /// What they are.
+    /// The kind of axis.
     pub kind: AxisKind,
     /// The factors that it shows; empty: connections that do not vary.
     pub factors: Vec<String>,
@@ -323,7 +369,7 @@ pub struct Axis {
     pub compared: Vec<String>,
     /// The stream that it is about; null: all, or the study has only one.
     pub stream: Option<String>,
-    /// What to write beside it.
+    /// The title of the axis.
     pub title: String,
 }
 
@@ -334,54 +380,61 @@ pub struct Point {
     pub levels: BTreeMap<String, String>,
     /// The server.
     pub server: String,
-    /// What it is called where it is held against others: the server, or the levels that are compared.
+    /// Its name in comparisons: the server, or the compared levels.
     pub side: String,
     /// The stream.
     pub stream: String,
-    /// Connections that work.
+    /// Active connections.
     pub connections: u32,
-    /// Connections that are only open.
+    /// Connections that are open but idle.
     pub idle: u32,
+    /// Rows of its data set.
+    pub rows: u64,
+    /// Size of the data set with its indexes, as the server reports it; null: it reports none.
+    pub data_bytes: Option<u64>,
     /// Trials used.
     pub trials: u32,
     /// Trials left out, with reasons.
     pub left_out: Vec<Told>,
-    /// Transactions per second; says nothing where no trial is used.
+    /// Transactions per second; meaningless where no trial is used.
     pub throughput: Estimate,
     /// Statements per second.
     pub statements_per_second: Estimate,
     /// Rows received and affected per second.
     pub rows_per_second: f64,
-    /// What each transaction of the workload did over the whole interval; missing: it has only one.
+    /// What each transaction of the workload did over the whole interval; missing: the workload has only one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<MixPart>,
+    /// Results of a TPC-C-like load; missing: the load is of another kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<Tpcc>,
     /// What became of the starts that were due; null: the arrival has no schedule.
     pub schedule: Option<Schedule>,
-    /// What was offered as a share of what the server can do, the most that it completed at any rung; null:
-    /// no schedule, or no rung was too much for it.
+    /// Offered load as a share of the server's capacity, which is the most that it completed at any rung;
+    /// null: there is no schedule, or no rung overloaded the server.
     pub utilisation: Option<f64>,
-    /// Trials that could not keep up with what was offered: their response times tell how long the load
+    /// Trials that could not keep up with the offered load: their response times show only how long the load
     /// lasted.
     pub overloaded: u32,
     /// What became of the stream's limit; null: it has none.
     pub limit: Option<Limited>,
     /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`.
     pub latency_ms: BTreeMap<String, Estimate>,
-    /// Service time of a transaction, from the actual send, ms, by the same names; empty: it is the response
-    /// time.
+    /// Service time of a transaction, from when it was actually sent, ms, with the same keys; empty: it
+    /// equals the response time.
     pub service_ms: BTreeMap<String, f64>,
     /// Longest response time, ms.
     pub latency_max_ms: f64,
-    /// Distribution of response times: share of transactions (0 to 1) and the time, ms, that they stay
-    /// below.
+    /// Distribution of response times: share of transactions (0 to 1) and the time, ms, below which they
+    /// stay.
     pub latency_curve: Vec<(f64, f64)>,
-    /// The same in full: HdrHistogram V2, compressed, base64, in ns.
+    /// The full distribution: HdrHistogram V2, compressed, base64, in ns.
     pub histogram: String,
     /// Transactions per second of each trial used.
     pub throughput_by_trial: Vec<f64>,
     /// Errors by the server's code.
     pub errors: BTreeMap<String, u64>,
-    /// Errors per transaction tried, 0 to 1.
+    /// Errors per attempted transaction, 0 to 1.
     pub error_share: f64,
     /// CPUs that the server kept busy.
     pub server_cpu: Option<f64>,
@@ -389,71 +442,73 @@ pub struct Point {
     pub client_cpu: f64,
     /// How connections were opened before the load began.
     pub opening: Connects,
-    /// How replicas or further nodes followed; missing: one server alone.
+    /// How replicas or further nodes kept up; missing: it is a single server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub following: Option<Following>,
-    /// How they were opened while it was measured: by the connection mode, or because they were lost.
+    /// How connections were opened during the measurement: by the connection mode, or because they were lost.
     pub reconnecting: Connects,
     /// Times without any success.
     pub outages: Vec<Outage>,
-    /// How equally connections were served; null: unknown, or only one connection.
-    pub fairness: Option<Fairness>,
+    /// How evenly connections were served; null: unknown, or only one connection.
+    pub fairness: Option<Evenness>,
     /// The level of the worst doubt.
     pub verdict: Level,
     /// Reasons to doubt the numbers.
     pub doubts: Vec<Doubt>,
 }
 
-/// How replicas, or further nodes of a cluster, followed the server that was written to, all trials together.
+/// How replicas, or further nodes of a cluster, kept up with the server that was written to, all trials
+/// together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Following {
-    /// In the order of the group.
+    /// The members, in the order of the group.
     pub members: Vec<Member>,
     /// All members together.
     pub all: Member,
     /// Commits of these trials, where they waited for replicas.
     pub semi_sync: Option<SemiSync>,
-    /// Share of the time for which a cluster held writes back because a node could not follow, 0 to 1.
+    /// Share of the time, 0 to 1, for which a cluster held back writes because a node could not keep up.
     pub paused_share: Option<f64>,
 }
 
-/// How one member followed.
+/// How one member kept up.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Member {
-    /// From when a row was to be written at the primary until it was seen here, ms: `p50`, `p95`, `p99` and
-    /// so on.
+    /// Time from when a row was due to be written at the primary until it was seen here, ms: `p50`, `p95`,
+    /// `p99` and so on.
     pub lag_ms: BTreeMap<String, f64>,
-    /// The longest of them, ms.
+    /// The longest of these times, ms.
     pub lag_max_ms: f64,
-    /// From the end of the load until it had all of it, the longest of all trials, s; missing: it never had.
+    /// Time from the end of the load until the member had everything, the longest of all trials, s; missing:
+    /// it never had everything.
     pub drain_s: Option<f64>,
 }
 
 /// Commits that waited for replicas.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SemiSync {
-    /// A replica acknowledged them.
+    /// Commits that a replica acknowledged.
     pub acknowledged: u64,
-    /// They went on without.
+    /// Commits that completed without an acknowledgement.
     pub unacknowledged: u64,
-    /// Times that waiting was given up.
+    /// How often waiting was given up.
     pub given_up: u64,
-    /// Mean wait of one, ms, as the primary counts it.
+    /// Mean wait of a commit, ms, as the primary counts it.
     pub wait_mean_ms: Option<f64>,
 }
 
 /// A reason to doubt a number.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Doubt {
-    /// How bad it is.
+    /// How serious it is.
     pub level: Level,
-    /// What it is, for programs: `worker_busy`.
+    /// Its identifier, for programs: `worker_busy`.
     pub id: String,
-    /// The stream that it is about; null: all, or what it stands at is one stream.
+    /// The stream that it is about; null: all streams, or it stands at a single stream anyway.
     pub stream: Option<String>,
-    /// In words, with what to do.
+    /// The doubt in words, with what to do about it.
     pub text: String,
-    /// What it rests on; names end with units.
+    /// The figures that it rests on; their names end with units.
     pub figures: Fact,
 }
 
@@ -461,43 +516,43 @@ pub struct Doubt {
 /// to the closed loops of one server on N connections.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Scaling {
-    /// Index in `groups` of the one that its points belong to.
+    /// Index in `groups` of the group that its points belong to.
     pub group: usize,
-    /// Name of the series there.
+    /// Name of the series in that group.
     pub series: String,
     /// Throughput of one connection, transactions per second.
     pub single: Estimate,
-    /// Share that queues for something serial.
+    /// Share of the work that queues for something serial.
     pub contention: Estimate,
-    /// What each connection costs each other.
+    /// What each connection costs every other one.
     pub coherency: Estimate,
-    /// Connections of the highest throughput; null: it rises without end, or the points leave open how far
-    /// beyond the ladder it is.
+    /// Connections at which throughput is highest; null: it rises without end, or the points leave open how
+    /// far beyond the ladder the peak lies.
     pub peak: Option<Estimate>,
-    /// Fewest connections with 95 % of the law's highest throughput within the ladder.
+    /// The fewest connections that reach 95 % of the law's highest throughput within the ladder.
     pub enough: u32,
-    /// Points that it was fitted to.
+    /// Points that the law was fitted to.
     pub points: Vec<Fitted>,
-    /// Points that were left out since their throughput is not the server's own.
+    /// Points that were left out because their throughput is not the server's own.
     pub left_out: Vec<Excluded>,
 }
 
-/// A ladder of connections that is long enough for the universal scalability law and has none.
+/// A ladder of connections that is long enough for the universal scalability law but does not get one.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Unscaled {
     /// Levels that stay the same along the ladder.
     pub levels: BTreeMap<String, String>,
-    /// The server or level that it is of.
+    /// The server or level that the ladder belongs to.
     pub side: String,
-    /// Why.
+    /// Why it gets none.
     pub reason: NoLaw,
-    /// Connections of the point that is off by most, where that is the reason.
+    /// Connections of the point that deviates most, where that is the reason.
     pub connections: Option<u32>,
-    /// Measured by expected less 1 there.
+    /// Measured throughput divided by the expected one, minus 1, at that point.
     pub residual: Option<f64>,
-    /// Connections that the top may be at, lower end, where that is the reason.
+    /// Lower end of the interval of the peak, in connections, where that is the reason.
     pub peak_low: Option<f64>,
-    /// The same, upper end.
+    /// Upper end of that interval.
     pub peak_high: Option<f64>,
 }
 
@@ -507,9 +562,9 @@ pub struct Unscaled {
 pub enum NoLaw {
     /// Too few of its points count.
     TooFewPoints,
-    /// A point is off by more than 25 %.
+    /// A point deviates by more than 25 %.
     Residual,
-    /// The ends of the interval of its top differ by more than a factor of 3.
+    /// The ends of the interval of its peak differ by more than a factor of 3.
     Peak,
 }
 

@@ -1,6 +1,6 @@
-//! Facts with their figures, before they are words. Facts of one kind that were found for several trials,
-//! streams or combinations are put together here, as values: each figure from its lowest to its highest.
-//! [`super::words`] makes the sentence.
+//! Facts with their figures, before they become words. Facts of one kind that were found for several trials,
+//! streams or combinations are merged here, as values: each figure spans from its lowest to its highest
+//! value. [`super::words`] makes the sentence.
 
 use super::{number::round, words::Words};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -11,31 +11,31 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// A fact as a template of words takes it.
+/// A fact in the form that a template takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// Section and key of its template.
     pub(super) section: &'static str,
     pub(super) key: String,
-    /// By the names of the template's places.
+    /// Its figures, by the names of the template's placeholders.
     pub(super) figures: BTreeMap<String, Figure>,
 }
 
 /// One figure of a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Figure {
-    /// From the lowest to the highest; of one fact alone both are the same.
+    /// From the lowest to the highest value; for a single fact both are equal.
     Range(f64, f64),
     /// Trials by number, from 0.
     Trials(BTreeSet<u32>),
-    /// A name, or what others said.
+    /// A name, or text from elsewhere.
     Text(String),
-    /// What else it rests on.
+    /// Other facts that it rests on.
     Facts(Vec<Fact>),
 }
 
 impl Fact {
-    /// Of a value of an enum: the variant's name is the key, its fields are the figures.
+    /// The fact for an enum value: the variant's name is the key, its fields are the figures.
     pub(super) fn of(section: &'static str, value: &impl Serialize) -> Self {
         let (key, fields) = variant(serde_json::to_value(value).unwrap_or_default());
         let figure = |(name, value): (String, Value)| {
@@ -43,6 +43,8 @@ impl Fact {
                 Value::Number(number) => number.as_f64().map(|value| Figure::Range(value, value))?,
                 Value::String(text) => Figure::Text(text),
                 Value::Bool(flag) => Figure::Text(flag.to_string()),
+                // the cause is a separate fact
+                value @ Value::Object(_) if name == "cause" => Figure::Facts(vec![Self::of("cause", &value)]),
                 Value::Null | Value::Array(_) | Value::Object(_) => return None,
             };
             Some((name, figure))
@@ -50,7 +52,7 @@ impl Fact {
         Self { section, key, figures: fields.into_iter().filter_map(figure).collect() }
     }
 
-    /// One without figures so far.
+    /// A fact without figures yet.
     pub(super) fn new(section: &'static str, key: &str) -> Self {
         Self { section, key: key.to_owned(), figures: BTreeMap::new() }
     }
@@ -61,12 +63,12 @@ impl Fact {
         self
     }
 
-    /// One that says more about another: `invalid: {reason}`.
+    /// A fact that wraps another one: `invalid: {reason}`.
     pub(super) fn around(section: &'static str, key: &str, name: &str, inner: Self) -> Self {
         Self::new(section, key).with(name, Figure::Facts(vec![inner]))
     }
 
-    /// Whether it is about exactly one of these.
+    /// Whether the figure `name` stands for exactly one thing.
     pub(super) fn is_one(&self, name: &str) -> bool {
         match self.figures.get(name) {
             Some(Figure::Range(low, high)) => (*low, *high) == (1.0, 1.0),
@@ -75,14 +77,14 @@ impl Fact {
         }
     }
 
-    /// Whether two differ in their numbers alone.
+    /// Whether two facts differ only in their numbers.
     fn is_alike(&self, other: &Self) -> bool {
         (self.section, &self.key) == (other.section, &other.key)
             && self.figures.keys().eq(other.figures.keys())
             && self.figures.values().zip(other.figures.values()).all(|(one, other)| one.is_alike(other))
     }
 
-    /// Takes in one that is alike.
+    /// Widens the figures to cover those of a similar fact.
     fn widen(&mut self, other: &Self) {
         for (one, other) in self.figures.values_mut().zip(other.figures.values()) {
             one.widen(other);
@@ -116,7 +118,7 @@ impl Figure {
     }
 }
 
-/// Name and fields of a variant, whichever way serde has tagged it.
+/// Name and fields of a variant, however serde has tagged it.
 fn variant(value: Value) -> (String, Map<String, Value>) {
     match value {
         Value::String(name) => (name, Map::new()),
@@ -135,12 +137,12 @@ fn variant(value: Value) -> (String, Map<String, Value>) {
 /// A fact, and what it was found for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Together<T> {
-    /// Each once.
+    /// What it was found for, each once.
     pub(super) about: Vec<T>,
     pub(super) fact: Fact,
 }
 
-/// Facts that differ in their numbers alone are one, in the order of first appearance.
+/// Merges facts that differ only in their numbers, in the order of first appearance.
 pub(super) fn together<T: PartialEq>(found: impl IntoIterator<Item = (T, Fact)>) -> Vec<Together<T>> {
     let mut all: Vec<Together<T>> = Vec::new();
     for (about, fact) in found {
@@ -157,7 +159,7 @@ pub(super) fn together<T: PartialEq>(found: impl IntoIterator<Item = (T, Fact)>)
     all
 }
 
-/// The figures by name: a number, or `[lowest, highest]`; what others said as text.
+/// Writes the figures by name: a number, `[lowest, highest]`, or text.
 impl Serialize for Fact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value = |figure: &Figure| match figure {
@@ -188,7 +190,7 @@ impl JsonSchema for Fact {
     }
 }
 
-/// A fact and its sentence, which is all that files have of it.
+/// A fact and its sentence; files contain only the sentence.
 #[derive(Debug, Clone)]
 pub struct Told {
     pub(super) fact: Fact,
@@ -196,7 +198,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// In words.
+    /// Puts a fact into words.
     pub(super) fn new(fact: Fact, words: Words) -> Self {
         Self { text: words.say(&fact), fact }
     }

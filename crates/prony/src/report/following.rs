@@ -1,4 +1,4 @@
-//! How members followed their primary, for the document.
+//! How replicas and nodes kept up with their primary, for the document.
 
 use super::{
     build::milliseconds,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{analyse, run};
 
-/// As a report has it.
+/// The record in the form that a report shows.
 pub(super) fn of(following: &run::Following) -> Following {
     Following {
         members: following.members.iter().map(member).collect(),

@@ -1,9 +1,6 @@
-//! Which points stand in one table and one chart, and which of them one line joins.
+//! Arranges points into tables and charts, and into lines within them.
 
-use super::{
-    number,
-    words::{Words, subject},
-};
+use super::{number, words::Words};
 use crate::{
     analyse::{Axis, AxisKind, Findings, Point, STREAM},
     store::RunRecord,
@@ -17,11 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Group {
     /// What its points have in common, in words: the stream, the workload.
     pub title: String,
+    /// The same as a name for links, equal in every language: `oltp-read-only`.
+    pub slug: String,
     /// The stream.
     pub stream: String,
     /// Places on the axis, ascending or in the order of the study.
     pub rungs: Vec<Rung>,
-    /// What tells the series apart: `server`, or a factor where there is only one server.
+    /// What distinguishes the series: `server`, or a factor where there is only one server.
     pub series_by: String,
     /// One for each server or level.
     pub series: Vec<Series>,
@@ -30,23 +29,23 @@ pub struct Group {
 /// A place on the axis.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Rung {
-    /// As it is written.
+    /// The place as it is written.
     pub label: String,
-    /// As a number; null: it is none.
+    /// The place as a number; null: it is not a number.
     pub value: Option<f64>,
 }
 
-/// Points that one line joins.
+/// Points that are joined by one line.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Series {
-    /// What it is called: the server, or the level of the factor.
+    /// Its name: the server, or the level of the factor.
     pub name: String,
     /// Index in `points` for each of the group's rungs; null: no valid trial.
     pub points: Vec<Option<usize>>,
 }
 
-/// Points in groups of one table each: the first stream's first, then as the plan has them. A series is a
-/// server, or, where there is only one, a level of the first factor that is no number.
+/// Points in groups of one table each: those of the first stream first, then in the plan's order. A series is
+/// a server or, where there is only one, a level of the first factor that is not numeric.
 pub(super) fn groups(record: &RunRecord, findings: &Findings, words: Words) -> Vec<Group> {
     let (axis, points) = (&findings.axis, &findings.points);
     let follows_server = levels_that_follow_the_server(points);
@@ -95,8 +94,10 @@ pub(super) fn groups(record: &RunRecord, findings: &Findings, words: Words) -> V
         let caption = series_by
             .is_none()
             .then(|| words.caption(&axis.servers.heads(), series.iter().map(|series| series.name.as_str())));
-        let title = [subject(&levels), caption.flatten().unwrap_or_default()];
+        let title = [words.subject(&levels), caption.flatten().unwrap_or_default()];
+        let english = Words::default().subject(&levels);
         Group {
+            slug: slug(&english),
             title: title.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "),
             stream: points[members[0]].stream.clone(),
             series,
@@ -105,6 +106,12 @@ pub(super) fn groups(record: &RunRecord, findings: &Findings, words: Words) -> V
         }
     };
     order.into_iter().map(group).collect()
+}
+
+/// A title as a name for links: `oltp-read-only`.
+fn slug(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
 /// The places of these points, each once.
@@ -123,7 +130,7 @@ fn rungs(axis: &Axis, points: &[Point], members: &[usize]) -> Vec<Rung> {
     rungs
 }
 
-/// Where a point stands.
+/// The place of a point on the axis.
 fn rung(axis: &Axis, point: &Point) -> Rung {
     if let Some(label) = axis.label(point) {
         return Rung { label, value: None };
@@ -139,8 +146,8 @@ fn series_names(record: &RunRecord, series_by: Option<&str>) -> Vec<String> {
     }
 }
 
-/// Factors that only tell servers apart (a varied server setting is part of the server's name). The workload
-/// never is.
+/// Factors that only distinguish servers (a varied server setting is part of the server's name). The workload
+/// is never one of them.
 fn levels_that_follow_the_server(points: &[Point]) -> BTreeSet<String> {
     let factors: BTreeSet<&String> = points.iter().flat_map(|point| point.levels.keys()).collect();
     let servers: BTreeSet<&String> = points.iter().map(|point| &point.server).collect();

@@ -1,5 +1,5 @@
-//! JSON for programs: every figure with six significant digits, which is more than any measurement has.
-//! Values themselves are never rounded.
+//! JSON for programs: every figure has six significant digits, which is more than any measurement has. Only
+//! the output is rounded, never the values themselves.
 
 use super::number::round;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
-/// A value as indented JSON with a line end.
+/// A value as indented JSON that ends with a newline.
 pub(crate) fn written(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Rounding(PrettyFormatter::new()));
@@ -16,14 +16,14 @@ pub(crate) fn written(value: &impl Serialize) -> String {
     String::from_utf8(bytes).expect("JSON is text")
 }
 
-/// The schema of what `written` writes for a type, as `schemas/` has it.
+/// The schema of what `written` writes for a type, as `schemas/` contains it.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> String {
     let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<T>();
     serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
 }
 
-/// Indents, and rounds what is no whole number.
+/// Indents, and rounds numbers that are not integers.
 struct Rounding(PrettyFormatter<'static>);
 
 impl Formatter for Rounding {

@@ -1,30 +1,48 @@
 //! A report as Markdown, to be pasted into a ticket or a wiki.
 
 use super::{
-    block::{Block, Item, List, Marks, Reach, Report, Table},
+    block::{Block, Item, List, Marks, Reach, Report, Section, Table, Tone},
     chart::Numbers,
     svg::Picture,
 };
 use crate::escape::markdown;
 use std::fmt::Write as _;
 
-/// The text, with a picture of each chart that has one.
+/// The text, with a picture for each chart that has one.
 pub(super) fn render(report: &Report, pictures: &[Picture]) -> String {
     let mut text = String::new();
     if report.titled <= Reach::Paper {
         let _ = writeln!(text, "# {}", markdown(&report.title));
     }
-    for section in &report.sections {
-        let mut blocks = section.shown(Reach::Paper).peekable();
-        if let Some(heading) = section.heading(Reach::Paper).filter(|_| blocks.peek().is_some()) {
-            let _ = writeln!(text, "\n## {}", markdown(heading));
-        }
-        blocks.for_each(|block| put(&mut text, block, pictures));
-    }
+    report.sections.iter().for_each(|section| put_section(&mut text, section, Reach::Paper, "##", pictures));
     text.trim_start().to_owned()
 }
 
-/// A block, with an empty line before it.
+/// The summary beside a pipeline's result: the findings, with the figures folded.
+pub(super) fn summary(report: &Report, figures: &str) -> String {
+    let mut text = format!("## {}\n", markdown(&report.title));
+    let (answers, others): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|section| section.is_answer);
+    for section in answers {
+        let mark = if section.id == "answer" { "" } else { "###" };
+        put_section(&mut text, section, Reach::Everywhere, mark, &[]);
+    }
+    let _ = writeln!(text, "\n<details><summary>{}</summary>", crate::escape::html(figures));
+    others.into_iter().for_each(|section| put_section(&mut text, section, Reach::Everywhere, "####", &[]));
+    text.push_str("\n</details>\n");
+    text
+}
+
+fn put_section(text: &mut String, section: &Section, reach: Reach, mark: &str, pictures: &[Picture]) {
+    let mut blocks = section.shown(reach).peekable();
+    let heading = section.heading(reach).filter(|_| !mark.is_empty() && blocks.peek().is_some());
+    if let Some(heading) = heading {
+        let _ = writeln!(text, "\n{mark} {}", markdown(heading));
+    }
+    blocks.for_each(|block| put(text, block, pictures));
+}
+
+/// A block, preceded by an empty line.
 fn put(text: &mut String, block: &Block, pictures: &[Picture]) {
     match block {
         Block::Heading(heading) => text.push_str(&format!("\n### {}\n", markdown(heading))),
@@ -62,10 +80,22 @@ fn put_list(text: &mut String, list: &List) {
 }
 
 fn put_item(text: &mut String, item: &Item, mark: &str) {
-    let lead = if item.lead.is_empty() { String::new() } else { format!("**{}**: ", markdown(&item.lead)) };
+    // a sign shows the verdict at a glance
+    let sign = match item.tone {
+        _ if item.title.is_empty() => "",
+        Tone::Good => "✅ ",
+        Tone::Bad => "❌ ",
+        Tone::Faint => "❔ ",
+        Tone::Plain => "",
+    };
+    let lead = if item.lead.is_empty() {
+        String::new()
+    } else {
+        format!("**{}**{}", markdown(&item.lead), item.colon())
+    };
     let said = [item.title.as_str(), item.text.as_str()].map(markdown);
     let said = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-    let _ = writeln!(text, "{mark}{lead}{}", said.join(" "));
+    let _ = writeln!(text, "{mark}{sign}{lead}{}", said.join(" "));
     item.under.iter().for_each(|item| put_item(text, item, "  - "));
 }
 

@@ -1,10 +1,11 @@
-//! Puts a run and its findings into words, tables and charts: for the terminal, as one HTML page, Markdown,
-//! JSON, CSV.
+//! Turns a run and its findings into words, tables and charts: for the terminal, or as an HTML page,
+//! Markdown, JSON, CSV, JUnit XML or OpenMetrics.
 //!
-//! Everything is first put into one value, the [`Document`], which programs get as it is; for people
-//! `sections` make blocks of it, and each format is one file that walks them. Knows the store's records and
-//! the analysis; starts nothing and prints nothing.
+//! Everything is first collected in one value, the [`Document`]. Programs get it as it is; for people,
+//! `sections` turns it into blocks, and each format is one file that walks them. This module knows the
+//! store's records and the analysis; it starts nothing and prints nothing.
 
+mod answer;
 mod around;
 mod began;
 mod block;
@@ -20,11 +21,16 @@ mod document;
 mod fact;
 mod following;
 mod group;
+mod heat;
 pub mod history;
 mod html;
 mod json;
+mod junit;
 mod markdown;
+mod next;
 pub(crate) mod number;
+mod openmetrics;
+mod plans;
 mod rates;
 mod resources;
 mod runs;
@@ -35,40 +41,51 @@ mod trials;
 mod words;
 
 pub use build::build;
-pub use document::{Connects, Document, Doubt, Fairness, Outage, Schedule, schema};
+pub use chart::VIEWER;
+pub use document::{Connects, Document, Doubt, Evenness, Outage, Schedule, schema};
+pub use html::STYLE;
 pub use json::schema_of;
 pub(crate) use json::written;
-pub use runs::{ComparedPoint, ComparedRun, RunsDocument, RunsFormat, RunsReport, render_runs, runs_schema};
+pub use runs::{ComparedRun, RunsDocument, RunsFormat, RunsReport, page_of_runs, render_runs, runs_schema};
 pub use svg::Picture;
-pub use words::{Language, Sentence, Words};
+pub use words::{Examined, Language, Sentence, Words};
 
 use crate::{analyse::Findings, escape, store::RunRecord};
 use block::{Reach, Report};
 use std::str::FromStr;
 
-/// What a report is written as.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Text with tables, as wide as asked.
+    /// Text with tables, as wide as requested.
     Terminal,
     /// One self-contained page with charts.
     Html,
     /// For a ticket or a wiki.
     Markdown,
+    /// Short Markdown for the summary of a pipeline step (`$GITHUB_STEP_SUMMARY`).
+    Github,
     /// Everything, for programs; see `schemas/report.json`.
     Json,
     /// One line for each point.
     Csv,
+    /// The claims as test cases, for CI systems.
+    Junit,
+    /// Every figure of every point, for Prometheus and other readers of its text format.
+    OpenMetrics,
 }
 
 impl Format {
-    /// Every format by its name.
-    pub const ALL: [(&str, Self); 5] = [
+    /// Every format, by name.
+    pub const ALL: [(&str, Self); 8] = [
         ("terminal", Self::Terminal),
         ("html", Self::Html),
         ("markdown", Self::Markdown),
+        ("github", Self::Github),
         ("json", Self::Json),
         ("csv", Self::Csv),
+        ("junit", Self::Junit),
+        ("openmetrics", Self::OpenMetrics),
     ];
 }
 
@@ -77,26 +94,34 @@ impl FromStr for Format {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, format)| *format).ok_or_else(|| Error::UnknownFormat(name.to_owned()))
+        found.map(|(_, format)| *format).ok_or_else(|| Error::unknown(name, &Self::ALL.map(|(name, _)| name)))
     }
 }
 
-/// How a report is to look.
+/// How a report should look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Language of its text.
+    /// Language of the text. A page contains all languages and opens in this one.
     pub language: Language,
+    /// Whether a page opens in that language whatever the reader's browser prefers.
+    pub is_language_asked: bool,
     /// Columns of the terminal.
     pub width: u16,
     /// Whether the terminal shows colours.
     pub colour: bool,
-    /// What names of pictures begin with, beside which Markdown is written; none: it has no pictures.
+    /// The prefix of the picture files that Markdown refers to; none: the Markdown has no pictures.
     pub pictures: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { language: Language::English, width: 100, colour: false, pictures: None }
+        Self {
+            language: Language::English,
+            is_language_asked: false,
+            width: 100,
+            colour: false,
+            pictures: None,
+        }
     }
 }
 
@@ -105,12 +130,17 @@ impl Default for Options {
 #[non_exhaustive]
 pub enum Error {
     /// There is no such format.
-    #[error("there is no report format '{0}'; there are terminal, html, markdown, json and csv")]
-    UnknownFormat(String),
+    #[error("there is no report format '{name}'; the formats are {known}")]
+    UnknownFormat {
+        /// The name that was asked for.
+        name: String,
+        /// The formats that exist.
+        known: String,
+    },
     /// A chart could not be drawn.
     #[error("the chart {chart} could not be drawn: {reason}; this is a mistake in Prony, please report it")]
     Drawing {
-        /// Its id.
+        /// Id of the chart.
         chart: String,
         /// What the viewer said.
         reason: String,
@@ -120,23 +150,18 @@ pub enum Error {
     UnknownLanguage(String),
 }
 
-/// A text that people read, walked block by block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    /// For a terminal.
-    Terminal,
-    /// One self-contained page.
-    Html,
-    /// For a ticket or a wiki.
-    Markdown,
+impl Error {
+    fn unknown(name: &str, known: &[&str]) -> Self {
+        Self::UnknownFormat { name: name.to_owned(), known: known.join(", ") }
+    }
 }
 
-/// A text that people read, with what belongs to it.
+/// A report as text, with its pictures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendered {
     /// The whole text.
     pub text: String,
-    /// Files that it shows.
+    /// The picture files that it shows.
     pub pictures: Vec<Picture>,
 }
 
@@ -146,7 +171,7 @@ impl From<String> for Rendered {
     }
 }
 
-/// The text of the report of a run.
+/// The report of a run as text.
 ///
 /// # Errors
 /// As [`rendered`].
@@ -169,15 +194,21 @@ pub fn rendered(
     format: Format,
     options: &Options,
 ) -> Result<Rendered, Error> {
-    let words = Words::of(options.language);
-    let document = build(record, findings, words);
-    let said = |form| said(&sections::report(&document, words), form, words, options);
+    let document = |words| build(record, findings, words);
+    let said = |form| said(&|words| sections::report(&document(words), words), form, options);
     match format {
         Format::Terminal => said(Form::Terminal),
         Format::Html => said(Form::Html),
         Format::Markdown => said(Form::Markdown),
-        Format::Json => Ok(escape::plain(&written(&document)).into()),
-        Format::Csv => Ok(csv::render(&document).into()),
+        Format::Github => {
+            let words = Words::of(options.language);
+            let report = sections::report(&document(words), words);
+            Ok(markdown::summary(&report, words.get("html", "figures")).into())
+        }
+        Format::Json => Ok(escape::plain(&written(&document(Words::of(options.language)))).into()),
+        Format::Csv => Ok(csv::render(&document(Words::of(options.language))).into()),
+        Format::Junit => Ok(junit::render(&document(Words::of(options.language)), record).into()),
+        Format::OpenMetrics => Ok(openmetrics::render(&document(Words::of(options.language))).into()),
     }
 }
 
@@ -192,15 +223,22 @@ pub enum Form {
     Markdown,
 }
 
-/// The same blocks in each form.
-fn said(report: &Report, form: Form, words: Words, options: &Options) -> Result<Rendered, Error> {
+/// Writes a report in one of the forms.
+fn said(report: &dyn Fn(Words) -> Report, form: Form, options: &Options) -> Result<Rendered, Error> {
+    let words = Words::of(options.language);
     match form {
-        Form::Terminal => Ok(terminal::render(report, options).into()),
-        Form::Html => Ok(html::render(report, words).into()),
+        Form::Terminal => Ok(terminal::render(&report(words), options).into()),
+        Form::Html => {
+            let others = Language::ALL.into_iter().filter(|other| *other != options.language);
+            let all = [options.language].into_iter().chain(others).map(Words::of);
+            let reports: Vec<(Report, Words)> = all.map(|words| (report(words), words)).collect();
+            Ok(html::render(&reports, options.is_language_asked).into())
+        }
         Form::Markdown => {
-            let Some(prefix) = &options.pictures else { return Ok(markdown::render(report, &[]).into()) };
+            let report = report(words);
+            let Some(prefix) = &options.pictures else { return Ok(markdown::render(&report, &[]).into()) };
             let pictures = svg::draw(&report.charts(Reach::Paper), prefix)?;
-            Ok(Rendered { text: markdown::render(report, &pictures), pictures })
+            Ok(Rendered { text: markdown::render(&report, &pictures), pictures })
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers as people read them: as many digits as mean something, thousands apart.
+//! Numbers as people read them: only significant digits, thousands grouped.
 
 use crate::quantity::{grouped, show_count};
 
@@ -22,7 +22,7 @@ pub(super) fn milliseconds(value: f64) -> String {
     rate(value)
 }
 
-/// A level of a factor: all its digits, thousands apart: `1,024`, `0.5`.
+/// A level of a factor: all its digits, thousands grouped: `1,024`, `0.5`.
 pub(super) fn level(value: f64) -> String {
     let text = value.to_string();
     match text.split_once('.') {
@@ -47,25 +47,25 @@ pub(super) fn with_error(value: f64, half_width: Option<f64>) -> (String, Option
     (decimals(value, places), half_width.map(|half_width| decimals(half_width, places)))
 }
 
-/// Most that the ends of an interval may be apart, as a factor, for it to say anything: an order of magnitude
-/// to either side.
+/// The largest factor between the ends of an interval that still says something: an order of magnitude to
+/// either side.
 const APART_MAX: f64 = 100.0;
 
 /// The factor to either side within which an interval says something.
 pub(super) const TELLING: f64 = 2.0;
 
-/// Whether the interval of a positive quantity is so wide that its digits would only distract.
+/// Whether the interval of a positive quantity is too wide for its digits to mean anything.
 pub(super) fn tells_nothing(low: f64, high: f64) -> bool {
     low <= 0.0 || high / low > APART_MAX
 }
 
-/// Larger side of an interval; `None`: nothing is known.
+/// The larger half of an interval; `None`: nothing is known.
 pub(super) fn half_width(estimate: &stats::Estimate) -> Option<f64> {
     let (low, high) = (estimate.low?, estimate.high?);
     Some((estimate.value - low).max(high - estimate.value))
 }
 
-/// `value ± half`, or the value alone. Where next to nothing is known, the digits of the half would only
+/// `value ± half`, or the value alone: where next to nothing is known, the digits of the half would only
 /// distract.
 pub(super) fn estimate(estimate: &stats::Estimate) -> String {
     let half_width = half_width(estimate);
@@ -78,12 +78,12 @@ pub(super) fn estimate(estimate: &stats::Estimate) -> String {
     }
 }
 
-/// Six significant digits: what a file needs.
+/// Rounds to six significant digits, which is what a file needs.
 pub(super) fn round(value: f64) -> f64 {
     round_to(value, 6)
 }
 
-/// So many significant digits.
+/// Rounds to this many significant digits.
 pub(super) fn round_to(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -92,7 +92,7 @@ pub(super) fn round_to(value: f64, digits: i32) -> f64 {
     if scale.is_finite() && scale > 0.0 { (value * scale).round() / scale } else { value }
 }
 
-/// Decimals that leave about three significant digits.
+/// The number of decimals that leaves about three significant digits.
 fn places(value: f64) -> usize {
     match value.abs() {
         size if size >= 100.0 => 0,

@@ -3,7 +3,7 @@
 use super::document::FoundRate;
 use crate::{analyse::Findings, store::RunRecord};
 
-/// Every rate that was searched, in the order of the points.
+/// The results of all searches, in the order of the points.
 pub(super) fn rates(record: &RunRecord, findings: &Findings) -> Vec<FoundRate> {
     let searches = |point: usize| {
         let treatment = findings.points[point].treatment;

@@ -1,4 +1,4 @@
-//! What each treatment took of machine and servers, and what held it back.
+//! What each treatment used of the machine and the servers, and what limited it.
 
 use super::{
     document::Document,
@@ -16,10 +16,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Treatments that are named where several have the same to tell; of more it is their number.
+/// The most treatments that are named where several have the same evidence; beyond that their number is
+/// given.
 const NAMED_MAX: usize = 4;
 
-/// What a treatment took, all its streams and valid trials together, within the measurement intervals.
+/// What a treatment used, all its streams and valid trials together, within the measurement intervals.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Resources {
     /// Level of each factor.
@@ -35,27 +36,29 @@ pub struct Resources {
     /// Processors of the servers' machine by what they did: `user`, `system`, `iowait`, `steal`, `idle`;
     /// empty: unknown.
     pub processors: BTreeMap<String, f64>,
-    /// What machine and servers did meanwhile.
+    /// What machine and servers did during that time.
     pub sampled: Sampled,
-    /// What held it back; empty: nothing that was sampled.
+    /// The same for the time in which the background ran alone; null: the study has no such time.
+    pub alone: Option<Sampled>,
+    /// What limited it; empty: nothing that was sampled.
     pub limited_by: Vec<LimitedBy>,
     /// Means of everything that was sampled, by path; rates per second.
     pub means: BTreeMap<String, f64>,
 }
 
-/// Something that held a treatment back.
+/// Something that limited a treatment.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LimitedBy {
-    /// `throttled`, `processors`, `steal` (neighbours on the physical machine), `disk`, `row_locks`,
-    /// `table_locks`, `state`.
+    /// `throttled`, `processors`, `steal` (other virtual machines on the host), `client`, `connections`,
+    /// `log_syncs`, `disk`, `row_locks`, `table_locks`, `state`.
     pub kind: String,
-    /// In a word.
+    /// The same in a word or two.
     pub name: String,
     /// The evidence, in words.
     pub text: Told,
 }
 
-/// A wait of which a transaction has more at the end of a ladder than at its beginning.
+/// A wait that a transaction meets more often at the end of a ladder than at its beginning.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Grown {
     /// Index in `resources` of the first rung.
@@ -64,13 +67,13 @@ pub struct Grown {
     pub last: usize,
     /// The counter: `status/lock_waits`.
     pub counter: String,
-    /// Of a thousand transactions at the first rung.
+    /// Waits per thousand transactions at the first rung.
     pub at_first: f64,
-    /// Of a thousand transactions at the last one.
+    /// Waits per thousand transactions at the last rung.
     pub at_last: f64,
 }
 
-/// Where a server spent its processor time at its highest throughput, under a load beside the trials.
+/// Where a server spent its processor time at its highest throughput, under a load outside the trials.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Profiled {
     /// The server.
@@ -79,11 +82,11 @@ pub struct Profiled {
     pub levels: BTreeMap<String, String>,
     /// Why there is no profile; null: there is one.
     pub failure: Option<String>,
-    /// How often each stack was met, frames from the root on joined by semicolons.
+    /// How often each stack was sampled; frames are joined by semicolons, from the root on.
     pub stacks: BTreeMap<String, u64>,
 }
 
-/// The profiles that were noted.
+/// The recorded profiles.
 pub(super) fn profiles(record: &RunRecord, words: Words) -> Vec<Profiled> {
     let name = |server: usize| record.plan.servers[server].name.clone();
     let profiled = |note: &Note| match note {
@@ -132,6 +135,7 @@ fn resources(record: &RunRecord, one: &analyse::Resources, words: Words) -> Reso
         cost: one.cost,
         processors: one.processors.clone(),
         sampled: one.sampled,
+        alone: one.alone,
         limited_by: one.limits.iter().map(|limit| limited_by(limit, words)).collect(),
         means: one.means.clone(),
     }
@@ -142,6 +146,9 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
         Limiting::Throttled { .. } => ("throttled", ""),
         Limiting::Processors { .. } => ("processors", ""),
         Limiting::Stolen { .. } => ("steal", ""),
+        Limiting::Client { .. } => ("client", ""),
+        Limiting::Connections { .. } => ("connections", ""),
+        Limiting::LogSyncs { .. } => ("log_syncs", ""),
         Limiting::Disk { name, .. } => ("disk", name.as_str()),
         Limiting::RowLocks { .. } => ("row_locks", ""),
         Limiting::TableLocks { .. } => ("table_locks", ""),
@@ -157,7 +164,7 @@ fn limited_by(limit: &Limiting, words: Words) -> LimitedBy {
     LimitedBy { kind: kind.to_owned(), name: format!("{word}{name}"), text: Told::new(fact, words) }
 }
 
-/// What held treatments back, with the evidence: which ones, and the sentence.
+/// What limited treatments, with the evidence: which treatments, and the sentence.
 pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String)> {
     let facts = |one: &Resources| {
         let label = label(one, document);
@@ -175,13 +182,13 @@ pub(super) fn evidence(document: &Document, words: Words) -> Vec<(String, String
     found.into_iter().map(|one| (about(&one.about), words.say(&one.fact))).collect()
 }
 
-/// Its levels, joined.
+/// The levels of a treatment, joined.
 pub(super) fn label(one: &Resources, document: &Document) -> String {
     let factors = document.run.factors.iter().map(|factor| &factor.name);
     joined(document.beside_levels(&one.server, &one.levels), &one.server, factors, &one.levels)
 }
 
-/// The same of a treatment.
+/// The same for a treatment of the plan.
 pub(super) fn label_of(record: &RunRecord, axis: &Axis, treatment: &Treatment) -> String {
     let servers = &record.plan.servers;
     let name = &servers[treatment.server].name;

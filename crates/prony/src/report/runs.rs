@@ -1,26 +1,24 @@
-//! Two runs held against each other, in words and tables: `prony compare`. What differs between the runs
-//! beside their figures stands below the tables, for a difference is only news where its cause is not known
-//! already.
+//! Two runs compared with each other, in words and tables: `prony compare`. What differs between the runs
+//! apart from their figures stands below the tables, because a difference is only news where its cause is not
+//! already known.
 
-use super::{
-    Error, Form, Options, Rendered, build::second_of, document::Estimate, json, said, sections, words::Words,
-};
+use super::{Error, Form, Options, Rendered, build::second_of, json, said, sections};
 use crate::{
-    analyse::{self, RunDifference, Verdict},
+    analyse::{self, Repeated, RunComparison, RunDifference, Verdict},
     run::TrialOutcome,
     store::RunRecord,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::{collections::BTreeMap, str::FromStr};
+use std::str::FromStr;
 
-/// Version of this form. A reader refuses a higher one.
+/// Version of this format. A reader refuses a higher one.
 const FORMAT: u32 = 1;
 
-/// What a comparison of two runs is written as.
+/// The format of a comparison of two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsFormat {
-    /// Text with tables, as wide as asked.
+    /// Text with tables, as wide as requested.
     Terminal,
     /// One self-contained page.
     Html,
@@ -31,7 +29,7 @@ pub enum RunsFormat {
 }
 
 impl RunsFormat {
-    /// Every format by its name.
+    /// Every format, by name.
     pub const ALL: [(&str, Self); 4] = [
         ("terminal", Self::Terminal),
         ("html", Self::Html),
@@ -45,29 +43,31 @@ impl FromStr for RunsFormat {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, format)| *format).ok_or_else(|| Error::UnknownFormat(name.to_owned()))
+        found.map(|(_, format)| *format).ok_or_else(|| Error::unknown(name, &Self::ALL.map(|(name, _)| name)))
     }
 }
 
-/// Two runs held against each other.
+/// Two runs compared with each other.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "Prony comparison of two runs")]
 pub struct RunsDocument {
-    /// Version of this form: 1.
+    /// Version of this format: 1.
     pub format: u32,
-    /// The run that is held against.
+    /// The run to compare with.
     pub base: ComparedRun,
-    /// The run that is judged.
+    /// The run that is compared with it.
     pub run: ComparedRun,
     /// Differences up to this share do not matter: 0.03 is 3 %.
     pub relevant: f64,
     /// One for each metric of each treatment that both have.
-    pub comparisons: Vec<ComparedPoint>,
+    pub comparisons: Vec<RunComparison>,
+    /// The findings of the base, by what the run says about them.
+    pub repeated: Repeated,
     /// Treatments that only the base has.
     pub only_base: Vec<String>,
     /// Treatments that only the run has.
     pub only_run: Vec<String>,
-    /// What differs between the runs beside their figures.
+    /// What differs between the runs apart from their figures.
     pub differences: Vec<RunDifference>,
 }
 
@@ -84,58 +84,24 @@ pub struct ComparedRun {
     pub started: String,
     /// Trials that ran.
     pub trials_measured: u32,
-    /// Whether machine and servers are known; of other tools' results they are not.
+    /// Whether machine and servers are known; for results of other tools they are not.
     pub is_known: bool,
 }
 
-/// One metric of one treatment in both runs.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ComparedPoint {
-    /// Level of each factor, without the server; the `stream` where several run together.
-    pub levels: BTreeMap<String, String>,
-    /// The server in the base.
-    pub base_server: String,
-    /// The server in the run.
-    pub server: String,
-    /// The stream.
-    pub stream: String,
-    /// `throughput` (transactions per second), `p95`, `p99` (ms), and any other percentile that another tool
-    /// stated.
-    pub metric: String,
-    /// Whether a side is what another tool stated, without a distribution: of several trials the geometric
-    /// mean, with an interval that allows for the tool's rounding.
-    pub is_stated: bool,
-    /// In the base.
-    pub base: Estimate,
-    /// In the run.
-    pub value: Estimate,
-    /// The run by the base; without ends where either has one trial of each combination.
-    pub ratio: Estimate,
-    /// What it means for the run.
-    pub verdict: Verdict,
-    /// Probability of a difference as great if there were none, corrected for the number of comparisons of
-    /// the metric.
-    pub p_value: f64,
-    /// The smallest difference, as a share, that would have been called one in nine of ten such pairs; null:
-    /// unknown.
-    pub detectable: Option<f64>,
-    /// Where it is undecided: repeats in each run after which it probably would not be; null: no number that
-    /// is reasonable.
-    pub repeats_needed: Option<u32>,
-}
-
-/// Two runs held against each other, with what the exit code may follow.
+/// Two runs compared with each other, with what can set the exit code.
 #[derive(Debug)]
 pub struct RunsReport {
     /// The whole text.
     pub rendered: Rendered,
     /// Comparisons in which the run is worse.
     pub worse: usize,
+    /// The subjects of those findings of the base that the run contradicts.
+    pub contradicted: Vec<String>,
     /// Treatments that both have.
     pub compared: usize,
 }
 
-/// Holds `run` against `base` and writes it down.
+/// Compares `run` with `base` and writes the result.
 ///
 /// # Errors
 /// [`Error::Drawing`] when a chart could not be drawn: a mistake in Prony's own viewer.
@@ -147,8 +113,7 @@ pub fn render_runs(
 ) -> Result<RunsReport, Error> {
     let runs = analyse::compare_runs(base, run);
     let document = document(base, run, &runs);
-    let words = Words::of(options.language);
-    let said = |form| said(&sections::runs(&document, words), form, words, options);
+    let said = |form| said(&|words| sections::runs(&document, words), form, options);
     Ok(RunsReport {
         rendered: match format {
             RunsFormat::Terminal => said(Form::Terminal)?,
@@ -157,8 +122,27 @@ pub fn render_runs(
             RunsFormat::Json => json::written(&document).into(),
         },
         worse: runs.comparisons.iter().filter(|one| one.verdict == Verdict::Worse).count(),
+        contradicted: [document.repeated.differences.contradicted, document.repeated.claims.contradicted]
+            .concat(),
         compared: runs.comparisons.len(),
     })
+}
+
+/// One page that compares each of `runs` with `base`; `None`: no run shares a measured combination with it.
+///
+/// # Errors
+/// As [`render_runs`].
+pub fn page_of_runs(
+    base: &RunRecord,
+    runs: &[RunRecord],
+    options: &Options,
+) -> Result<Option<String>, Error> {
+    let compared: Vec<RunsDocument> =
+        runs.iter().map(|run| document(base, run, &analyse::compare_runs(base, run))).collect();
+    if compared.iter().all(|document| document.comparisons.is_empty()) {
+        return Ok(None);
+    }
+    Ok(Some(said(&|words| sections::several_runs(&compared, words), Form::Html, options)?.text))
 }
 
 /// The schema of the document, as committed in `schemas/compare.json`.
@@ -173,7 +157,8 @@ fn document(base: &RunRecord, run: &RunRecord, runs: &analyse::Runs) -> RunsDocu
         base: compared_run(base),
         run: compared_run(run),
         relevant: base.plan.relevant.max(run.plan.relevant),
-        comparisons: runs.comparisons.iter().map(compared_point).collect(),
+        comparisons: runs.comparisons.clone(),
+        repeated: analyse::repeated(base, run),
         only_base: runs.only_base.clone(),
         only_run: runs.only_second.clone(),
         differences: analyse::differences(base, run),
@@ -190,24 +175,6 @@ fn compared_run(record: &RunRecord) -> ComparedRun {
         started: second_of(record.started),
         trials_measured: record.trials.iter().filter(measured).count() as u32,
         is_known: analyse::is_known(record),
-    }
-}
-
-fn compared_point(one: &analyse::RunComparison) -> ComparedPoint {
-    ComparedPoint {
-        levels: one.levels.clone(),
-        base_server: one.servers.0.clone(),
-        server: one.servers.1.clone(),
-        stream: one.stream.clone(),
-        metric: one.metric.clone(),
-        is_stated: one.is_stated,
-        base: one.base,
-        value: one.value,
-        ratio: one.ratio,
-        verdict: one.verdict,
-        p_value: one.p_value,
-        detectable: one.detectable,
-        repeats_needed: one.repeats_needed,
     }
 }
 

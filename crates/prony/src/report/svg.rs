@@ -1,31 +1,31 @@
-//! Charts as SVG files: the viewer that draws them in a page also runs here, in an engine for JavaScript
-//! without a browser, a network or files. So there is one drawing of each chart.
+//! Charts as SVG files. The viewer that draws them in a page also runs here, in a JavaScript engine without a
+//! browser, a network or files, so each chart is drawn by one piece of code.
 
 use super::{
     Error,
-    chart::{Chart, VIEWER, json},
+    chart::{Chart, VIEWER, value},
 };
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 
 /// Width of a picture, px.
 const WIDTH: u32 = 720;
-/// Memory that drawing may take, bytes: many times of what a large chart needs.
+/// Memory that drawing may take, bytes: many times what a large chart needs.
 const MEMORY_MAX: usize = 512 << 20;
-/// Stack of the engine, and of the thread that it runs in, bytes: an unoptimised build needs the most.
+/// Stack of the engine and of the thread that it runs in, bytes: an unoptimised build needs the most.
 const STACK: usize = 8 << 20;
 
-/// A chart as a file.
+/// The picture of a chart as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     /// Id of the chart.
     pub(super) chart: String,
     /// Name of the file, without a directory.
     pub file: String,
-    /// What is in it.
+    /// Contents of the file.
     pub svg: String,
 }
 
-/// A picture of each chart, whose file's name begins with `prefix`.
+/// A picture of each chart; the names of the files begin with `prefix`.
 pub(super) fn draw(charts: &[&Chart], prefix: &str) -> Result<Vec<Picture>, Error> {
     if charts.is_empty() {
         return Ok(Vec::new());
@@ -54,7 +54,7 @@ fn picture(engine: &Ctx<'_>, chart: &Chart, prefix: &str) -> Result<Picture, Err
     let drawn = engine
         .globals()
         .get::<_, Function<'_>>("pronyChart")
-        .and_then(|draw| draw.call((json(chart), WIDTH)));
+        .and_then(|draw| draw.call((value(chart).to_string(), WIDTH)));
     let svg: String = drawn.catch(engine).map_err(|error| failed(chart, &error))?;
     Ok(Picture { chart: chart.id.clone(), file: format!("{prefix}{}.svg", chart.id), svg: svg + "\n" })
 }

@@ -16,20 +16,20 @@ use comfy_table::{
 };
 use std::fmt::Write as _;
 
-/// Narrower terminals get this width: below it nothing can be read anyway.
+/// Narrower terminals get this width: below it, nothing is readable anyway.
 const WIDTH_MIN: usize = 40;
 
-/// Where no line may break inside a cell: with spaces that do not break, until the table is drawn.
+/// Where no line may break inside a cell: these texts have non-breaking spaces until the table is drawn.
 const PLUS_MINUS: &str = "\u{a0}±\u{a0}";
 const PER_CENT: &str = "\u{a0}%";
 
-/// Values that a sketch shows, the last ones: where there is room for them, and at least.
+/// How many of the last values a sketch shows: where there is room, and at least.
 const SKETCHED: (usize, usize) = (40, 8);
-/// A sketch is as high as this share of a value at least: less is not worth a look, and chance alone fills
-/// it.
+/// The height of a sketch is at least this share of a value: smaller changes are not worth a look, and chance
+/// alone would fill it.
 const HEIGHT_MIN: f64 = 0.1;
 
-/// The text, as it may go to a terminal: what the run says stands at its end, where the eye is.
+/// The text for a terminal: what the run showed comes last, where the reader looks first.
 pub(super) fn render(report: &Report, options: &Options) -> String {
     let width = usize::from(options.width).max(WIDTH_MIN);
     let mut page = Page { text: String::new(), width, colour: options.colour, is_begun: false };
@@ -38,16 +38,16 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
     }
     let (answers, others): (Vec<&Section>, Vec<&Section>) =
         report.sections.iter().partition(|section| section.is_answer);
-    others.into_iter().chain(answers).for_each(|section| page.section(section));
+    others.into_iter().chain(answers.into_iter().rev()).for_each(|section| page.section(section));
     if options.colour { escape::styled(&page.text) } else { escape::plain(&page.text) }
 }
 
-/// A text as it grows.
+/// A text under construction.
 struct Page {
     text: String,
     width: usize,
     colour: bool,
-    /// Whether a section stands there.
+    /// Whether it already contains a section.
     is_begun: bool,
 }
 
@@ -57,7 +57,7 @@ impl Page {
         if blocks.peek().is_none() {
             return;
         }
-        // the first one belongs to the title
+        // the first section belongs to the title
         if std::mem::replace(&mut self.is_begun, true) {
             self.text.push('\n');
         }
@@ -96,12 +96,12 @@ impl Page {
                 Marks::Numbers => (format!("[{}] ", place + 1), "    "),
             };
             self.wrapped(&format!("{mark}{}", spoken(item)), indent);
-            // a space that does not break keeps the indent
+            // a non-breaking space keeps the indent
             item.under.iter().for_each(|item| self.wrapped(&format!("\u{a0} {}", spoken(item)), "    "));
         }
     }
 
-    /// Each chart in a line: its values in eight heights, and the last one.
+    /// One line for each chart: its values in eight heights, and the last one as a number.
     fn sketches(&mut self, charts: &[Chart]) {
         let drawn: Vec<(&str, &Line)> = charts.iter().filter_map(sketched).collect();
         let names = drawn.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
@@ -130,7 +130,7 @@ impl Page {
 
 /// `lead: title text`.
 fn spoken(item: &Item) -> String {
-    let lead = if item.lead.is_empty() { String::new() } else { format!("{}: ", item.lead) };
+    let lead = if item.lead.is_empty() { String::new() } else { format!("{}{}", item.lead, item.colon()) };
     let title = if item.title.is_empty() { String::new() } else { format!("{} ", item.title) };
     format!("{lead}{title}{}", item.text)
 }
@@ -152,7 +152,7 @@ fn latest(line: &Line) -> String {
     number::estimate(&stats::Estimate { value, low, high, level: 0.95, observations: 0 })
 }
 
-/// The last values in eight heights; one that is missing is a gap.
+/// The last values in eight heights; a missing value is a gap.
 fn sketch(values: &[Option<f64>], most: usize) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &values[values.len().saturating_sub(most)..];
@@ -175,8 +175,8 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (middle - half, middle + half)
 }
 
-/// The first drawing that is not too wide: series beside each other, else below each other, else without
-/// what can be spared, else with broken lines.
+/// The first drawing that is not too wide: series side by side, else below each other, else without the
+/// columns that can be spared, else with wrapped lines.
 fn fit(table: &Table, colour: bool, width: usize) -> String {
     let fits = |drawn: &String| drawn.lines().all(|line| columns(line) <= width);
     let is_narrow_enough = |table: &Table| fits(&draw(&narrowed(table), false, 1, None));
@@ -204,7 +204,7 @@ fn without(table: &Table, left_out: &[usize]) -> Table {
     Table { heads: kept(&table.heads, left_out), rows, ..table.clone() }
 }
 
-/// The same with heads in as many lines as keep them from being wider than what stands below.
+/// The same table with heads broken into enough lines not to be wider than the cells below them.
 fn narrowed(table: &Table) -> Table {
     let narrow = |(column, head): (usize, &String)| {
         let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text));
@@ -215,7 +215,7 @@ fn narrowed(table: &Table) -> Table {
     Table { heads: table.heads.iter().enumerate().map(narrow).collect(), ..table.clone() }
 }
 
-/// The longest piece of a column that no line break may divide.
+/// The longest piece of a column that must not be broken across lines.
 fn unbroken(table: &Table, column: usize) -> usize {
     let cells = table.rows.iter().filter_map(|row| Some(&row.get(column)?.text));
     let kept = |text: &String| text.replace(" ± ", PLUS_MINUS).replace(" %", PER_CENT);
@@ -223,7 +223,7 @@ fn unbroken(table: &Table, column: usize) -> usize {
     texts.flat_map(|text| text.split([' ', '\n']).map(columns).collect::<Vec<_>>()).max().unwrap_or(0)
 }
 
-/// Draws a table with a gap between columns; with a width, lines are broken so that it is no wider.
+/// Draws a table with a gap between columns; if a width is given, lines are wrapped to fit it.
 fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
     let mut drawn = comfy_table::Table::new();
     drawn.load_preset(presets::NOTHING);

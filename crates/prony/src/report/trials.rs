@@ -18,8 +18,8 @@ use load::{
 };
 use std::{collections::BTreeMap, panic::resume_unwind, thread};
 
-/// Every trial in the order of execution. On all processors: a large run has a hundred thousand seconds, each
-/// with a histogram.
+/// Every trial in the order of execution. The work is spread over all processors, because a large run has a
+/// hundred thousand seconds, each with a histogram.
 pub(super) fn trials(record: &RunRecord, words: Words) -> Vec<Trial> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = record.trials.len().div_ceil(threads).max(1);

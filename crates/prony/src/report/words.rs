@@ -1,14 +1,20 @@
-//! Texts for people. One table of templates for each language (`words/*.toml`); a finding becomes a sentence
-//! by filling one in. No other module of the report holds a sentence.
+//! Texts for people: one table of templates for each language (`words/*.toml`). Filling in a template turns a
+//! finding into a sentence. No other module of the report contains sentences.
 
+mod advice;
 mod facts;
 mod ladder;
+mod machine;
+mod several;
+mod told;
 
 pub(super) use facts::{failed, left_out};
+pub use machine::Examined;
 
 use super::number;
 use crate::{
     analyse::{Axis, AxisKind, Finding, Findings, STREAM},
+    plan::Metric,
     provision::{Condition, conditions},
     run::{Doubt, Level, verdict},
 };
@@ -24,6 +30,20 @@ pub enum Language {
     Chinese,
 }
 
+impl Language {
+    /// All languages.
+    pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
+
+    /// The language that the environment asks for (`LC_ALL`, `LC_MESSAGES`, `LANG`); English where there are
+    /// no texts in that language.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let asked = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(set);
+        asked.and_then(|asked| asked.parse().ok()).unwrap_or_default()
+    }
+}
+
 impl std::str::FromStr for Language {
     type Err = super::Error;
 
@@ -37,14 +57,18 @@ impl std::str::FromStr for Language {
     }
 }
 
-/// Points that a sentence names; of more it gives the number. The tables mark them all.
+/// Sections of sentences, whose places take names of servers or of what else is compared.
+const SENTENCES: [&str; 4] = ["sentence", "several", "advice", "claim"];
+const NAMES: [&str; 4] = ["server", "base", "one", "other"];
+
+/// The most points that a sentence names; beyond that it gives their number. The tables mark them all.
 const NAMED_MAX: usize = 4;
 
-/// Sections, and in each the templates by key.
+/// Sections, each with its templates by key.
 pub(super) type Table = BTreeMap<String, BTreeMap<String, String>>;
 
 static ENGLISH: LazyLock<Table> = LazyLock::new(|| {
-    // a name with an underscore is a variable's
+    // a name with an underscore is that of a variable
     let title = |title: &str| if title.contains('_') { title.to_owned() } else { titled(title) };
     read(include_str!("words/en.toml"), |one| title(one.title))
 });
@@ -52,7 +76,7 @@ static ENGLISH: LazyLock<Table> = LazyLock::new(|| {
 static CHINESE: LazyLock<Table> =
     LazyLock::new(|| read(include_str!("words/zh.toml"), |one| one.title_zh.to_owned()));
 
-/// A table with the conditions of a comparison, which words of settings bring along.
+/// A table with the conditions of a comparison, which come from the words of settings.
 fn read(text: &str, title: impl Fn(&Condition) -> String) -> Table {
     let mut table: Table = toml::from_str(text).expect("the tables of words are tested");
     let of_settings = conditions().iter().map(|one| (one.key.to_owned(), title(one)));
@@ -67,7 +91,7 @@ pub struct Words {
     language: Language,
 }
 
-/// English: what a terminal shows beside reports.
+/// English: for what a terminal shows outside reports.
 impl Default for Words {
     fn default() -> Self {
         Self::of(Language::default())
@@ -75,6 +99,12 @@ impl Default for Words {
 }
 
 impl Words {
+    /// The texts of the language that the environment asks for: for what a terminal shows.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        Self::of(Language::of_environment())
+    }
+
     /// The texts of `language`.
     #[must_use]
     pub fn of(language: Language) -> Self {
@@ -84,6 +114,9 @@ impl Words {
         }
     }
 
+    /// Codes of the languages, with the name of each in that language.
+    pub(super) const LANGUAGES: [(&str, &str); 2] = [("en", "English"), ("zh-CN", "中文")];
+
     /// Code of the language for HTML and JSON: `en`, `zh-CN`.
     #[must_use]
     pub fn code(self) -> &'static str {
@@ -91,6 +124,12 @@ impl Words {
             Language::English => "en",
             Language::Chinese => "zh-CN",
         }
+    }
+
+    /// A text of a study: in English or, where it is not empty, in Chinese.
+    #[must_use]
+    pub fn either<'a>(self, english: &'a str, chinese: &'a str) -> &'a str {
+        if self.language == Language::Chinese && !chinese.is_empty() { chinese } else { english }
     }
 
     /// A text without places.
@@ -104,10 +143,21 @@ impl Words {
         self.get(section, name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default())
     }
 
-    /// A text with its places filled.
+    /// A text with its places filled in. In a sentence, a name made of several levels is put in quotation
+    /// marks.
     pub(super) fn fill(self, section: &str, key: &str, places: &[(&str, &str)]) -> String {
         let value = |place: &str| places.iter().find(|(name, _)| *name == place);
-        filled(self.get(section, key), |place| value(place).map(|(_, value)| (*value).to_owned()))
+        let marked = |(name, value): &(&str, &str)| {
+            let is_name = SENTENCES.contains(&section) && NAMES.contains(name);
+            if is_name { self.marked(value) } else { (*value).to_owned() }
+        };
+        filled(self.get(section, key), |place| value(place).map(marked))
+    }
+
+    /// Puts a name made of several levels in quotation marks.
+    fn marked(self, name: &str) -> String {
+        let is_list = [", ", self.get("sentence", "comma")].iter().any(|comma| name.contains(comma));
+        if is_list && !name.starts_with('“') { format!("“{name}”") } else { name.to_owned() }
     }
 
     /// The sentence of a finding, and the levels that it is about, joined (`oltp_read_only`; empty: all).
@@ -115,15 +165,15 @@ impl Words {
     pub fn finding(self, finding: &Finding, all: &Findings) -> Sentence {
         let axis = &all.axis;
         match finding {
-            Finding::Advantage { levels, .. } => Sentence::about(levels, self.advantage(finding, axis)),
+            Finding::Advantage { levels, .. } => Sentence::about(self, levels, self.advantage(finding, axis)),
             Finding::NotCompared { levels, servers, rungs } => {
                 let key = if *rungs == 1 { "not_compared_one" } else { "not_compared" };
                 let places = [("server", &*servers.0), ("base", &servers.1), ("rungs", &rungs.to_string())];
-                Sentence::about(levels, self.fill("sentence", key, &places))
+                Sentence::about(self, levels, self.fill("sentence", key, &places))
             }
             Finding::NoDifference { .. } => self.no_difference(finding, axis),
-            Finding::Effect { levels, .. } => Sentence::about(levels, self.effect(finding, axis)),
-            Finding::Peak { levels, server, at, throughput, last, throughput_last } => {
+            Finding::Effect { levels, .. } => Sentence::about(self, levels, self.effect(finding, axis)),
+            Finding::Peak { levels, server, at, throughput, last, throughput_last, enough } => {
                 let key = if at.total_cmp(last).is_eq() { "peak_at_end" } else { "peak" };
                 let loss = (1.0 - throughput_last.value / throughput.value).max(0.0) * 100.0;
                 let text = self.fill(
@@ -138,7 +188,9 @@ impl Words {
                         ("loss", &number::percent(loss)),
                     ],
                 );
-                Sentence::about(levels, text)
+                let knee =
+                    self.fill("sentence", "knee", &[("where", &self.stretch(axis, (*enough, *enough)))]);
+                Sentence::about(self, levels, if enough < at { text + &knee } else { text })
             }
             Finding::Overloaded { levels, server, at, offered, throughput, trials } => {
                 let key = if trials.0 < trials.1 { "overloaded_some" } else { "overloaded" };
@@ -150,7 +202,7 @@ impl Words {
                     ("offered", &number::rate(*offered)),
                     ("throughput", &number::rate(throughput.value)),
                 ];
-                Sentence::about(levels, self.fill("sentence", key, &places))
+                Sentence::about(self, levels, self.fill("sentence", key, &places))
             }
             Finding::Doubtful { points, doubts } => self.doubtful(points, doubts, all),
         }
@@ -160,23 +212,21 @@ impl Words {
         let Finding::Advantage { server, base, metric, stretch, ratio, at, .. } = finding else {
             return String::new();
         };
-        let key = match (metric == "throughput", stretch.0.total_cmp(&stretch.1).is_eq()) {
+        let is_rate = *metric == Metric::Throughput;
+        let key = match (is_rate, stretch.0.total_cmp(&stretch.1).is_eq()) {
             (true, false) => "advantage_throughput",
             (true, true) => "advantage_throughput_one",
             (false, false) => "advantage_latency",
             (false, true) => "advantage_latency_one",
         };
-        let interval =
-            if metric == "throughput" { self.interval(ratio) } else { self.interval_percent(ratio) };
         let places = [
             ("server", &**server),
             ("base", base),
             ("stretch", &self.stretch(axis, *stretch)),
-            ("metric", &self.metric(metric)),
+            ("metric", &self.metric(*metric)),
             ("where", &self.stretch(axis, (*at, *at))),
-            ("ratio", &number::ratio(ratio.value)),
-            ("percent", &number::percent(ratio.value * 100.0)),
-            ("interval", &interval),
+            ("change", &ladder::by(ratio.value, is_rate)),
+            ("interval", &self.effect_interval(ratio, is_rate)),
         ];
         self.fill("sentence", key, &places)
     }
@@ -184,12 +234,12 @@ impl Words {
     fn doubtful(self, points: &[usize], doubts: &[Doubt], all: &Findings) -> Sentence {
         let axis = &all.axis;
         let several = all.points.iter().any(|point| point.server != all.points[0].server);
-        // Points that differ in their place alone are named together.
+        // points that differ only in their place are named together
         let mut places: Vec<(String, &str, Vec<String>)> = Vec::new();
         for point in points.iter().filter_map(|&point| all.points.get(point)) {
             let mut levels = point.levels.clone();
             levels.retain(|factor, _| !axis.has(factor) && !axis.servers.factors.contains(factor));
-            let about = subject(&levels);
+            let about = self.subject(&levels);
             let at = axis.label(point).unwrap_or_else(|| number::level(axis.value(point)));
             match places.iter_mut().find(|(known, server, _)| *known == about && *server == point.server) {
                 Some((_, _, values)) if values.contains(&at) => {}
@@ -233,14 +283,15 @@ impl Words {
     pub(super) fn listed(self, texts: &[String]) -> String {
         match texts.split_last() {
             Some((last, before)) if !before.is_empty() => {
+                let before: Vec<String> = before.iter().map(|text| self.marked(text)).collect();
                 let before = before.join(self.get("sentence", "comma"));
-                format!("{before}{}{last}", self.get("sentence", "and"))
+                format!("{before}{}{}", self.get("sentence", "and"), self.marked(last))
             }
             _ => texts.concat(),
         }
     }
 
-    /// Names, the first of them where they are many.
+    /// The names, or only the first ones where there are many.
     fn some_of(self, names: &[String]) -> String {
         let mut shown = names[..names.len().min(NAMED_MAX)].join(" / ");
         if names.len() > NAMED_MAX {
@@ -250,7 +301,7 @@ impl Words {
         shown
     }
 
-    /// What to write beside the axis.
+    /// The title of the axis.
     pub(super) fn axis(self, axis: &Axis) -> String {
         match axis.kind {
             AxisKind::Rate => match axis.stream() {
@@ -258,7 +309,8 @@ impl Words {
                 Some(stream) => self.fill("head", "offered_to_stream", &[("stream", stream)]),
             },
             AxisKind::Connections if axis.stream().is_none() => self.get("head", "connections").to_owned(),
-            // of several streams the connections of one vary, and the tables are about all of them
+            // where there are several streams, the connections of one vary, and the tables are about all of
+            // them
             AxisKind::Connections | AxisKind::Number | AxisKind::Names => {
                 titled(&axis.factors.iter().map(|factor| self.factor(factor)).collect::<Vec<_>>().join(", "))
             }
@@ -266,7 +318,7 @@ impl Words {
     }
 
     /// A factor in words: `connections`, `readers connections`; its own name where there is no word for it.
-    fn factor(self, name: &str) -> String {
+    pub(super) fn factor(self, name: &str) -> String {
         let (stream, key) = name.rsplit_once('.').map_or(("", name), |(stream, key)| (stream, key));
         match self.get("factor", key) {
             "" => spoken(name),
@@ -275,7 +327,30 @@ impl Words {
         }
     }
 
-    /// A factor as the head of a column.
+    /// Levels without the server: what a separate table is about, stream and workload first. A number needs
+    /// its factor's name beside it.
+    pub(super) fn subject(self, levels: &BTreeMap<String, String>) -> String {
+        let mut parts: Vec<String> =
+            [STREAM, "workload"].iter().filter_map(|first| levels.get(*first).cloned()).collect();
+        for (factor, level) in levels {
+            if matches!(factor.as_str(), "server" | "workload" | STREAM) {
+                continue;
+            }
+            let says_itself = level.starts_with(|c: char| c.is_alphabetic());
+            parts.push(if says_itself { level.clone() } else { self.level(factor, level) });
+        }
+        parts.join(self.get("sentence", "comma"))
+    }
+
+    /// A level with its factor: `64 connections`, `size below`.
+    pub(super) fn level(self, factor: &str, level: &str) -> String {
+        match self.get("level_of", factor) {
+            "" => format!("{} {level}", self.factor(factor)),
+            _ => self.fill("level_of", factor, &[("level", level)]),
+        }
+    }
+
+    /// A factor as a column head.
     pub(super) fn factor_head(self, name: &str) -> String {
         let factor = self.factor(name);
         if factor.contains('_') { factor } else { titled(&factor) }
@@ -286,7 +361,7 @@ impl Words {
         self.places(axis, key, &number::level(first), &number::level(last))
     }
 
-    /// `at` one place of the axis or several, or a `range` of them.
+    /// `at` one place of the axis or several, or over a `range` of them.
     fn places(self, axis: &Axis, key: &str, first: &str, last: &str) -> String {
         let factor = axis.factors.first().map_or("", String::as_str);
         let unit = match (axis.kind, axis.stream()) {
@@ -305,25 +380,7 @@ impl Words {
         self.fill("sentence", &format!("{key}_{unit}{one}"), &places)
     }
 
-    fn interval(self, ratio: &stats::Estimate) -> String {
-        self.interval_with(ratio, "interval", number::ratio)
-    }
-
-    fn interval_percent(self, ratio: &stats::Estimate) -> String {
-        self.interval_with(ratio, "interval_percent", |value| number::percent(value * 100.0))
-    }
-
-    fn interval_with(self, ratio: &stats::Estimate, key: &str, text: impl Fn(f64) -> String) -> String {
-        match (ratio.low, ratio.high) {
-            (Some(low), Some(high)) if number::tells_nothing(low, high) => self.too_few(ratio),
-            (Some(low), Some(high)) => {
-                self.fill("sentence", key, &[("low", &text(low)), ("high", &text(high))])
-            }
-            _ => self.get("sentence", "no_interval").to_owned(),
-        }
-    }
-
-    /// In place of an interval of a positive quantity that is so wide that its digits say nothing.
+    /// Replaces the interval of a positive quantity that is so wide that its digits say nothing.
     pub(super) fn too_few(self, estimate: &stats::Estimate) -> String {
         match estimate.repeats_for(number::TELLING) {
             Some(repeats) => self.fill("sentence", "too_few", &[("repeats", &repeats.to_string())]),
@@ -331,14 +388,15 @@ impl Words {
         }
     }
 
-    /// A metric without a name of its own is its own name (`p99.9`).
-    fn metric(self, metric: &str) -> String {
-        let name = self.get("metric", metric);
-        if name.is_empty() { metric.to_owned() } else { name.to_owned() }
+    /// The name of a metric; one that has no word goes by its key (`p99.9`).
+    pub(super) fn metric(self, metric: Metric) -> String {
+        let own = metric.to_string();
+        let name = self.get("metric", &own);
+        if name.is_empty() { own } else { name.to_owned() }
     }
 }
 
-/// One thing that was found, in words.
+/// A finding in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sentence {
     /// Levels that it is about, joined; empty: everything.
@@ -348,23 +406,25 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    fn about(levels: &BTreeMap<String, String>, text: String) -> Self {
-        Self { about: subject(levels), text }
+    fn about(words: Words, levels: &BTreeMap<String, String>, text: String) -> Self {
+        Self { about: words.subject(levels), text }
     }
 
     /// Both in one line.
     #[must_use]
     pub fn line(&self) -> String {
-        if self.about.is_empty() { self.text.clone() } else { format!("{}: {}", self.about, self.text) }
+        let colon = if self.text.ends_with('。') { "：" } else { ": " };
+        let Self { about, text } = self;
+        if about.is_empty() { text.clone() } else { format!("{about}{colon}{text}") }
     }
 }
 
-/// A factor's name as one says it: `background connections`. A key or a variable keeps its own spelling.
+/// A factor's name as it is spoken: `background connections`. A key or a variable keeps its own spelling.
 pub(super) fn spoken(factor: &str) -> String {
     factor.replace('.', " ")
 }
 
-/// A template with its `{places}` filled; one that has no value stays as it is.
+/// A template with its `{places}` filled in; a place without a value stays as it is.
 fn filled(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::new();
     let mut rest = template;
@@ -381,28 +441,14 @@ fn filled(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     text + rest
 }
 
-/// Levels without the server: what a table of its own is about, the stream first. A number needs its factor's
-/// name beside it.
-pub(super) fn subject(levels: &BTreeMap<String, String>) -> String {
-    let mut parts: Vec<String> = levels.get(STREAM).cloned().into_iter().collect();
-    for (factor, level) in levels {
-        if matches!(factor.as_str(), "server" | STREAM) {
-            continue;
-        }
-        let says_itself = factor == "workload" || level.starts_with(|c: char| c.is_alphabetic());
-        parts.push(if says_itself { level.clone() } else { format!("{} {level}", spoken(factor)) });
-    }
-    parts.join(", ")
-}
-
-/// With a capital at its beginning.
-fn titled(text: &str) -> String {
+/// The text with an initial capital.
+pub(super) fn titled(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}", characters.as_str())
 }
 
-/// As a sentence: with a capital at its beginning and a stop at its end.
+/// The text as a sentence: with an initial capital and a full stop.
 pub(super) fn capitalised(text: &str) -> String {
     let end = match text.chars().last() {
         Some('.' | '!' | '?' | '。') => "",
@@ -426,11 +472,11 @@ mod tests {
         let keys = |table: &'static Table| -> Vec<(&String, &String)> {
             table.iter().flat_map(|(section, texts)| texts.keys().map(move |key| (section, key))).collect()
         };
-        // what the machine is said to be is English by itself; Chinese nouns have no plural
+        // Chinese nouns have no plural
         let is_plural = |section: &str, key: &str| {
             key.strip_suffix("_one").is_some_and(|many| ENGLISH[section].contains_key(many))
         };
-        let chinese = keys(&CHINESE).into_iter().filter(|(section, _)| *section != "machine");
+        let chinese = keys(&CHINESE).into_iter();
         let english = || {
             let all = keys(&ENGLISH).into_iter();
             all.filter(|(section, key)| CHINESE[*section].contains_key(*key) || !is_plural(section, key))
@@ -438,7 +484,7 @@ mod tests {
         assert_eq!(english().collect::<Vec<_>>(), chinese.collect::<Vec<_>>());
         for (section, key) in english() {
             let (english, chinese) = (&ENGLISH[section][key], &CHINESE[section][key]);
-            // English says "1 trial" where Chinese gives the number.
+            // English says "1 trial" where Chinese gives the number
             let is_same = places(english) == places(chinese)
                 || ["failed_one", "at_connections_one"].contains(&key.as_str());
             assert!(is_same, "{section}.{key} has other places: {chinese}");
@@ -452,16 +498,18 @@ mod tests {
         for (language, few) in [(Language::English, "too few repeats"), (Language::Chinese, "重复次数太少")]
         {
             let words = Words::of(language);
-            for text in [words.interval(&wide), words.interval_percent(&wide)] {
+            for is_rate in [true, false] {
+                let text = words.effect_interval(&wide, is_rate);
                 assert!(text.contains(few) && !text.contains("507") && !text.contains('{'), "{text}");
             }
-            assert!(words.interval(&narrow).contains("1.10"), "{}", words.interval(&narrow));
+            let text = words.effect_interval(&narrow, true);
+            assert!(text.contains("1.10"), "{text}");
         }
-        // two repeats know their spread so badly; a third and a fourth do wonders
+        // two repeats tell very little about their spread; a third and a fourth tell much more
         let unsure = stats::Estimate::between(1.0, 0.05, 20.0, 0.95, 2);
         let repeats = unsure.repeats_for(number::TELLING).expect("a few");
         assert!((3..10).contains(&repeats), "{repeats}");
-        let text = Words::of(Language::English).interval(&unsure);
+        let text = Words::of(Language::English).effect_interval(&unsure, true);
         assert!(text.contains(&format!("about {repeats} ")), "{text}");
     }
 }

@@ -2,20 +2,24 @@
 //! list of [`Doubt`]s. Every threshold is a constant with its reason.
 
 use super::doubt::{Doubt, Level, What};
-use crate::telemetry::{self, Reading};
+use crate::{
+    layout::neighbours::{self, Neighbour},
+    telemetry::{self, Reading},
+};
 use load::{
     Histogram, Outcome, Spec,
-    sample::{LATE, StreamOutcome, Tally},
+    agent::Host,
+    sample::{LATE, PartUsage, StreamOutcome, Tally},
     spec::{Arrival, Begin, Expect, Step, Stream, Think},
 };
 use std::{collections::BTreeSet, time::Duration};
 
 /// Shares of one processor above which a worker of the engine is near its limit, and at it: an event loop
-/// that uses 85 % has queues of its own (1 / (1 - 0.85) = 7 times its own time of service), and one at 97 %
-/// sets the throughput itself.
+/// that uses 85 % has queues of its own (1 / (1 - 0.85) = 7 times its own service time), and one at 97 % sets
+/// the throughput itself.
 const WORKER_BUSY: [f64; 2] = [0.85, 0.97];
-/// Shares of the latency that may be the engine's own: a tenth is as large as the differences that are looked
-/// for, and with half of it the figure is more about the client than about the server.
+/// Shares of the latency that may be the engine's own: a tenth is as large as the differences that are
+/// sought, and with half of it the figure says more about the client than about the server.
 const OWN_SHARE: [f64; 2] = [0.1, 0.5];
 /// The same for 99th percentiles, which one badly timed wake-up of the kernel moves.
 const OWN_SHARE_P99: f64 = 0.25;
@@ -23,8 +27,8 @@ const OWN_SHARE_P99: f64 = 0.25;
 const OWN_DELAY: Duration = Duration::from_micros(20);
 /// The same for 99th percentiles: one turn of the scheduler.
 const OWN_DELAY_P99: Duration = Duration::from_micros(100);
-/// Shares of transactions that may fail before it is worth a word, and before the rest says little: what
-/// fails is often what would have been slow.
+/// Shares of transactions that may fail before it is mentioned, and before the rest says little: what fails
+/// is often what would have been slow.
 const ERROR_SHARE: [f64; 2] = [0.001, 0.1];
 /// Share of the time without any success above which averages over the whole mean nothing.
 const OUTAGE: f64 = 0.1;
@@ -37,28 +41,42 @@ const LITTLE_GAP: [f64; 2] = [0.05, 0.25];
 const CHANCE: f64 = 3.0;
 /// Transactions of each connection below which Little's law and fairness say nothing.
 const TRANSACTIONS_EACH: f64 = 20.0;
+/// How much later than agreed a load host may begin: more would be seen in the first second.
+const HOST_LATE: Duration = Duration::from_millis(100);
+/// Shares of the time that a load host may be held back at its limit of CPU time: 1 ms of each 100 ms and
+/// more is in the latencies.
+const THROTTLED: [f64; 2] = [0.001, 0.01];
+/// Shares of a load host's processors above which its threads wait for one another, and are the limit: as
+/// those of one thread.
+const PROCESSORS_BUSY: [f64; 2] = WORKER_BUSY;
+/// Share of a load host's processors that must be busy for other programs to matter: while half are at rest
+/// nobody waits for one.
+const SCARCE: f64 = 0.5;
+/// Share of TCP segments that may be sent again: each waits for 200 ms at least, so that one in a hundred is
+/// the 99th percentile.
+const RETRANSMITS: f64 = 0.01;
 /// Variation between connections that is worth a word: with 30 % the fast ones do twice as much as the slow
 /// ones.
 const UNFAIR: f64 = 0.3;
-/// A transaction under way is overdue when it is so many times as old as the longest that ended, and this old
-/// at least.
+/// A transaction under way is overdue when it is this many times as old as the longest that ended, and at
+/// least this old.
 const OVERDUE: (f64, Duration) = (2.0, Duration::from_secs(1));
 /// Share of the offered starts that may be missing before a point counts as overloaded.
 const OVERLOADED: f64 = 0.01;
 /// Share of starts that may be late before the wait for a connection is worth a word.
 const WAITED: f64 = 0.1;
-/// Processors taken by a hypervisor, on average, above which neighbours disturb.
+/// Processors taken by the hypervisor, on average, above which other virtual machines disturb.
 pub(super) const STEAL: f64 = 0.1;
-/// Processors that other programs may take, on average: more of it, by chance, in some trials than in others,
-/// differs as much as servers do.
+/// Processors that other programs may take, on average: if they take more in some trials than in others by
+/// chance, that differs as much as servers do.
 const OTHER_LOAD: f64 = 0.1;
 /// Processors that sampling may take: what is measured must not feel it.
 const TELEMETRY: f64 = 0.01;
 /// Share of the median latency that two readings of the clock may take.
 const CLOCK_SHARE: f64 = 0.01;
 
-/// What makes the figures of a trial doubtful; empty: nothing. `clock` is what one reading of the clock costs
-/// ([`super::clock_cost`]).
+/// What makes the figures of a trial doubtful; empty: nothing. `clock` is the cost of one reading of the
+/// clock ([`super::clock_cost`]).
 #[must_use]
 pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Duration) -> Vec<Doubt> {
     if outcome.interval.is_zero() {
@@ -68,7 +86,11 @@ pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Durat
     let several = outcome.streams.len() > 1;
     let mut doubts = Vec::new();
     for (stream, told) in spec.streams.iter().zip(&outcome.streams) {
-        let found = OfStream::new(spec, stream, told, outcome).doubts();
+        let of_stream = OfStream::new(spec, stream, told, outcome);
+        let found = match neighbours::find(&stream.workload.name) {
+            Some(neighbour) => of_stream.idle_neighbour(neighbour),
+            None => of_stream.doubts(),
+        };
         doubts
             .extend(found.into_iter().map(|doubt| if several { doubt.of_stream(&told.name) } else { doubt }));
     }
@@ -83,7 +105,10 @@ pub fn doubts(spec: &Spec, outcome: &Outcome, readings: &[Reading], clock: Durat
     if steal > STEAL {
         doubts.push(Doubt::new(Level::Suspicious, What::Steal { processors: steal }));
     }
-    let others = telemetry::mean(readings, time, other_load).unwrap_or(0.0);
+    let hosts: Vec<&PartUsage> = outcome.client.parts.iter().filter(|part| part.host.is_some()).collect();
+    doubts
+        .extend(of_machines(&hosts, &|path| telemetry::mean(readings, time, |reading| reading.value(path))));
+    let others = telemetry::mean(readings, time, |reading| other_load(reading, &hosts)).unwrap_or(0.0);
     if others > OTHER_LOAD {
         doubts.push(Doubt::new(Level::Suspicious, What::OtherLoad { processors: others }));
     }
@@ -99,31 +124,34 @@ fn level(value: f64, [suspicious, invalid]: [f64; 2]) -> Option<Level> {
     if value > invalid { Some(Level::Invalid) } else { (value > suspicious).then_some(Level::Suspicious) }
 }
 
-/// Is the client the limit?
+/// Is the client the limit? Where load hosts are the client, is one of them?
 fn of_client(spec: &Spec, outcome: &Outcome, clock: Duration) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
     let interval = outcome.interval.as_secs_f64();
-    let busy = outcome.client.workers.iter().map(|time| time.as_secs_f64() / interval).fold(0.0, f64::max);
-    doubts.extend(level(busy, WORKER_BUSY).map(|level| Doubt::new(level, What::WorkerBusy { busy })));
     let mut service = Histogram::new();
-    for tally in outcome.streams.iter().flat_map(|stream| &stream.statements) {
-        service.merge(&tally.service);
-    }
-    doubts.extend(
-        own_part(&outcome.client.queueing, &service).map(|(level, share, mean_ms, p99_ms)| {
-            Doubt::new(level, What::Queueing { share, mean_ms, p99_ms })
-        }),
-    );
     let mut response = Histogram::new();
-    for (stream, told) in spec.streams.iter().zip(&outcome.streams) {
+    let streams = spec.streams.iter().zip(&outcome.streams);
+    for (stream, told) in streams.filter(|(stream, _)| !neighbours::is_one(stream)) {
+        told.statements.iter().for_each(|tally| service.merge(&tally.service));
         // after a think time it is the pause that gets longer, not the latency
         if stream.arrival.is_scheduled() {
             response.merge(told.transactions.response());
         }
     }
-    doubts.extend(own_part(&outcome.client.send_delay, &response).map(|(level, share, mean_ms, p99_ms)| {
-        Doubt::new(level, What::SendDelay { share, mean_ms, p99_ms })
-    }));
+    let hosts: Vec<&PartUsage> = outcome.client.parts.iter().filter(|part| part.host.is_some()).collect();
+    let mut doubts = of_hosts(&hosts, interval, &service, &response);
+    if hosts.is_empty() {
+        let workers = outcome.client.workers.iter();
+        let busy = workers.map(|time| time.as_secs_f64() / interval).fold(0.0, f64::max);
+        doubts.extend(level(busy, WORKER_BUSY).map(|level| Doubt::new(level, What::WorkerBusy { busy })));
+        let queueing = own_part(&outcome.client.queueing, &service);
+        doubts.extend(queueing.map(|(level, share, mean_ms, p99_ms)| {
+            Doubt::new(level, What::Queueing { share, mean_ms, p99_ms })
+        }));
+        let send_delay = own_part(&outcome.client.send_delay, &response);
+        doubts.extend(send_delay.map(|(level, share, mean_ms, p99_ms)| {
+            Doubt::new(level, What::SendDelay { share, mean_ms, p99_ms })
+        }));
+    }
     let median = service.quantile_ns(0.5) as f64;
     let cost = 2.0 * clock.as_nanos() as f64;
     if median > 0.0 && cost > CLOCK_SHARE * median {
@@ -131,6 +159,108 @@ fn of_client(spec: &Spec, outcome: &Outcome, clock: Duration) -> Vec<Doubt> {
         doubts.push(Doubt::new(Level::Suspicious, what));
     }
     doubts
+}
+
+/// What makes load hosts doubtful: each is judged by what it did itself, since others may have been idle.
+fn of_hosts(hosts: &[&PartUsage], interval: f64, service: &Histogram, response: &Histogram) -> Vec<Doubt> {
+    let name = |host: &PartUsage| address(host).to_owned();
+    let busy = |host: &PartUsage| host.worker_max.as_secs_f64() / interval;
+    let worst = |host: &PartUsage| {
+        let own = [own_part(&host.queueing, service), own_part(&host.send_delay, response)];
+        let (levels, shares): (Vec<Level>, Vec<f64>) =
+            own.into_iter().flatten().map(|(level, share, ..)| (level, share)).unzip();
+        let level = level(busy(host), WORKER_BUSY).into_iter().chain(levels).max()?;
+        Some((level, shares.into_iter().fold(busy(host), f64::max)))
+    };
+    let affected: Vec<_> = hosts.iter().filter_map(|host| Some((worst(host)?, *host))).collect();
+    let nearest = affected.iter().max_by(|((one, a), _), ((two, b), _)| one.cmp(two).then(a.total_cmp(b)));
+    let mean_ms = |own: &Histogram| if own.is_empty() { 0.0 } else { own.mean_ns() / 1e6 };
+    let is_busy = nearest.map(|&((level, _), host)| {
+        let what = What::LoadHostBusy {
+            affected: affected.len() as u64,
+            hosts: hosts.len() as u64,
+            host: name(host),
+            busy: busy(host),
+            queueing_ms: mean_ms(&host.queueing),
+            send_delay_ms: mean_ms(&host.send_delay),
+        };
+        Doubt::new(level, what)
+    });
+    let latest = hosts.iter().max_by_key(|host| host.start_delay).filter(|host| host.start_delay > HOST_LATE);
+    let is_late = latest.map(|host| {
+        let late_ms = host.start_delay.as_secs_f64() * 1e3;
+        Doubt::new(Level::Invalid, What::LoadHostLate { host: name(host), late_ms })
+    });
+    let held_back = |host: &PartUsage| host.throttled.as_secs_f64() / interval;
+    let most = hosts.iter().max_by_key(|host| host.throttled);
+    let is_throttled = most.and_then(|host| {
+        let share = held_back(host);
+        level(share, THROTTLED)
+            .map(|level| Doubt::new(level, What::LoadHostThrottled { host: name(host), share }))
+    });
+    is_busy.into_iter().chain(is_late).chain(is_throttled).collect()
+}
+
+/// The address of a load host.
+fn address(host: &PartUsage) -> &str {
+    host.name.strip_prefix("agent ").unwrap_or(&host.name)
+}
+
+/// What the machines of load hosts saw of themselves, by the means of their readings. Those on this machine
+/// are judged with it.
+fn of_machines(hosts: &[&PartUsage], mean: &dyn Fn(&str) -> Option<f64>) -> Vec<Doubt> {
+    let of = |host: &PartUsage, what: &str| mean(&telemetry::of_load_host(address(host), what));
+    let elsewhere = hosts.iter().filter_map(|part| {
+        let host = part.host.as_ref().filter(|host| !host.is_here)?;
+        Some((*part, host))
+    });
+    let (mut busy, mut disturbed) = (Vec::new(), None::<(f64, f64, &str)>);
+    for (part, host) in elsewhere {
+        let user = of(part, "machine/cpu_user").unwrap_or(0.0);
+        let Some(share) = busy_share(|what| of(part, what)) else { continue };
+        busy.extend(level(share, PROCESSORS_BUSY).map(|level| (level, share, address(part))));
+        let neighbours = hosts.iter().filter(|other| is_beside(other, host, part));
+        let own: f64 = neighbours.map(|other| of(other, "client/cpu_user").unwrap_or(0.0)).sum();
+        let (others, steal) = ((user - own).max(0.0), of(part, "machine/cpu_steal").unwrap_or(0.0));
+        let is_worst = disturbed.is_none_or(|(other, stolen, _)| others + steal > other + stolen);
+        let is_felt = others > OTHER_LOAD && share > SCARCE || steal > STEAL;
+        if is_felt && is_worst {
+            disturbed = Some((others, steal, address(part)));
+        }
+    }
+    let affected = busy.len() as u64;
+    let busiest = busy.into_iter().max_by(|(_, one, _), (_, other, _)| one.total_cmp(other));
+    let busiest = busiest.map(|(level, share, host)| {
+        let (hosts, host) = (hosts.len() as u64, host.to_owned());
+        Doubt::new(level, What::LoadHostProcessors { affected, hosts, host, share })
+    });
+    let disturbed = disturbed.map(|(processors, steal, host)| {
+        let host = host.to_owned();
+        Doubt::new(Level::Suspicious, What::LoadHostDisturbed { host, processors, steal })
+    });
+    let again = hosts.iter().filter_map(|part| {
+        let share = of(part, "network/retransmits")? / of(part, "network/segments")?.max(1.0);
+        (share > RETRANSMITS).then(|| (share, address(part).to_owned()))
+    });
+    let again = again
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(share, host)| Doubt::new(Level::Suspicious, What::LoadHostRetransmits { host, share }));
+    [busiest, disturbed, again].into_iter().flatten().collect()
+}
+
+/// Share of a machine's processors that was busy; `None`: it did not say. In a container the machine has more
+/// than the container may use.
+fn busy_share(of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let busy = of("machine/cpu_user")? + of("machine/cpu_system")?;
+    let others = ["machine/cpu_idle", "machine/cpu_iowait", "machine/cpu_steal"];
+    let rest = others.into_iter().map(of).sum::<Option<f64>>()?;
+    Some(busy / (busy + rest).max(f64::MIN_POSITIVE))
+}
+
+/// Whether a load host is this one, or on the same machine.
+fn is_beside(other: &PartUsage, host: &Host, part: &PartUsage) -> bool {
+    let is_same = |other: &Host| !host.machine.is_empty() && other.machine == host.machine;
+    other.name == part.name || other.host.as_ref().is_some_and(is_same)
 }
 
 /// Level, share of the mean, mean and 99th percentile (ms) of a delay of the engine's own within a latency,
@@ -160,6 +290,8 @@ struct OfStream<'a> {
     send_delay: f64,
     /// Share of starts that this delay alone made late, 0 to 1.
     own_late: f64,
+    /// Whether a neighbour does harm beside it: that is what is measured.
+    is_disturbed: bool,
 }
 
 impl<'a> OfStream<'a> {
@@ -176,11 +308,22 @@ impl<'a> OfStream<'a> {
             began_empty: spec.warm_up.is_zero() || !together,
             send_delay: own.mean_ns() / 1e9,
             own_late: late as f64 / own.count().max(1) as f64,
+            is_disturbed: spec.streams.iter().any(neighbours::is_one),
         }
     }
 
     fn tally(&self) -> &Tally {
         &self.told.transactions
+    }
+
+    /// A neighbour fails and waits as it is to, but it must have done something.
+    fn idle_neighbour(&self, neighbour: &Neighbour) -> Vec<Doubt> {
+        if neighbour.count(self.told) > 0 || (self.told.in_flight_at_end > 0 && self.tally().errors == 0) {
+            return Vec::new();
+        }
+        let nothing = Doubt::new(Level::Suspicious, What::NothingFinished);
+        let errors = self.errors().map(|doubt| Doubt::new(Level::Suspicious, doubt.what));
+        [nothing].into_iter().chain(errors).collect()
     }
 
     fn doubts(&self) -> Vec<Doubt> {
@@ -223,7 +366,7 @@ impl<'a> OfStream<'a> {
         let seconds: f64 =
             outages.iter().map(|outage| outage.until.saturating_sub(outage.from).as_secs_f64()).sum();
         let what = What::Outage { seconds, count: outages.len() as u64, recovered: last.recovered };
-        let much = seconds > OUTAGE * self.seconds;
+        let much = seconds > OUTAGE * self.seconds && !self.is_disturbed;
         Some(Doubt::new(if much { Level::Invalid } else { Level::Suspicious }, what))
     }
 
@@ -253,7 +396,7 @@ impl<'a> OfStream<'a> {
     /// Whether each connection has work of its own; in an open loop whoever is free takes the next start.
     fn each_has_its_own(&self) -> bool {
         match self.asked.arrival {
-            Arrival::Closed | Arrival::Think(_) => true,
+            Arrival::Closed | Arrival::Think(_) | Arrival::Waits(_) => true,
             Arrival::Paced { every, .. } => self.seconds > 2.0 * every.as_secs_f64(),
             Arrival::Open { .. } => false,
         }
@@ -275,11 +418,11 @@ impl<'a> OfStream<'a> {
     }
 
     fn unfair(&self) -> Option<Doubt> {
-        let fairness = Fairness::of(&self.told.transactions_by_connection)?;
+        let fairness = Evenness::of(&self.told.transactions_by_connection)?;
         let latency = &self.tally().service;
         // counts of a renewal process vary by the latency's own variation over the root of their number
         let by_chance = latency.deviation_ns() / latency.mean_ns().max(1.0) / fairness.mean.sqrt();
-        let Fairness { min, median, max, variation, mean } = fairness;
+        let Evenness { min, median, max, variation, mean } = fairness;
         let unequal = variation > UNFAIR && variation > CHANCE * by_chance;
         (unequal && mean > TRANSACTIONS_EACH && self.each_has_its_own())
             .then(|| Doubt::new(Level::Suspicious, What::Unfair { variation, by_chance, min, median, max }))
@@ -297,8 +440,8 @@ impl<'a> OfStream<'a> {
     fn littles_law(&self) -> Option<Doubt> {
         let pause = match self.asked.arrival {
             Arrival::Closed => 0.0,
-            Arrival::Think(Think::Fixed(pause) | Think::Exponential(pause)) => {
-                pause.as_secs_f64() + self.send_delay
+            Arrival::Think(_) | Arrival::Waits(_) => {
+                self.asked.arrival.wait_mean(&self.asked.workload).as_secs_f64() + self.send_delay
             }
             _ => return None,
         };
@@ -322,7 +465,7 @@ impl<'a> OfStream<'a> {
         let gap = accounted / available - 1.0;
         let edges = 2.0 * (moments.age_variance + pause * pause) / all;
         let pauses = match self.asked.arrival {
-            Arrival::Think(Think::Exponential(_)) => count * (pause / all).powi(2),
+            Arrival::Think(Think::Exponential(_)) | Arrival::Waits(_) => count * (pause / all).powi(2),
             _ => 0.0,
         };
         let error = (edges + pauses).sqrt() / self.seconds;
@@ -367,7 +510,7 @@ impl<'a> OfStream<'a> {
 
 /// How equally connections are served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Fairness {
+pub struct Evenness {
     /// Fewest transactions of a connection.
     pub min: u64,
     /// In the middle.
@@ -380,7 +523,7 @@ pub struct Fairness {
     pub variation: f64,
 }
 
-impl Fairness {
+impl Evenness {
     /// Of these numbers of transactions, one for each connection; `None` where there is no connection or no
     /// transaction.
     #[must_use]
@@ -427,12 +570,15 @@ impl Moments {
     }
 }
 
-/// Processors that programs other than servers, Prony and its relays kept busy. Only time of programs counts:
-/// the kernel works for all.
-fn other_load(reading: &Reading) -> Option<f64> {
+/// Processors that programs other than servers, Prony, its relays and load hosts on this machine kept busy.
+/// Only time of programs counts: the kernel works for all.
+fn other_load(reading: &Reading, hosts: &[&PartUsage]) -> Option<f64> {
     let own = reading.of_servers("process/cpu_user")? + reading.value("client/cpu_user")?;
     let relays = telemetry::of_relays(&reading.values, "cpu_user").unwrap_or(0.0);
-    Some((reading.value("machine/cpu_user")? - own - relays).max(0.0))
+    let here = hosts.iter().filter(|part| part.host.as_ref().is_some_and(|host| host.is_here));
+    let of = |part: &&PartUsage| reading.value(&telemetry::of_load_host(address(part), "client/cpu_user"));
+    let of_hosts = here.map(of).sum::<Option<f64>>()?;
+    Some((reading.value("machine/cpu_user")? - own - relays - of_hosts).max(0.0))
 }
 
 #[cfg(test)]
@@ -509,6 +655,33 @@ pub(super) mod tests {
 
     use Level::{Invalid, Suspicious};
 
+    /// Doubts of a load host with busy processors and a network that loses packets.
+    fn of_a_busy_host() -> Vec<Doubt> {
+        seen(
+            &[("a:1", "m", false)],
+            &[
+                (&telemetry::of_load_host("a:1", "machine/cpu_user"), 1.9),
+                (&telemetry::of_load_host("a:1", "machine/cpu_system"), 0.05),
+                (&telemetry::of_load_host("a:1", "machine/cpu_idle"), 0.05),
+                (&telemetry::of_load_host("a:1", "machine/cpu_iowait"), 0.0),
+                (&telemetry::of_load_host("a:1", "machine/cpu_steal"), 0.0),
+                (&telemetry::of_load_host("a:1", "network/segments"), 1000.0),
+                (&telemetry::of_load_host("a:1", "network/retransmits"), 20.0),
+            ],
+        )
+    }
+
+    /// Doubts of a load host that was busy, late and held back.
+    fn of_a_late_host() -> Vec<Doubt> {
+        let (asked, mut told) = good();
+        let (worker_max, start_delay) = (Duration::from_millis(9900), Duration::from_secs(1));
+        let throttled = start_delay;
+        let (name, host) = ("agent a:7433".to_owned(), Some(Host::default()));
+        told.client.parts =
+            vec![PartUsage { name, host, worker_max, start_delay, throttled, ..PartUsage::default() }];
+        doubts(&asked, &told, &[], Duration::from_nanos(30))
+    }
+
     /// Doubts of trials that each have something against them, all kinds that are found here.
     pub(in crate::run) fn produced() -> Vec<Doubt> {
         let changed = |change: fn(&mut Spec, &mut Outcome)| {
@@ -553,6 +726,7 @@ pub(super) mod tests {
             changed(|_, told| told.streams[0].limit_reached = Some(false)),
             changed(|_, told| told.client.workers.push(Duration::from_millis(9900))),
             changed(|_, told| told.client.queueing = constant(6, 100)),
+            of_a_busy_host(),
             changed(|asked, told| {
                 let every = Duration::from_millis(10);
                 asked.streams[0].arrival = Arrival::Paced { every, lateness_max: None };
@@ -561,6 +735,7 @@ pub(super) mod tests {
             scheduled(|schedule| schedule.skipped = 100),
             scheduled(|schedule| (schedule.late, schedule.delay) = (1000, constant(3, 3990))),
             doubts(&asked, &told, &[], Duration::from_micros(100)),
+            of_a_late_host(),
             sampled(&[("machine/cpu_steal", 0.3)]),
             sampled(&[("client/telemetry_cpu", 0.02)]),
             sampled(&[
@@ -722,6 +897,105 @@ pub(super) mod tests {
         let paced = spec(4, Arrival::Paced { every: Duration::from_millis(10), lateness_max: None });
         queueing.client = ClientUsage { send_delay: rare, ..ClientUsage::default() };
         assert_eq!(found(&paced, &queueing), [("send_delay", Suspicious)]);
+    }
+
+    /// Doubts of a trial at these load hosts (name, machine, whether it is this one), which saw such things.
+    fn seen(hosts: &[(&str, &str, bool)], saw: &[(&str, f64)]) -> Vec<Doubt> {
+        let (asked, mut told) = good();
+        let part = |(name, machine, is_here): &(&str, &str, bool)| {
+            let machine = (*machine).to_owned();
+            let host = Some(Host { processors: 2, machine, is_here: *is_here, ..Host::default() });
+            PartUsage { name: format!("agent {name}"), host, ..PartUsage::default() }
+        };
+        told.client.parts = hosts.iter().map(part).collect();
+        let reading = Reading {
+            at: Duration::from_secs(2),
+            length: Duration::from_secs(1),
+            values: saw.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect(),
+        };
+        doubts(&asked, &told, &[reading], Duration::from_nanos(30))
+    }
+
+    #[test]
+    fn each_load_host_is_judged_by_what_its_machine_saw() {
+        let whats =
+            |doubts: Vec<Doubt>| doubts.into_iter().map(|one| (one.what, one.level)).collect::<Vec<_>>();
+        let path = |host: &str, what: &str| telemetry::of_load_host(host, what);
+        let (user, own) = (path("a:1", "machine/cpu_user"), path("a:1", "client/cpu_user"));
+        let system = path("a:1", "machine/cpu_system");
+        let rest = ["idle", "iowait", "steal"].map(|kind| path("a:1", &format!("machine/cpu_{kind}")));
+        let idle = |idle: f64| [(&*rest[0], idle), (&*rest[1], 0.0), (&*rest[2], 0.05)];
+        let calm = [&[(&*user, 0.6), (&*own, 0.55), (&*system, 0.5)][..], &idle(0.85)].concat();
+        let alone = [("a:1", "m1", false), ("b:1", "m2", false)];
+        assert_eq!(seen(&alone, &calm), []);
+        let affected =
+            |share| What::LoadHostProcessors { affected: 1, hosts: 2, host: "a:1".to_owned(), share };
+        let busy = [&[(&*user, 1.0), (&*own, 0.95), (&*system, 0.8)][..], &idle(0.15)].concat();
+        assert_eq!(whats(seen(&alone, &busy)), [(affected(0.9), Suspicious)]);
+        let full = [&[(&*user, 1.0), (&*own, 0.95), (&*system, 0.96)][..], &idle(-0.01)].concat();
+        assert_eq!(whats(seen(&alone, &full)), [(affected(0.98), Invalid)]);
+        // a load host that shares its machine with others is not disturbed by those
+        let of_other = path("b:1", "client/cpu_user");
+        let shared = |at_rest: f64| {
+            let saw = [(&*user, 1.0), (&*own, 0.5), (&*of_other, 0.45), (&*system, 0.2)];
+            [&saw[..], &idle(at_rest)].concat()
+        };
+        let disturbed = What::LoadHostDisturbed { host: "a:1".to_owned(), processors: 0.5, steal: 0.05 };
+        assert_eq!(whats(seen(&alone, &shared(0.75))), [(disturbed, Suspicious)]);
+        assert_eq!(seen(&[("a:1", "m1", false), ("b:1", "m1", false)], &shared(0.75)), []);
+        assert_eq!(seen(&alone, &shared(6.75)), [], "most of its processors are at rest");
+        let (segments, again) = (path("a:1", "network/segments"), path("a:1", "network/retransmits"));
+        let lost = What::LoadHostRetransmits { host: "a:1".to_owned(), share: 0.02 };
+        let lossy = [(&*segments, 1000.0), (&*again, 20.0)];
+        assert_eq!(whats(seen(&alone, &lossy)), [(lost, Suspicious)]);
+        assert_eq!(seen(&alone, &[(&*segments, 1000.0), (&*again, 9.0)]), []);
+    }
+
+    #[test]
+    fn load_hosts_on_this_machine_are_no_other_programs() {
+        let own = telemetry::of_load_host("a:1", "client/cpu_user");
+        let machine = telemetry::of_load_host("a:1", "machine/cpu_user");
+        let rest = ["idle", "iowait", "steal", "system"]
+            .map(|kind| telemetry::of_load_host("a:1", &format!("machine/cpu_{kind}")));
+        let saw = [
+            ("machine/cpu_user", 1.9),
+            ("client/cpu_user", 0.1),
+            ("node/server/process/cpu_user", 0.9),
+            (&*own, 0.85),
+            (&*machine, 1.9),
+            (&*rest[0], 0.01),
+            (&*rest[1], 0.0),
+            (&*rest[2], 0.0),
+            (&*rest[3], 0.05),
+        ];
+        // and what the server takes there is none of the load host's neighbours
+        assert_eq!(seen(&[("a:1", "m1", true)], &saw), []);
+        let elsewhere = seen(&[("a:1", "m2", false)], &saw);
+        let ids: Vec<_> = elsewhere.iter().map(Doubt::id).collect();
+        assert_eq!(ids, ["load_host_processors", "load_host_disturbed", "other_load"]);
+    }
+
+    #[test]
+    fn each_load_host_is_judged_by_what_it_did_itself() {
+        let (asked, mut told) = good();
+        let idle = PartUsage { host: Some(Host::default()), ..PartUsage::default() };
+        let host = |name: &str| PartUsage { name: format!("agent {name}"), ..idle.clone() };
+        told.client.parts = vec![host("a:7433"), host("b:7433"), host("c:7433")];
+        assert_eq!(found(&asked, &told), []);
+        // in the whole, its waits would be lost among those of the others
+        told.client.parts[1].queueing = constant(6, 100);
+        told.client.parts[2].worker_max = Duration::from_millis(9000);
+        told.client.parts[2].start_delay = Duration::from_millis(150);
+        told.client.parts[0].throttled = Duration::from_millis(500);
+        let doubts = doubts(&asked, &told, &[], Duration::ZERO);
+        let said: Vec<_> = doubts.iter().map(|doubt| (doubt.id(), doubt.level)).collect();
+        let expected = ["load_host_busy", "load_host_late", "load_host_throttled"];
+        assert_eq!(said, expected.map(|id| (id, Invalid)));
+        let What::LoadHostBusy { affected: 2, hosts: 3, host, queueing_ms, .. } = &doubts[0].what else {
+            panic!("{doubts:?}")
+        };
+        assert!(host == "b:7433" && (*queueing_ms - 6.0).abs() < 0.1, "{doubts:?}");
+        assert_eq!(doubts[1].what, What::LoadHostLate { host: "c:7433".to_owned(), late_ms: 150.0 });
     }
 
     #[test]

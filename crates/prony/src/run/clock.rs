@@ -5,8 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Readings in one round: long enough to be timed by the same clock, short enough to pass between two
-/// interrupts.
+/// Readings in one round: enough to be timed by the same clock, few enough to fit between two interrupts.
 const READINGS: u32 = 200;
 /// Rounds, of which the quickest counts: the others were interrupted.
 const ROUNDS: u32 = 50;

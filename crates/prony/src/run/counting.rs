@@ -1,4 +1,4 @@
-//! What of a run counts, said once for the rule that ends repeats and for every figure of a report: which
+//! What counts in a run, defined once for the rule that ends repeats and for every figure of a report: which
 //! doubts spoil a trial, which trials of a treatment count, which of them are one unit, and how wide the
 //! interval of such units is. Pure functions; they know neither schedules nor records.
 
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub const LEVEL: f64 = 0.95;
 
 impl Doubt {
-    /// Whether a trial with this doubt does not count. That a server was offered more than it can take is no
-    /// accident of one trial: every repeat of it would be spoilt.
+    /// Whether a trial with this doubt does not count. Offering a server more than it can take is no accident
+    /// of one trial: every repeat would be spoilt.
     #[must_use]
     pub fn spoils(&self) -> bool {
         self.level == Level::Invalid && !self.is_overload()
@@ -27,14 +27,14 @@ impl TrialOutcome {
     }
 }
 
-/// Of the trials of one treatment those that count: the valid ones; where none is, all.
+/// The trials of one treatment that count: the valid ones, or all where none is valid.
 #[must_use]
 pub fn those_that_count<T>(trials: Vec<T>, is_valid: impl Fn(&T) -> bool) -> Vec<T> {
     if trials.iter().any(&is_valid) { trials.into_iter().filter(is_valid).collect() } else { trials }
 }
 
-/// What was done in each block, put together by unit, ascending: the block itself, or, where servers are
-/// started several times, the start, since what one start has is not independent.
+/// What was done in each block, combined by unit, ascending: the block itself or, where servers are started
+/// several times, the start, since results of one start are not independent.
 pub fn by_unit<T>(plan: &Plan, works: impl IntoIterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
     let mut units: BTreeMap<u32, Vec<T>> = BTreeMap::new();
     for (block, work) in works {
@@ -43,9 +43,9 @@ pub fn by_unit<T>(plan: &Plan, works: impl IntoIterator<Item = (u32, T)>) -> BTr
     units
 }
 
-/// Half of the width of the interval of a value that so many units gave, as a share of the value; `None`: one
-/// unit says nothing of how units differ. `spread` is of the units' logarithms. The width does not depend on
-/// the value.
+/// Half of the width of the interval of a value from this many units, as a share of the value; `None`: one
+/// unit says nothing about how units differ. `spread` is that of the units' logarithms. The width does not
+/// depend on the value.
 #[must_use]
 pub fn half_width(spread: Option<Spread>, units: u32) -> Option<f64> {
     let spread = spread.filter(|_| units > 1)?;

@@ -1,5 +1,5 @@
-//! A reason to doubt a trial: what was found, by which figures, and how bad it is. Values only: a report puts
-//! them into words, with what to do; [`super::check`] and others find them.
+//! A reason to doubt a trial: what was found, in figures, and how bad it is. Values only: a report puts them
+//! into words, with what to do. [`super::check`] and others find them.
 
 use load::sample::Tally;
 use schemars::JsonSchema;
@@ -185,6 +185,25 @@ pub enum What {
         /// Its value before this trial, or when it had ended.
         after: String,
     },
+    /// The data broke a condition that they always keep when the trial began.
+    InconsistentBefore {
+        /// Its name.
+        condition: String,
+        /// How often.
+        violations: u64,
+    },
+    /// They broke it when it had ended.
+    Inconsistent {
+        /// Its name.
+        condition: String,
+        /// How often.
+        violations: u64,
+    },
+    /// Whether they still kept their conditions could not be found out.
+    NotChecked {
+        /// Why, in the server's words.
+        cause: String,
+    },
     /// The longest warm-up was over before it was steady.
     NotWarm {
         /// How long that was, s.
@@ -212,6 +231,62 @@ pub enum What {
         mean_ms: f64,
         /// 99th percentile of the delay, ms.
         p99_ms: f64,
+    },
+    /// Load hosts are near their limit: what is otherwise said of Prony's own process is said of them here.
+    LoadHostBusy {
+        /// How many are.
+        affected: u64,
+        /// Of how many.
+        hosts: u64,
+        /// The one that is nearest to it.
+        host: String,
+        /// Share of a processor that its busiest thread used, 0 to 1.
+        busy: f64,
+        /// How long replies waited in it on average, ms.
+        queueing_ms: f64,
+        /// How late it sent on average, ms.
+        send_delay_ms: f64,
+    },
+    /// A load host began later than the others.
+    LoadHostLate {
+        /// Which.
+        host: String,
+        /// By how much, ms.
+        late_ms: f64,
+    },
+    /// A load host was held back at its limit of CPU time.
+    LoadHostThrottled {
+        /// Which.
+        host: String,
+        /// Share of the measurement interval, 0 to 1; more where several threads were.
+        share: f64,
+    },
+    /// The processors of load hosts are busy: replies may wait there for one.
+    LoadHostProcessors {
+        /// Of how many.
+        affected: u64,
+        /// How many there are.
+        hosts: u64,
+        /// The busiest.
+        host: String,
+        /// Share of its processors, 0 to 1.
+        share: f64,
+    },
+    /// Something else used the processors of a load host.
+    LoadHostDisturbed {
+        /// Which.
+        host: String,
+        /// Processors that other programs kept busy, on average.
+        processors: f64,
+        /// Processors that its hypervisor took away, on average.
+        steal: f64,
+    },
+    /// A load host had to send too much again: its network loses packets.
+    LoadHostRetransmits {
+        /// Which.
+        host: String,
+        /// Share of its TCP segments, 0 to 1.
+        share: f64,
     },
     /// Reading the clock takes so long that it shows in the latency.
     Clock {
@@ -329,6 +404,15 @@ impl Doubt {
         matches!(self.what, What::Overloaded { .. })
     }
 
+    /// Processors that others on the machine took, on average; 0: it is about something else.
+    #[must_use]
+    pub fn taken(&self) -> f64 {
+        match self.what {
+            What::Steal { processors } | What::OtherLoad { processors } => processors,
+            _ => 0.0,
+        }
+    }
+
     /// Its stable id: `worker_busy`.
     #[must_use]
     pub fn id(&self) -> &'static str {
@@ -349,9 +433,18 @@ impl Doubt {
             What::NotWarm { .. } => "not_warm",
             What::NotSettled { .. } => "not_settled",
             What::SettingMoved { .. } => "setting_moved",
+            What::InconsistentBefore { .. } => "inconsistent_before",
+            What::Inconsistent { .. } => "inconsistent",
+            What::NotChecked { .. } => "not_checked",
             What::WorkerBusy { .. } => "worker_busy",
             What::Queueing { .. } => "queueing",
             What::SendDelay { .. } => "send_delay",
+            What::LoadHostBusy { .. } => "load_host_busy",
+            What::LoadHostLate { .. } => "load_host_late",
+            What::LoadHostThrottled { .. } => "load_host_throttled",
+            What::LoadHostProcessors { .. } => "load_host_processors",
+            What::LoadHostDisturbed { .. } => "load_host_disturbed",
+            What::LoadHostRetransmits { .. } => "load_host_retransmits",
             What::Clock { .. } => "clock",
             What::Steal { .. } => "steal",
             What::OtherLoad { .. } => "other_load",
@@ -421,7 +514,7 @@ mod tests {
     /// until such figures are added where it is decided.
     #[test]
     fn every_doubt_is_produced_and_its_id_is_the_name_that_is_stored() {
-        use crate::run::{check, lag, links, seek, state, steady, variables};
+        use crate::run::{check, conditions, lag, links, seek, state, steady, variables};
         let produced = [
             check::tests::produced(),
             steady::tests::produced(),
@@ -430,6 +523,7 @@ mod tests {
             lag::tests::produced(),
             seek::tests::produced(),
             variables::tests::produced(),
+            conditions::tests::produced(),
             serde_json::from_str(r#"["in words only"]"#).expect("a record of the first version"),
         ];
         let produced = produced.concat();

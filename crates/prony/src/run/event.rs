@@ -1,15 +1,18 @@
 //! What a run tells. Store, progress bar and log are readers of this stream.
 
-use super::{Began, Doubt, Following, NoProfile, Origin, Probed, Sought, TrialFailure};
+use super::{
+    Began, Cause, Doubt, Following, NoCrash, NoProfile, Origin, Probed, Sought, StatementPlan, TrialFailure,
+};
 use crate::{
-    dataset,
+    dataset, doctor,
     fairness::Condition,
     network::Surroundings,
-    plan::{Plan, Trial},
-    provision::ServerDescription,
-    telemetry::{Profile, Reading},
+    plan::{CrashKind, Plan, Trial},
+    provision::{self, ServerDescription, Step},
+    telemetry::{LoadHostNow, Profile, Reading},
 };
 use load::{Outcome, Sample};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -28,8 +31,8 @@ pub enum Event {
     ServerStarting {
         /// Index in [`Plan::servers`].
         server: usize,
-        /// What is being done, for people: `fetching mariadb 10.11 (12 MB)`.
-        step: String,
+        /// What is being done.
+        step: Step,
     },
     /// A server answers.
     ServerReady {
@@ -45,12 +48,12 @@ pub enum Event {
         /// What.
         surroundings: Box<Surroundings>,
     },
-    /// Something that does not stop the run but may disturb it, in words with the remedy.
+    /// Something that does not stop the run but may disturb it.
     Remark {
         /// Index in [`Plan::servers`].
         server: usize,
         /// What.
-        text: String,
+        what: Remark,
     },
     /// Data is being loaded into a server.
     DataLoading(DataProgress),
@@ -116,6 +119,13 @@ pub enum Event {
         /// The second.
         sample: Box<Sample>,
     },
+    /// What the load hosts of the running trial do just now, once a second. Readings keep what is kept of it.
+    LoadHosts {
+        /// [`crate::plan::Trial::number`].
+        trial: u32,
+        /// Each of them.
+        hosts: Vec<LoadHostNow>,
+    },
     /// What machine and server did in one second of the running trial.
     TrialReading {
         /// [`crate::plan::Trial::number`].
@@ -146,6 +156,43 @@ pub enum Event {
     },
 }
 
+/// Something that does not stop a run but may disturb it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Remark {
+    /// About a server as it is.
+    Server(provision::Remark),
+    /// Other runs do not know any more that the server is in use.
+    PlaceLost {
+        /// Why.
+        cause: String,
+    },
+    /// The server did not settle in time.
+    NotSettled {
+        /// How long it was waited for, s.
+        seconds: u64,
+        /// Pages that are still to be written.
+        dirty_pages: u64,
+        /// Transactions whose old versions of rows are still to be purged.
+        transactions: u64,
+    },
+}
+
+/// What a server made of the files of its data in its own way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileNote {
+    /// It warned of a statement that it took.
+    Warned(dataset::Warning),
+    /// It made something else of a line than another server, or than the file says.
+    Differs {
+        /// What.
+        difference: dataset::Difference,
+        /// The other server; `None`: the file.
+        other: Option<String>,
+    },
+}
+
 /// Why a trial was added to the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -161,18 +208,25 @@ pub enum Because {
 #[serde(tag = "note", rename_all = "snake_case")]
 pub enum Note {
     /// Something of the machine distorts results.
-    Machine {
-        /// Stable name: `governor`.
-        id: String,
-        /// What was read.
-        read: String,
-        /// What it does to a measurement.
-        effect: String,
-        /// What mends it.
-        remedy: String,
-    },
+    Machine(#[serde(deserialize_with = "doctor::Reading::from_store")] doctor::Reading),
     /// Why a treatment was not repeated more often.
     Stopped(Stop),
+    /// How a server executes the statements of the loads on a data set.
+    Explained {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// Index in [`Plan::data_sets`].
+        data: usize,
+        /// Of each statement that has a plan.
+        plans: Vec<StatementPlan>,
+    },
+    /// What a server made of the files of its data in its own way.
+    Files {
+        /// Index in [`Plan::servers`].
+        server: usize,
+        /// What.
+        what: FileNote,
+    },
     /// Where the server of a treatment spent its processor time, under a load beside the trials.
     Profiled {
         /// Index in [`Plan::treatments`].
@@ -184,8 +238,9 @@ pub enum Note {
     Died {
         /// Index in [`Plan::servers`].
         server: usize,
-        /// How, with its last words.
-        reason: String,
+        /// How.
+        #[serde(deserialize_with = "Cause::from_store")]
+        reason: Cause,
     },
     /// A server was killed under writers, and what it had acknowledged was looked for.
     Crashed {
@@ -198,8 +253,12 @@ pub enum Note {
     NotCrashed {
         /// Index in [`Plan::servers`].
         server: usize,
-        /// In words, with what to do.
-        reason: String,
+        /// What should have happened to it.
+        #[serde(default)]
+        kind: CrashKind,
+        /// Why.
+        #[serde(deserialize_with = "NoCrash::from_store")]
+        reason: NoCrash,
     },
     /// Why there is no profile of a server although one was asked for.
     NotProfiled {

@@ -1,74 +1,114 @@
-//! Why a trial has no result, or a server no profile. Values only; a report puts them into words.
+//! Why a trial has no result, a server no profile or no crash. Values only; a report puts them into words.
 
+use super::Cause;
+use crate::audit;
+use load::PartFailure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Why a trial could not be run, or broke off. A `cause` is in the words of whoever told it: a server's last
-/// words, a message of the operating system. The name of a variant in snake_case is its stable id.
+/// Why a trial could not be run, or stopped early. The name of a variant in snake_case is its stable id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TrialFailure {
-    /// Its server died meanwhile.
+    /// Its server died during the trial.
     ServerDied {
         /// How.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
     /// Its server could not be made ready for it.
     NotReady {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
-    /// Its server could not be made ready so often in a row that it was given up.
+    /// Its server failed to become ready so many times in a row that it was given up.
     GivenUp {
         /// How often.
         attempts: u32,
         /// Why, the last time.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
-    /// Its server died and could not be started again.
+    /// Its server died and could not be restarted.
     NotRevived {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
     /// Replicas or further nodes did not follow before it began.
     NotFollowed {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
-    /// The load could not begin, or broke off.
+    /// The load could not begin, or stopped early.
     Load {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
     /// The same of a load of the search for its rate.
     SearchLoad {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
-    /// What the search is to keep cannot be read.
+    /// A load host is not available, or refuses the load.
+    AgentRefused {
+        /// Which.
+        agent: String,
+        /// Why.
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
+    },
+    /// A load host was lost while it ran its part.
+    AgentLost {
+        /// Which.
+        agent: String,
+        /// How.
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
+    },
+    /// A load host did not report any more.
+    AgentSilent {
+        /// Which.
+        agent: String,
+        /// For how long, s.
+        seconds: u64,
+    },
+    /// A load host did not keep up.
+    AgentSlow {
+        /// Which.
+        agent: String,
+        /// How late it was, s.
+        seconds: u64,
+    },
+    /// The objective of the search cannot be read.
     Objective {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
     /// The closed loop that the search begins from completed nothing.
     NothingToSearch,
     /// No rate keeps the objective.
     NothingKeeps {
-        /// What was to be kept.
+        /// The objective.
         objective: String,
-        /// The lowest rate whose loads say something, starts in a second.
+        /// The lowest rate that can be judged, starts per second.
         lowest_per_second: f64,
         /// What was measured at it: `p99 21.3 ms`.
         value: String,
     },
-    /// A load held too few transactions to say whether the objective is kept.
+    /// A load had too few transactions to tell whether it keeps the objective.
     CannotTell {
-        /// What was to be kept.
+        /// The objective.
         objective: String,
-        /// The rate that was offered, starts in a second.
+        /// The rate, starts per second.
         rate_per_second: f64,
     },
-    /// In words only: by an older version of Prony.
+    /// Known in words only: by an older version of Prony.
     Told {
         /// The words.
         cause: String,
@@ -76,6 +116,36 @@ pub enum TrialFailure {
 }
 
 impl TrialFailure {
+    /// Of a load that has no outcome.
+    pub(super) fn of_load(error: load::Error) -> Self {
+        match error {
+            load::Error::Part { part, failure } => match part.strip_prefix("agent ") {
+                Some(agent) => Self::of_agent(agent.to_owned(), failure),
+                None => Self::Load { cause: load::Error::Part { part, failure }.into() },
+            },
+            error => Self::Load { cause: error.into() },
+        }
+    }
+
+    fn of_agent(agent: String, failure: PartFailure) -> Self {
+        match failure {
+            PartFailure::Silent { seconds } => Self::AgentSilent { agent, seconds },
+            PartFailure::Slow { seconds } => Self::AgentSlow { agent, seconds },
+            PartFailure::Cut { .. }
+            | PartFailure::Gone { .. }
+            | PartFailure::NoReport
+            | PartFailure::Endless
+            | PartFailure::Strange { .. } => Self::AgentLost { agent, cause: failure.into() },
+            PartFailure::Mute { .. }
+            | PartFailure::Version { .. }
+            | PartFailure::Unreachable { .. }
+            | PartFailure::Untrusted { .. }
+            | PartFailure::Busy { .. }
+            | PartFailure::Forbidden(_)
+            | PartFailure::Refused { .. } => Self::AgentRefused { agent, cause: failure.into() },
+        }
+    }
+
     /// One that is known in words only.
     #[must_use]
     pub fn told(cause: impl Into<String>) -> Self {
@@ -88,37 +158,37 @@ impl TrialFailure {
     }
 }
 
-/// Why there is no profile of a server. A `cause` is in the words of whoever told it. The name of a variant
-/// in snake_case is its stable id.
+/// Why there is no profile of a server. The name of a variant in snake_case is its stable id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NoProfile {
     /// Its process is not on this machine, or not known.
     NoProcess,
-    /// The load under which it was to be looked at failed.
+    /// The load under which it was to be profiled failed.
     Load {
         /// Why.
-        cause: String,
+        #[serde(deserialize_with = "Cause::from_store")]
+        cause: Cause,
     },
     /// The load was over before anything was recorded.
     NothingRecorded,
-    /// The server was met at work not once.
+    /// `perf` recorded no samples: the server was idle.
     NoSamples,
     /// There is no `perf`.
     NotInstalled,
     /// `perf` does not start.
     NotStarted {
-        /// Why.
+        /// Why, in the operating system's words.
         cause: String,
     },
-    /// `perf` may not look at the server.
+    /// `perf` may not profile the server.
     Forbidden,
     /// `perf` failed.
     Failed {
-        /// Its last words.
+        /// The last line that it printed.
         cause: String,
     },
-    /// In words only: by an older version of Prony.
+    /// Known in words only: by an older version of Prony.
     Told {
         /// The words.
         cause: String,
@@ -132,8 +202,80 @@ impl NoProfile {
     }
 }
 
+/// Why a server suffered no crash, or no further one. The name of a variant in snake_case is its stable id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NoCrash {
+    /// Its servers did not come up, before the crash or after it.
+    NotUp {
+        /// Why.
+        cause: Cause,
+    },
+    /// A statement of the audit failed, before the crash or while commits were counted.
+    NotAsked {
+        /// Why.
+        cause: Cause,
+    },
+    /// A writer ended before the crash.
+    WriterGone {
+        /// Why.
+        cause: Cause,
+    },
+    /// Writers did not notice the crash.
+    Unnoticed {
+        /// How many still waited.
+        writers: usize,
+        /// For how long, s.
+        seconds: u64,
+    },
+    /// Prony did not start the server.
+    NotOurs {
+        /// Its name in the plan.
+        name: String,
+    },
+    /// There is no network that can be cut.
+    NoNetwork {
+        /// Why, in the operating system's words.
+        cause: String,
+    },
+    /// There is no file system that can lose its power.
+    NoPower {
+        /// Why, in the operating system's words.
+        cause: String,
+    },
+    /// Known in words only: by an older version of Prony.
+    Told {
+        /// The words.
+        cause: String,
+    },
+}
+
+impl NoCrash {
+    /// As a store has it.
+    pub(super) fn from_store<'de, D: Deserializer<'de>>(stored: D) -> Result<Self, D::Error> {
+        from_store(stored, |cause| Self::Told { cause })
+    }
+}
+
+impl From<audit::Error> for NoCrash {
+    fn from(error: audit::Error) -> Self {
+        match error {
+            audit::Error::Provision(error) => Self::NotUp { cause: (&error).into() },
+            audit::Error::Client { source, .. } => Self::NotAsked { cause: (&*source).into() },
+            audit::Error::Writer(source) => Self::WriterGone { cause: (&*source).into() },
+            audit::Error::Waiting { writers } => {
+                Self::Unnoticed { writers, seconds: audit::NOTICE_LIMIT.as_secs() }
+            }
+            audit::Error::NotOurs(name) => Self::NotOurs { name },
+            audit::Error::Network(source) => Self::NoNetwork { cause: source.to_string() },
+            audit::Error::Power(source) => Self::NoPower { cause: source.to_string() },
+            audit::Error::Interrupted => Self::NotUp { cause: Cause::Interrupted },
+        }
+    }
+}
+
 /// A reason as a store has it: records of older versions have words only.
-fn from_store<'de, D, T>(stored: D, told: fn(String) -> T) -> Result<T, D::Error>
+pub(super) fn from_store<'de, D, T>(stored: D, told: fn(String) -> T) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -153,7 +295,14 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Note, TrialOutcome};
+    use crate::{
+        provision::Error,
+        run::{Note, TrialOutcome},
+    };
+    use load::{
+        client,
+        sample::{Broken, End},
+    };
 
     fn read(text: &str) -> TrialFailure {
         match serde_json::from_str(text).expect("an outcome") {
@@ -163,21 +312,53 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_load_comes_back_from_the_store_and_so_do_the_words_of_older_versions() {
+        let (code, state, message) = (1146, "42S02".to_owned(), "no such table".to_owned());
+        for broken in [Broken::Statement { code, state, message }, Broken::WorkerGone] {
+            let end = End::Failed(broken);
+            let text = serde_json::to_string(&end).expect("JSON");
+            assert_eq!(serde_json::from_str::<End>(&text).expect("an end"), end, "{text}");
+        }
+        let old: End = serde_json::from_str(r#"{"failed":"it broke"}"#).expect("an end");
+        assert_eq!(old, End::Failed(Broken::Told("it broke".to_owned())));
+    }
+
+    #[test]
     fn a_failure_comes_back_from_the_store_and_so_do_the_words_of_older_versions() {
+        let lost = Error::Statement { server: "h:1".to_owned(), source: Box::new(client::Error::Closed) };
         for failure in [
             TrialFailure::NothingToSearch,
-            TrialFailure::GivenUp { attempts: 2, cause: "no room".to_owned() },
+            TrialFailure::GivenUp { attempts: 2, cause: Cause::told("no room") },
+            TrialFailure::Load { cause: Cause::from(Broken::WorkerGone) },
+            TrialFailure::NotReady { cause: (&lost).into() },
         ] {
             let text = serde_json::to_string(&TrialOutcome::Failed(failure.clone())).expect("JSON");
             assert_eq!(read(&text), failure, "{text}");
         }
         assert_eq!(read(r#"{"failed":"the server went away"}"#), TrialFailure::told("the server went away"));
+        let lost = read(r#"{"failed":{"kind":"agent_lost","agent":"b","cause":"it is gone (killed)"}}"#);
+        let cause = Cause::told("it is gone (killed)");
+        assert_eq!(lost, TrialFailure::AgentLost { agent: "b".to_owned(), cause });
+        let older = read(r#"{"failed":{"kind":"load","cause":"gone (error 2013)"}}"#);
+        assert_eq!(older, TrialFailure::Load { cause: Cause::told("gone (error 2013)") });
         let old: Note =
             serde_json::from_str(r#"{"note":"not_profiled","server":1,"reason":"no perf"}"#).expect("a note");
         let reason = NoProfile::Told { cause: "no perf".to_owned() };
         assert_eq!(old, Note::NotProfiled { server: 1, reason });
-        let note = Note::NotProfiled { server: 1, reason: NoProfile::Forbidden };
-        let text = serde_json::to_string(&note).expect("JSON");
-        assert_eq!(serde_json::from_str::<Note>(&text).expect("a note"), note);
+        let death = Cause::OutOfMemory { server: "MariaDB".to_owned(), mebibytes: 512 };
+        let not_crashed =
+            |reason| Note::NotCrashed { server: 1, kind: crate::plan::CrashKind::Power, reason };
+        for note in [
+            Note::NotProfiled { server: 1, reason: NoProfile::Forbidden },
+            Note::Died { server: 1, reason: death.clone() },
+            not_crashed(NoCrash::NotUp { cause: death }),
+        ] {
+            let text = serde_json::to_string(&note).expect("JSON");
+            assert_eq!(serde_json::from_str::<Note>(&text).expect("a note"), note, "{text}");
+        }
+        let old = serde_json::from_str(r#"{"note":"died","server":0,"reason":"killed"}"#);
+        assert_eq!(old.ok(), Some(Note::Died { server: 0, reason: Cause::told("killed") }));
+        let old = serde_json::from_str(r#"{"note":"not_crashed","server":1,"kind":"power","reason":"no"}"#);
+        assert_eq!(old.ok(), Some(not_crashed(NoCrash::Told { cause: "no".to_owned() })));
     }
 }

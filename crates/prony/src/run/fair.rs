@@ -1,4 +1,4 @@
-//! Whether the servers that are up run under the same conditions, looked at once before the first trial.
+//! Whether the servers that are up run under the same conditions, checked once before the first trial.
 
 use super::{Error, Event, Run};
 use crate::{
@@ -27,8 +27,8 @@ impl Run<'_, '_> {
             return Ok(());
         }
         if plan.fairness == Fairness::Strict {
-            let names: Vec<_> = plan.servers.iter().map(|server| server.name.as_str()).collect();
-            return Err(Error::Unfair(different.iter().map(|one| one.sentence(&names)).collect()));
+            let servers = plan.servers.iter().map(|server| server.name.clone()).collect();
+            return Err(Error::Unfair { servers, conditions: different });
         }
         self.tell(&Event::Unfair { conditions: different })
     }

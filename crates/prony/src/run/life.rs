@@ -1,8 +1,8 @@
-//! Servers that die while a run goes on. A dead one is started again on its data. Where that fails, or a
-//! server cannot be made ready again and again, its trials are lost, each with the reason, and the run goes
-//! on with the others.
+//! Servers that die during a run. A dead one is restarted on its data. Where that fails, or a server
+//! repeatedly fails to become ready, its trials are lost, each with the reason, and the run continues with
+//! the others.
 
-use super::{Error, Event, Note, Run, TrialFailure, TrialOutcome};
+use super::{Cause, Error, Event, Note, Run, TrialFailure, TrialOutcome};
 use crate::{
     dataset,
     plan::{Act, Fresh, Trial},
@@ -23,8 +23,8 @@ const ATTEMPTS_MAX: u32 = 2;
 const RETURN_LIMIT: Duration = Duration::from_secs(30);
 const RETURN_PAUSE: Duration = Duration::from_millis(500);
 
-/// What is known of servers that fail. Each counts with each of its data sets apart: one that cannot be
-/// loaded says nothing about the others.
+/// What is known about servers that fail. Each counts separately with each of its data sets: one that cannot
+/// be loaded says nothing about the others.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     /// By server and data set, how often in a row it was not ready.
@@ -55,18 +55,20 @@ impl Lives {
     }
 }
 
-/// Whether an error is about one server as it is now, so that trials of the others can go on.
+/// Whether an error is about one server in its present state, so that trials of the others can continue.
 pub(super) fn is_of_one_server(error: &Error) -> bool {
     match error {
         Error::Provision { source, .. } => !matches!(source, provision::Error::Interrupted),
         Error::Data { source, .. } => !matches!(source, dataset::Error::Interrupted),
-        Error::Control { .. } | Error::Network { .. } => true,
-        Error::Space(_)
+        Error::Account { .. } | Error::Control { .. } | Error::Network { .. } | Error::Script { .. } => true,
+        Error::Statement { .. }
+        | Error::Space(_)
         | Error::Limit { .. }
         | Error::NoNetem { .. }
         | Error::SharedSettings { .. }
         | Error::Pin { .. }
-        | Error::Unfair(_)
+        | Error::Agents(_)
+        | Error::Unfair { .. }
         | Error::Reader(_)
         | Error::Interrupted => false,
     }
@@ -89,7 +91,10 @@ impl Run<'_, '_> {
         let up = self.up(place.0);
         up.state.is_unknown = true;
         up.death_told = death.is_some();
-        let cause = death.unwrap_or_else(|| error.to_string());
+        let cause: Cause = match (&death, &error) {
+            (Some(death), _) => death.into(),
+            (None, error) => error.into(),
+        };
         let failure = TrialFailure::NotReady { cause: cause.clone() };
         let is_last = self.lives.failed(place, &failure);
         let last = TrialFailure::GivenUp { attempts: ATTEMPTS_MAX, cause };
@@ -111,15 +116,15 @@ impl Run<'_, '_> {
     }
 
     /// How a server has died, if it has.
-    pub(super) fn death(&mut self, server: usize) -> Option<String> {
-        self.up(server).group.check().err().map(|error| error.to_string())
+    pub(super) fn death(&mut self, server: usize) -> Option<provision::Error> {
+        self.up(server).group.check().err()
     }
 
     /// Starts a server again that has died. Whether it had.
     pub(super) fn revive(&mut self, server: usize) -> Result<bool, Error> {
-        let Some(reason) = self.death(server) else { return Ok(false) };
+        let Some(death) = self.death(server) else { return Ok(false) };
         if !std::mem::take(&mut self.up(server).death_told) {
-            self.tell(&Event::Noted(Note::Died { server, reason }))?;
+            self.tell(&Event::Noted(Note::Died { server, reason: (&death).into() }))?;
         }
         let mut attempt = 1;
         loop {
@@ -129,7 +134,7 @@ impl Run<'_, '_> {
                 Ok(_) => break,
                 Err(error) if !is_of_one_server(&error) => return Err(error),
                 Err(error) if attempt == ATTEMPTS_MAX => {
-                    let failure = TrialFailure::NotRevived { cause: error.to_string() };
+                    let failure = TrialFailure::NotRevived { cause: (&error).into() };
                     for data in 0..self.plan.data_sets.len() {
                         self.lives.given_up.insert((server, data), failure.clone());
                     }
@@ -142,7 +147,7 @@ impl Run<'_, '_> {
         Ok(true)
     }
 
-    /// After a crash: what the server recovered is there, what lives in memory alone is gone.
+    /// After a crash: what the server recovered is there, what is only in memory is lost.
     fn look_after_data(&mut self, server: usize) -> Result<(), Error> {
         let data = self.up(server).state.data;
         let in_memory = data.is_some_and(|data| self.lives_in_memory(data));
@@ -153,7 +158,7 @@ impl Run<'_, '_> {
         if in_memory {
             state.data = None;
         }
-        // data that trials have changed are put back in any case, where the study wants that
+        // data that trials have changed are restored in any case, where the study wants that
         state.is_unknown |= !is_crash_safe && fresh != Fresh::Never;
         let is_loaded = state.is_as_loaded() && !state.is_unknown;
         match data.filter(|_| is_loaded && !in_memory) {
@@ -163,7 +168,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// One that runs elsewhere may be restarted by whoever runs it: it is waited for, for a while.
+    /// A server that Prony did not start may be restarted by its owner: Prony waits for a while.
     pub(super) fn await_elsewhere(&mut self, server: usize) -> Result<(), Error> {
         if self.plan.servers[server].may(Act::Restart) {
             return Ok(());

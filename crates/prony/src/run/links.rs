@@ -1,17 +1,20 @@
-//! The networks that a run puts before its servers: each made when it is first needed, measured then and at
-//! the end, and looked at after each trial, since one that cannot keep up would be taken for a slow server.
+//! The networks that a run puts in front of its servers. Each is created when it is first needed, measured
+//! then and at the end, and checked after each trial: one that cannot keep up would be taken for a slow
+//! server.
 
 use super::{
     Error, Event, Run,
     doubt::{Doubt, Level, What},
+    site::CATCH_UP_LIMIT,
     target_of,
 };
 use crate::{
     network::{
-        self, Figures, Link, LinkRecord, Means, Node, Surroundings, WhyRelay, round_trip, round_trip_from,
+        self, Figures, Link, LinkRecord, Means, Node, Shape, Surroundings, WhyRelay, round_trip,
+        round_trip_from,
     },
     plan::{Act, Client, Network, Plan, ServerPlan, Topology, Transport, Treatment},
-    provision::Namespace,
+    provision::{self, Namespace},
 };
 use load::spec::{Address, Target, is_used};
 use std::{
@@ -24,7 +27,7 @@ use std::{
 
 /// Shares of a processor above which a relay's thread has queues of its own, and sets the throughput itself.
 const BUSY: [f64; 2] = [0.85, 0.97];
-/// Share of the delay by which what is handed on may be late on average: what is promised of the delay.
+/// Share of the delay by which data may be late on average: the promised precision of the delay.
 const LATE_SHARE: f64 = 0.1;
 
 /// All networks of a run.
@@ -77,7 +80,9 @@ pub fn namespaces(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> 
         server.latency.is_some_and(|latency| !latency.is_zero()) || !server.latency_between.is_zero()
     };
     let clients = || plan.treatments.iter().map(|treatment| &treatment.client);
-    let of_client = |client: &Client| client.latency.is_some_and(|latency| !latency.is_zero());
+    let of_client = |client: &Client| {
+        client.latency.is_some_and(|latency| !latency.is_zero()) || client.bandwidth.is_some()
+    };
     if !plan.servers.iter().any(of_server) && !clients().any(of_client) {
         return None;
     }
@@ -100,8 +105,7 @@ pub fn namespaces(plan: &Plan, launcher: &Path) -> Option<Result<(), WhyRelay>> 
 struct Way<'a> {
     /// Index in [`crate::plan::Plan::servers`].
     server: usize,
-    /// Round trip; zero: directly.
-    latency: Duration,
+    shape: Shape,
     /// Processors that the network may use; empty: all.
     processors: &'a [u32],
 }
@@ -140,31 +144,33 @@ impl Links {
         &self,
         (server, from, to): (usize, Option<usize>, usize),
         (host, port): (&str, u16),
-        latency: Duration,
+        shape: Shape,
         processors: &[u32],
     ) -> io::Result<(Made, Address)> {
         let Some(nodes) = self.nodes.get(&server) else {
-            let link = Link::start(&self.launcher, host, port, latency, processors)?;
+            let link = Link::start(&self.launcher, host, port, shape, processors)?;
             let address = Address::Tcp { host: link.address().ip().to_string(), port: link.address().port() };
             return Ok((Made::Relay(link), address));
         };
-        let host = network::join(&self.launcher, from.map(|from| &nodes[from]), &nodes[to], latency)?;
+        let host = network::join(&self.launcher, from.map(|from| &nodes[from]), &nodes[to], shape)?;
         Ok((Made::Pair(from), Address::Tcp { host: host.to_string(), port }))
     }
 
     /// What is known of a network that is about to be made.
-    fn record(&self, stated: Duration, between: Option<String>) -> LinkRecord {
+    fn record(&self, shape: Shape, between: Option<String>) -> LinkRecord {
         let (means, why) = match &self.means {
-            Some(Ok(())) => (Means::Netem(network::discipline(stated)), None),
+            Some(Ok(())) => (Means::Netem(network::discipline(shape)), None),
             Some(Err(why)) => (Means::Relay, Some(why.clone())),
             None => (Means::Relay, None),
         };
         LinkRecord {
             between,
-            stated,
+            stated: shape.round_trip,
+            bandwidth: shape.bandwidth,
             means,
             why,
             measured_before: None,
+            measured_bandwidth: None,
             measured_after: None,
             late: None,
             busy_max: 0.0,
@@ -182,14 +188,14 @@ impl Links {
         name: &dyn Fn() -> String,
     ) -> Result<(Target, bool), Error> {
         let Address::Tcp { host, port } = &direct.address else { return Ok((direct, false)) };
-        if way.latency.is_zero() {
+        if way.shape.is_plain() {
             return Ok((direct, false));
         }
         let found = self.all.iter().find(|held| {
             held.server == way.server
                 && held.record.between.is_none()
                 && held.direct.as_ref().is_some_and(|known| known.address == direct.address)
-                && held.record.stated == way.latency
+                && (held.record.stated, held.record.bandwidth) == (way.shape.round_trip, way.shape.bandwidth)
                 && held.processors == way.processors
         });
         if let Some(held) = found {
@@ -197,11 +203,13 @@ impl Links {
         }
         let failed = |source: io::Error| Error::Network { name: name(), source };
         let ends = (way.server, None, number);
-        let (made, address) = self.make(ends, (host, *port), way.latency, way.processors).map_err(failed)?;
+        let (made, address) = self.make(ends, (host, *port), way.shape, way.processors).map_err(failed)?;
         let target = Target { address: address.clone(), ..direct.clone() };
         let measured = round_trip(&direct, &target)
             .map_err(|source| failed(io::Error::other(format!("measuring it: {source}"))))?;
-        let record = LinkRecord { measured_before: Some(measured), ..self.record(way.latency, None) };
+        let width = way.shape.bandwidth.and_then(|stated| network::bandwidth(&direct, &target, stated));
+        let record = self.record(way.shape, None);
+        let record = LinkRecord { measured_before: Some(measured), measured_bandwidth: width, ..record };
         let processors = way.processors.to_vec();
         self.all.push(Held { server: way.server, direct: Some(direct), processors, made, address, record });
         Ok((target, true))
@@ -221,9 +229,9 @@ impl Links {
         if latency.is_zero() && !self.nodes.contains_key(&server) {
             return Ok(address.clone());
         }
-        let (made, address) = self.make((server, Some(from), to), (host, *port), latency, &[])?;
+        let (made, address) = self.make((server, Some(from), to), (host, *port), latency.into(), &[])?;
         if !latency.is_zero() {
-            let record = self.record(latency, Some(format!("{to}-{from}")));
+            let record = self.record(latency.into(), Some(format!("{to}-{from}")));
             let (processors, address) = (Vec::new(), address.clone());
             self.all.push(Held { server, direct: None, processors, made, address, record });
         }
@@ -255,15 +263,14 @@ impl Links {
         self.all.iter().filter_map(of).collect()
     }
 
-    /// What the networks' part in a trial that has just ended makes of it.
+    /// What the networks contributed to a trial that has just ended.
     pub(super) fn doubts(&mut self) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         for held in &mut self.all {
             let Some(figures) = held.made.figures() else { continue };
             if figures.pieces > 0 {
                 held.record.busy_max = held.record.busy_max.max(figures.busy_max);
-                let late = Duration::from_nanos(figures.late_ns_mean as u64);
-                held.record.late = held.record.late.max(Some(late));
+                held.record.late = held.record.late.max(Some(figures.late_mean));
                 doubts.extend(doubt(&figures, held.record.stated));
             }
         }
@@ -318,9 +325,16 @@ impl Run<'_, '_> {
     pub(super) fn reach(&mut self, server: usize, treatment: &Treatment) -> Result<Reached, Error> {
         let Treatment { client, streams, .. } = treatment;
         let plan = &self.plan.servers[server];
-        let latency = self.latency(server, client);
-        let way = Way { server, latency, processors: &client.pin };
-        let direct: Vec<Target> = self.up(server).group.servers().map(|one| target_of(one, client)).collect();
+        let way = Way { server, shape: self.shape(server, client), processors: &client.pin };
+        let by_socket = Client { transport: Some(Transport::Socket), ..client.clone() };
+        let group = &self.up(server).group;
+        let mut direct: Vec<Target> = group.servers().map(|one| target_of(one, client)).collect();
+        let mut socket = target_of(group.primary(), &by_socket);
+        if let Some(user) = self.account(server, client)? {
+            for target in direct.iter_mut().chain([&mut socket]) {
+                target.user.clone_from(&user);
+            }
+        }
         let mut targets = Vec::with_capacity(direct.len());
         let members = direct.len() - 1;
         for (number, direct) in direct.into_iter().enumerate() {
@@ -334,23 +348,36 @@ impl Run<'_, '_> {
                 self.tell_links(server)?;
             }
         }
-        let local = is_used(streams, members + 1, members).then(|| {
-            let by_socket = Client { transport: Some(Transport::Socket), ..client.clone() };
-            target_of(self.up(server).group.primary(), &by_socket)
-        });
+        let local = is_used(streams, members + 1, members).then_some(socket);
         Ok(Reached { targets, local, threads: self.threads })
+    }
+
+    /// Sees to it that a server, and those that work together with it, have the account that the load is to
+    /// log in with; its name, where it is not the usual one.
+    fn account(&mut self, server: usize, client: &Client) -> Result<Option<String>, Error> {
+        let Some(plugin) = client.authentication else { return Ok(None) };
+        let (stop, name) = (self.stop, || self.plan.servers[server].name.clone());
+        let group = &self.servers[server].as_ref().expect("every server that is needed is up").group;
+        let (own, is_new) = provision::log_in_by(plugin, group.primary().target())
+            .map_err(|source| Error::Account { name: name(), plugin: plugin.name(), source })?;
+        if is_new {
+            let equal = group.wait_until_equal(CATCH_UP_LIMIT, stop);
+            equal.map_err(|source| Error::Provision { name: name(), source })?;
+        }
+        Ok(Some(own.user))
     }
 
     /// Whether a load from `client` goes through a network that Prony makes.
     pub(super) fn is_relayed(&self, server: usize, client: &Client) -> bool {
-        !self.latency(server, client).is_zero()
+        !self.shape(server, client).is_plain()
     }
 
-    fn latency(&self, server: usize, client: &Client) -> Duration {
-        self.plan.servers[server].latency.or(client.latency).unwrap_or_default()
+    fn shape(&self, server: usize, client: &Client) -> Shape {
+        let round_trip = self.plan.servers[server].latency.or(client.latency).unwrap_or_default();
+        Shape { round_trip, bandwidth: client.bandwidth }
     }
 
-    /// Tells which networks there are around a server, if there are any.
+    /// Reports the networks around a server, if there are any.
     pub(super) fn tell_links(&mut self, server: usize) -> Result<(), Error> {
         let surroundings = Surroundings { links: self.links.records(server), usage: None };
         if surroundings.links.is_empty() {
@@ -361,7 +388,10 @@ impl Run<'_, '_> {
 }
 
 fn doubt(figures: &Figures, round_trip: Duration) -> Option<Doubt> {
-    let late_share = figures.late_ns_mean / (round_trip.as_nanos() as f64 / 2.0);
+    let late_share = match round_trip {
+        Duration::ZERO => 0.0, // no delay that could be longer than stated
+        round_trip => figures.late_mean.as_secs_f64() / (round_trip / 2).as_secs_f64(),
+    };
     let level = match figures.busy_max {
         busy if busy > BUSY[1] => Level::Invalid,
         busy if busy > BUSY[0] || late_share > LATE_SHARE => Level::Suspicious,
@@ -369,8 +399,8 @@ fn doubt(figures: &Figures, round_trip: Duration) -> Option<Doubt> {
     };
     let what = What::Network {
         busy: figures.busy_max,
-        late_mean_us: figures.late_ns_mean / 1e3,
-        late_p99_us: figures.late_ns_p99 as f64 / 1e3,
+        late_mean_us: figures.late_mean.as_secs_f64() * 1e6,
+        late_p99_us: figures.late_p99.as_secs_f64() * 1e6,
     };
     Some(Doubt::new(level, what))
 }
@@ -381,19 +411,22 @@ pub(super) mod tests {
 
     /// A relay at its limit.
     pub(in crate::run) fn produced() -> Vec<Doubt> {
-        let figures = Figures { busy_max: 0.99, late_ns_mean: 4e5, ..Figures::default() };
+        let figures = Figures { busy_max: 0.99, late_mean: Duration::from_micros(400), ..Figures::default() };
         doubt(&figures, Duration::from_micros(800)).into_iter().collect()
     }
 
     #[test]
     fn a_network_that_cannot_keep_up_is_doubted() {
-        let of = |busy_max, late_us: f64| {
-            let figures = Figures { busy_max, late_ns_mean: late_us * 1e3, ..Figures::default() };
+        let of = |busy_max, late_us| {
+            let figures =
+                Figures { busy_max, late_mean: Duration::from_micros(late_us), ..Figures::default() };
             doubt(&figures, Duration::from_micros(800)).map(|doubt| doubt.level)
         };
-        assert_eq!(of(0.3, 20.0), None);
-        assert_eq!(of(0.3, 60.0), Some(Level::Suspicious), "a seventh of the way");
-        assert_eq!(of(0.9, 20.0), Some(Level::Suspicious));
-        assert_eq!(of(0.99, 400.0), Some(Level::Invalid));
+        assert_eq!(of(0.3, 20), None);
+        assert_eq!(of(0.3, 60), Some(Level::Suspicious), "a seventh of the way");
+        assert_eq!(of(0.9, 20), Some(Level::Suspicious));
+        assert_eq!(of(0.99, 400), Some(Level::Invalid));
+        let narrow = Figures { busy_max: 0.3, late_mean: Duration::from_micros(400), ..Figures::default() };
+        assert_eq!(doubt(&narrow, Duration::ZERO), None, "it only has a limit");
     }
 }

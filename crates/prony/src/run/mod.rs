@@ -1,62 +1,73 @@
-//! Carries a plan out, one trial after another, and tells it by one stream of events. It never prints and
+//! Carries a plan out, one trial after another, and reports it as one stream of events. It never prints and
 //! never stores.
 //!
-//! Whoever carries a run out gives a reader of the events; an error of the reader (a full disk, say) ends the
-//! run. A trial that fails is data; an error is something that makes going on impossible.
+//! The caller of a run passes a reader of the events; an error of the reader (a full disk, say) ends the run.
+//! A trial that fails is data; an error means that the run cannot continue.
 
 mod audit;
+mod cause;
 mod check;
 mod clock;
+mod conditions;
 pub mod counting;
 mod doubt;
 mod event;
 mod failure;
 mod fair;
+mod hosts;
 mod lag;
 mod life;
 mod links;
 mod nodes;
 mod profile;
+mod queue;
 mod rate;
-mod schedule;
 mod seek;
 mod settle;
 mod site;
 mod state;
+mod statements;
 mod steady;
 mod threads;
 mod trial;
 mod variables;
 
-pub use check::{Fairness, doubts};
+pub use audit::{Audited, no_power};
+pub use cause::Cause;
+pub use check::{Evenness, doubts};
 pub use clock::clock_cost;
 pub use doubt::{Doubt, Level, Steady, What, verdict};
-pub use event::{Because, DataProgress, Event, Note, Stop, TrialOutcome, Why};
-pub use failure::{NoProfile, TrialFailure};
+pub use event::{Because, DataProgress, Event, FileNote, Note, Remark, Stop, TrialOutcome, Why};
+pub use failure::{NoCrash, NoProfile, TrialFailure};
 pub use lag::{Following, Member, Waits};
 pub use links::namespaces;
 pub use nodes::node;
+pub use queue::Earlier;
 pub use rate::{Probed, Search, Sought, Step, seek};
-pub use schedule::Earlier;
 pub use settle::{Settled, settle};
 pub use state::{Began, Origin};
+pub use statements::StatementPlan;
 pub use trial::wants;
 
+pub use crate::family::Access;
 use crate::{
-    dataset, loader,
+    dataset,
+    fairness::Condition,
+    loader,
     network::WhyRelay,
     plan::{Client, Plan, Transport, Treatment, Trial, seed},
     provision::{self, Provisioner, Server},
     telemetry::Machine,
 };
+use hosts::Hosts;
 use lag::Follower;
 use life::Lives;
 use links::{Links, Reached};
 use load::{Loader, Pinned, client};
-use schedule::Schedule;
+use queue::TrialQueue;
 use site::{Up, refuse_shared_settings};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 use trial::Scene;
@@ -84,6 +95,26 @@ pub enum Error {
         /// Why.
         source: dataset::Error,
     },
+    /// A script could not make its data.
+    #[error("data of server {name}: `prepare` of {file} failed: {reason}")]
+    Script {
+        /// The server's name in the plan.
+        name: String,
+        /// The script.
+        file: String,
+        /// What it says, with its line.
+        reason: String,
+    },
+    /// A server does not make the account that the study wants.
+    #[error("server {name}: no account with {plugin} can be made: {source}")]
+    Account {
+        /// Its name in the plan.
+        name: String,
+        /// Of the account.
+        plugin: &'static str,
+        /// Why.
+        source: client::Error,
+    },
     /// A server stopped answering on the control connection.
     #[error("server {name}: {source}")]
     Control {
@@ -91,6 +122,25 @@ pub enum Error {
         name: String,
         /// Why.
         source: client::Error,
+    },
+    /// A server refuses a statement of a load.
+    #[error(
+        "server {name} refuses the statement `{statement}` of workload `{workload}`{}: {source}; in: {text}",
+        line.map_or_else(String::new, |line| format!(", line {line} of the study"))
+    )]
+    Statement {
+        /// Its name in the plan.
+        name: String,
+        /// The workload.
+        workload: String,
+        /// The statement's name in results.
+        statement: String,
+        /// Where the study writes it.
+        line: Option<usize>,
+        /// What was asked.
+        text: String,
+        /// Why.
+        source: Box<client::Error>,
     },
     /// The disk is too small.
     #[error("{0}")]
@@ -104,7 +154,7 @@ pub enum Error {
         source: provision::PreflightError,
     },
     /// A network could not be put before a server.
-    #[error("server {name}: its network could not be made: {source}")]
+    #[error("server {name}: its network could not be set up: {source}")]
     Network {
         /// Its name in the plan.
         name: String,
@@ -113,9 +163,9 @@ pub enum Error {
     },
     /// One running server is to have the settings of two.
     #[error(
-        "servers `{one}` and `{other}` of the study are one running server, which cannot have the settings \
-         of both: let Prony start a server for each (`product`, `path` or `image` in place of `url`), or \
-         write a study for each and compare the runs with `prony compare`"
+        "servers `{one}` and `{other}` of the study are the same running server, which cannot have the \
+         settings of both: let Prony start a server for each (`product`, `path` or `image` instead of \
+         `url`), or write a study for each and compare the runs with `prony compare`"
     )]
     SharedSettings {
         /// Name in the study.
@@ -123,10 +173,10 @@ pub enum Error {
         /// Name in the study.
         other: String,
     },
-    /// The study wants netem, which cannot be had.
+    /// The study wants netem, which is not available.
     #[error(
-        "the study says network = \"netem\", and {why}; `network = \"auto\"` or leaving it out takes the \
-         relay instead"
+        "the study says network = \"netem\", but {why}; to use the relay instead, set `network = \"auto\"` \
+         or leave it out"
     )]
     NoNetem {
         /// What keeps it from being had.
@@ -142,10 +192,18 @@ pub enum Error {
     },
     /// The servers do not run under the same conditions, and the study wants them to.
     #[error(
-        "the study says fairness = \"strict\", and the servers differ in what it does not vary:{}",
-        .0.iter().map(|sentence| format!("\n  {sentence}")).collect::<String>()
+        "the study says fairness = \"strict\", but the servers differ in what it does not vary:{}",
+        listed(servers, conditions)
     )]
-    Unfair(Vec<String>),
+    Unfair {
+        /// Names of the servers in the study.
+        servers: Vec<String>,
+        /// Conditions in which they differ.
+        conditions: Vec<Condition>,
+    },
+    /// Load hosts cannot be had.
+    #[error("{0}")]
+    Agents(loader::AgentsError),
     /// A reader of the events failed.
     #[error("{0}")]
     Reader(Box<dyn std::error::Error + Send + Sync>),
@@ -154,7 +212,13 @@ pub enum Error {
     Interrupted,
 }
 
-/// What an earlier part of a run has done, for one that goes on with it.
+/// Conditions, a line each.
+fn listed(servers: &[String], conditions: &[Condition]) -> String {
+    let names: Vec<&str> = servers.iter().map(String::as_str).collect();
+    conditions.iter().map(|one| format!("\n  {}", one.sentence(&names))).collect()
+}
+
+/// What an earlier part of a run has done, for one that resumes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Done<'a> {
     /// Its trials.
@@ -166,16 +230,16 @@ pub struct Done<'a> {
 /// Whether nothing is missing of a run that has done this.
 #[must_use]
 pub fn is_complete(plan: &Plan, done: Done<'_>) -> bool {
-    Schedule::new(plan, done.trials).next(spent_on(plan, done.trials)).is_none()
+    TrialQueue::new(plan, done.trials).next(spent_on(plan, done.trials)).is_none()
         && audit::is_complete(plan, done.notes)
 }
 
 /// How repeating ended in a run whose trials are these.
 #[cfg(test)]
 pub(crate) fn stops(plan: &Plan, earlier: &Earlier) -> Vec<Stop> {
-    let mut schedule = Schedule::new(plan, earlier);
-    assert_eq!(schedule.next(Duration::ZERO), None, "all trials have ended");
-    schedule.stops()
+    let mut queue = TrialQueue::new(plan, earlier);
+    assert_eq!(queue.next(Duration::ZERO), None, "all trials have ended");
+    queue.stops()
 }
 
 /// Time that trials took, roughly.
@@ -200,7 +264,24 @@ pub fn carry_out(
     let starts = vec![None; plan.servers.len()];
     let links = Links::new(plan, provisioner.launcher())?;
     let (lives, salt) = (Lives::default(), seed::drawn());
-    let mut run = Run { plan, provisioner, stop, reader, servers, starts, lives, links, salt, threads: None };
+    let hosts = Hosts::hold(plan, provisioner.places(), stop).map_err(Error::Agents)?;
+    let (threads, contents) = (None, BTreeMap::new());
+    let mut run = Run {
+        plan,
+        provisioner,
+        stop,
+        reader,
+        servers,
+        starts,
+        lives,
+        links,
+        salt,
+        contents,
+        statements_seen: BTreeSet::new(),
+        forms: BTreeMap::new(),
+        threads,
+        hosts,
+    };
     let started = Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine.clone()) };
     run.tell(&started)?;
     let result = run.all(done).map_err(interruption);
@@ -222,6 +303,7 @@ fn interruption(error: Error) -> Error {
     match error {
         error if client::is_stop(&error) => Error::Interrupted,
         Error::Provision { source: provision::Error::Interrupted, .. }
+        | Error::Agents(loader::AgentsError::Interrupted)
         | Error::Data { source: dataset::Error::Interrupted, .. } => Error::Interrupted,
         other => other,
     }
@@ -240,8 +322,15 @@ struct Run<'a, 'r> {
     links: Links,
     /// What makes seeds of this run differ from those of other runs, where data are not put back.
     salt: u64,
+    /// What files of SQL made, by data set and server.
+    contents: BTreeMap<(usize, usize), Vec<dataset::Contents>>,
+    /// Servers and data sets whose loads' statements were seen.
+    statements_seen: BTreeSet<(usize, usize)>,
+    /// What the first server that loaded a data set made of its tables.
+    forms: BTreeMap<usize, (usize, dataset::Form)>,
     /// Threads of the load engine, where the study does not say how many; `None`: as the engine does.
     threads: Option<u32>,
+    hosts: Hosts,
 }
 
 impl Run<'_, '_> {
@@ -253,7 +342,7 @@ impl Run<'_, '_> {
         let plan = self.plan;
         // where only crashes are missing no server is brought up for trials
         let spent = spent_on(plan, done.trials);
-        if plan.audit.is_none() || Schedule::new(plan, done.trials).next(spent).is_some() {
+        if plan.audit.is_none() || TrialQueue::new(plan, done.trials).next(spent).is_some() {
             self.trials(done.trials)?;
         }
         match &plan.audit {
@@ -265,25 +354,25 @@ impl Run<'_, '_> {
     fn trials(&mut self, earlier: &Earlier) -> Result<(), Error> {
         let plan = self.plan;
         let (begun, before) = (Instant::now(), spent_on(plan, earlier));
-        let mut schedule = Schedule::new(plan, earlier);
+        let mut queue = TrialQueue::new(plan, earlier);
         let mut knees = profile::Knees::default();
         self.bring_up_all(earlier)?;
         self.choose_threads(earlier)?;
-        while let Some((trial, because)) = schedule.next(before + begun.elapsed()) {
+        while let Some((trial, because)) = queue.next(before + begun.elapsed()) {
             if let Some(because) = because {
                 self.tell(&Event::TrialAdded { trial, because })?;
             }
             let outcome = self.trial(&trial)?;
             knees.saw(plan.treatments[trial.treatment].server, trial, &outcome);
-            schedule.ended(trial, &outcome);
+            queue.ended(trial, &outcome);
             if self.is_given_up(&trial).is_some() {
-                schedule.gives_up(trial.treatment);
+                queue.gives_up(trial.treatment);
             }
         }
         if plan.telemetry.profile {
             self.profile(&knees)?;
         }
-        for stop in schedule.stops() {
+        for stop in queue.stops() {
             self.tell(&Event::Noted(Note::Stopped(stop)))?;
         }
         Ok(())
@@ -301,12 +390,16 @@ impl Run<'_, '_> {
         self.check_space()?;
         refuse_shared_settings(&plan.servers)?;
         self.refuse_foreign_tables(&treatments)?;
-        for index in 0..plan.servers.len() {
-            let of_server: Vec<_> =
-                treatments.iter().copied().filter(|&each| plan.treatments[each].server == index).collect();
-            if !of_server.is_empty() {
-                self.bring_up(index, &of_server)?;
-            }
+        let of_server = |index: usize| -> Vec<usize> {
+            treatments.iter().copied().filter(|&each| plan.treatments[each].server == index).collect()
+        };
+        let needed: Vec<usize> =
+            (0..plan.servers.len()).filter(|&index| !of_server(index).is_empty()).collect();
+        for &index in &needed {
+            self.have_program(index)?;
+        }
+        for &index in &needed {
+            self.bring_up(index, &of_server(index))?;
         }
         self.compare_servers()
     }
@@ -317,9 +410,9 @@ impl Run<'_, '_> {
             return self.lost(trial, reason);
         }
         match self.make_ready(trial) {
-            Ok((trial, reached, unsettled)) => {
+            Ok((trial, reached, known)) => {
                 self.was_ready(&trial);
-                self.offer(&trial, reached, unsettled)
+                self.offer(&trial, reached, &known)
             }
             Err(error) => self.not_ready(trial, error),
         }
@@ -327,26 +420,25 @@ impl Run<'_, '_> {
 
     /// Brings a trial's server into the state in which it is to begin, from the dead if need be. The
     /// trial with the seed that it gets, how the server is reached, and what speaks against the trial by now.
-    fn make_ready(&mut self, trial: &Trial) -> Result<(Trial, Reached, Option<Doubt>), Error> {
+    fn make_ready(&mut self, trial: &Trial) -> Result<(Trial, Reached, Vec<Doubt>), Error> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         let start = plan.start_of(trial.block);
+        self.hosts.await_all(treatment.client.agents_wait, self.stop).map_err(Error::Agents)?;
         self.await_elsewhere(treatment.server)?;
         if self.revive(treatment.server)? {
             self.starts[treatment.server] = Some(start);
         }
         self.start(treatment.server, start)?;
         let began = self.prepare(trial)?;
+        self.see_statements(treatment.server, treatment.data)?;
+        let mut known = self.see_conditions(treatment.server, treatment.data)?;
+        known.extend(began.doubt());
         let trial = Trial { seed: began.seed.unwrap_or(trial.seed), ..*trial };
-        Ok((trial, self.reach(treatment.server, treatment)?, began.doubt()))
+        Ok((trial, self.reach(treatment.server, treatment)?, known))
     }
 
-    fn offer(
-        &mut self,
-        trial: &Trial,
-        reached: Reached,
-        unsettled: Option<Doubt>,
-    ) -> Result<TrialOutcome, Error> {
+    fn offer(&mut self, trial: &Trial, reached: Reached, known: &[Doubt]) -> Result<TrialOutcome, Error> {
         let plan = self.plan;
         let treatment = &plan.treatments[trial.treatment];
         let stop = self.stop;
@@ -362,10 +454,13 @@ impl Run<'_, '_> {
         let relays = links.relays();
         let mut look = || {
             let died = servers[treatment.server].as_mut().and_then(|up| up.group.check().err());
-            let moved = servers[treatment.server].as_ref().map(variables::doubts).unwrap_or_default();
+            let up = servers[treatment.server].as_ref().filter(|_| died.is_none());
+            let moved = up.map(variables::doubts).unwrap_or_default();
+            let data = &plan.data_sets[treatment.data];
+            let broken = up.map(|up| conditions::doubts(up, data, stop)).unwrap_or_default();
             (
-                links.doubts().into_iter().chain(unsettled.clone()).chain(moved).collect(),
-                died.map(|error| TrialFailure::ServerDied { cause: error.to_string() }),
+                links.doubts().into_iter().chain(known.iter().cloned()).chain(moved).chain(broken).collect(),
+                died.map(|error| TrialFailure::ServerDied { cause: (&error).into() }),
             )
         };
         let scene = Scene { loader: &*loader, reached, nodes: &nodes, relays, follower, sought };
@@ -379,7 +474,8 @@ impl Run<'_, '_> {
     /// What carries the loads of a treatment out.
     fn loader(&self, treatment: &Treatment) -> Box<dyn Loader> {
         let client = &treatment.client;
-        loader::in_processes(client.processes, &client.pin, self.provisioner.launcher())
+        let here = || loader::in_processes(client.processes, &client.pin, self.provisioner.launcher());
+        self.hosts.loader(client).unwrap_or_else(here)
     }
 
     /// Restarts a server that is in another of its starts.

@@ -14,7 +14,7 @@ const SERVER: &str = "server";
 /// How long the questions may take that are asked before a trial.
 const ASK_MAX: Duration = Duration::from_secs(20);
 
-/// The servers that are sampled in a trial of `server`. Asked anew for each trial: a server that was
+/// The servers that are sampled in a trial of `server`. Asked again for each trial: a server that was
 /// restarted has other numbers.
 pub(super) fn nodes(group: &Group, plan: &ServerPlan) -> Vec<Node> {
     let member = |number: usize| match plan.topology {

@@ -1,6 +1,5 @@
-//! Where a server spends its processor time at its knee: under the treatment of its highest throughput the
-//! load is offered once more, for nobody's figures, while `perf` looks on. A profile disturbs, so no measured
-//! trial has one.
+//! Where a server spends its processor time at its knee: the treatment with its highest throughput runs once
+//! more, counted in no figure, while `perf` records. A profile disturbs, so no measured trial has one.
 
 use super::{Error, Event, NoProfile, Note, Run, TrialOutcome, nodes, trial};
 use crate::{
@@ -26,7 +25,8 @@ const PERF_VARIABLE: &str = "PRONY_PERF";
 /// How long the load runs before `perf` looks, and how long that does.
 const SETTLE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(4);
-/// Samples a second of each thread at work; no round number, so that nothing periodic is met always or never.
+/// Samples per second of each running thread; no round number, so that periodic work is not sampled always or
+/// never.
 const FREQUENCY: &str = "499";
 /// Bytes of recorded stacks that are kept in memory at most.
 const RECORDED_MAX: u64 = 512 << 20;
@@ -91,7 +91,7 @@ impl Run<'_, '_> {
             });
             match (offered, looking.map(|looking| looking.join())) {
                 (Err(load::Error::Interrupted), _) => None,
-                (Err(error), _) => Some(Err(NoProfile::Load { cause: error.to_string() })),
+                (Err(error), _) => Some(Err(NoProfile::Load { cause: error.into() })),
                 (Ok(_), Some(Ok(profile))) => Some(profile),
                 (Ok(_), _) => Some(Err(NoProfile::NothingRecorded)),
             }

@@ -1,5 +1,5 @@
-//! Carries out the loads that a search for the highest rate asks for, and observes them. It knows neither who
-//! offers a load nor what becomes of the answer, so that `prony load` and the trials of a study search alike.
+//! Runs the loads that a search for the highest rate asks for, and observes them. It knows neither who runs a
+//! load nor what becomes of the answer, so that `prony load` and the trials of a study search alike.
 
 use super::{
     Doubt, Level, What,
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 /// Lowest rate worth searching, starts in a second.
 const LOWEST: f64 = 1.0;
-/// Highest rate, starts in a second: more than any server and any client can do. What a closed loop reached
-/// is no bound: the server may have been cold, or do less the more is under way.
+/// Highest rate, starts per second: more than any server and any client can do. What a closed loop reached is
+/// no bound: the server may have been cold, or do less the more is under way.
 const HIGHEST: f64 = 1e7;
 /// Multiple of what a closed loop reached where the search begins.
 const FIRST: f64 = 0.7;
@@ -38,7 +38,7 @@ const SPARE: f64 = 3.0;
 /// a share.
 const SHORT_CHANCE: f64 = 3.0;
 const SHORT_SHARE_MISSING: f64 = 0.02;
-/// Share of the closed loop's rate above which more connections may bear more: below it they were not all
+/// Share of the closed loop's rate above which more connections may sustain more: below it, not all were
 /// needed.
 const CONNECTIONS_BOUND: f64 = 0.8;
 
@@ -77,14 +77,14 @@ pub struct Sought {
     pub closed_loop_per_second: f64,
     /// Whether the client was at its limit where the objective broke: then this is not the server's limit.
     pub client_limited: bool,
-    /// Whether the wait for a free connection broke it: then more connections may bear more.
+    /// Whether the wait for a free connection broke it: then more connections may sustain more.
     pub connections_limited: bool,
-    /// Rate that the server bore after a gentle load although what was found is clearly lower: it has two
-    /// states, and what was found is what it bears after an overload.
+    /// Rate that the server sustained after a gentle load although the result is clearly lower: it has two
+    /// states, and the result is what it sustains after an overload.
     #[serde(default)]
     pub from_rest_per_second: Option<f64>,
-    /// Processors that neighbours took in the worst load, where they disturbed most of those that broke the
-    /// objective.
+    /// Processors that other virtual machines took in the worst load, where they disturbed most of those that
+    /// broke the objective.
     #[serde(default)]
     pub steal_processors: Option<f64>,
     /// Every load after the closed loop, in order.
@@ -113,7 +113,7 @@ pub struct Probed {
     pub overloaded: bool,
     /// Whether the client was at its limit.
     pub client_limited: bool,
-    /// Processors that neighbours on the physical machine took from this one, on average; null: unknown.
+    /// Processors that other virtual machines on the host took from this one, on average; null: unknown.
     #[serde(default)]
     pub steal_processors: Option<f64>,
     /// Stable names of the reasons to doubt this load.
@@ -121,6 +121,12 @@ pub struct Probed {
 }
 
 impl Probed {
+    /// Whether other virtual machines on the host disturbed it.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        self.steal_processors.is_some_and(|processors| processors > STEAL)
+    }
+
     /// What its objectives compare, in words: `p99 12.300 ms, errors 0.00 %`.
     #[must_use]
     pub fn shown(&self, objectives: &Objectives) -> String {
@@ -159,9 +165,9 @@ impl Sought {
     }
 }
 
-/// Searches the highest rate. `offer` carries a load out, or says by `None` that the user wants an end;
-/// `told` is told of each that is over, and how long the rest will take. `None`: a closed loop finished
-/// nothing, so that there is no rate to search.
+/// Searches the highest rate. `offer` runs a load, or returns `None` when the user wants to stop; `told` gets
+/// each load that is over, and how long the rest will take. `None`: a closed loop completed nothing, so there
+/// is no rate to search.
 ///
 /// # Errors
 /// Those of `offer` and `told`, as they are.
@@ -172,7 +178,7 @@ pub fn seek<E>(
 ) -> Result<Option<Sought>, E> {
     let spec = search.spec;
     let short = short(spec);
-    // each load writes values of its own, since nobody puts back what the one before has written
+    // each load writes values of its own, since nobody restores what the one before has written
     let mut loads = 0;
     let mut offer = |mut spec: Spec, step: Step| {
         loads += 1;
@@ -277,13 +283,13 @@ impl Search<'_> {
         (spec, times(brief, outlook.short_left) + times(long, outlook.long_left))
     }
 
-    /// The answer where there is no time left: what can be skipped is, so that there is time to confirm.
+    /// The answer where time is short: what can be skipped is skipped, so that there is time to confirm.
     fn late(&self, spec: &Spec, probe: Probe, outlook: Outlook) -> Option<Offered> {
         let left = self.deadline?.saturating_duration_since(Instant::now());
         let own = spec.interval + self.spec.warm_up;
         if own > left {
-            let can_do_without = matches!(probe.purpose, search::Purpose::Rest | search::Purpose::Beyond);
-            return Some(if can_do_without { Offered::Skipped } else { Offered::Ended(Why::OutOfTime) });
+            let is_needed = !probe.purpose.can_be_skipped();
+            return Some(if is_needed { Offered::Ended(Why::OutOfTime) } else { Offered::Skipped });
         }
         let whole = self.spec.interval.max(spec.interval) + self.spec.warm_up;
         let is_narrow = probe.purpose == search::Purpose::Narrow;
@@ -299,10 +305,10 @@ impl Search<'_> {
         steal: Option<f64>,
     ) -> (Observation, Probed) {
         let told = &outcome.streams[self.stream];
-        let doubts = doubts(spec, outcome, &[], self.clock);
-        let mut ids: Vec<&str> = doubts.iter().map(Doubt::id).collect();
-        let disturbed = steal.is_some_and(|steal| steal > STEAL);
-        ids.extend(disturbed.then_some("steal"));
+        let mut doubts = doubts(spec, outcome, &[], self.clock);
+        let stolen = steal.filter(|processors| *processors > STEAL);
+        let disturbed = stolen.is_some();
+        doubts.extend(stolen.map(|processors| Doubt::new(Level::Suspicious, What::Steal { processors })));
         let values: Vec<f64> = self.objectives.iter().map(|objective| objective.measure(told)).collect();
         let overloaded = doubts.iter().any(Doubt::is_overload) || falls_short(told);
         let client_limited = doubts.iter().any(is_client_limit);
@@ -332,14 +338,14 @@ impl Search<'_> {
             overloaded,
             client_limited,
             steal_processors: steal,
-            doubts: ids.iter().map(|id| (*id).to_owned()).collect(),
+            doubts: doubts.iter().map(|doubt| doubt.id().to_owned()).collect(),
         };
         (Observation { verdict, values, overloaded, client_limited, waited, disturbed }, probed)
     }
 }
 
-/// Whether fewer ended than were offered, by more than chance explains. In a short load a queue that grows
-/// has not reached a generous limit yet, and would in a longer one.
+/// Whether fewer ended than were offered, by more than chance explains. In a short load, a growing queue has
+/// not yet reached a generous limit, but would in a longer one.
 fn falls_short(told: &StreamOutcome) -> bool {
     let Some(schedule) = &told.schedule else { return false };
     let offered = schedule.offered as f64;
@@ -352,7 +358,10 @@ fn falls_short(told: &StreamOutcome) -> bool {
 fn is_client_limit(doubt: &Doubt) -> bool {
     match doubt.what {
         What::WorkerBusy { .. } => true,
-        What::SendDelay { .. } | What::Queueing { .. } => doubt.level == Level::Invalid,
+        What::SendDelay { .. }
+        | What::Queueing { .. }
+        | What::LoadHostBusy { .. }
+        | What::LoadHostProcessors { .. } => doubt.level == Level::Invalid,
         _ => false,
     }
 }

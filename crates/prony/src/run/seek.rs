@@ -1,9 +1,9 @@
-//! The search that comes before a trial whose rate is to be found: the trial is then an ordinary one at that
-//! rate. A load of the search is told as one event and kept as one line of the trial's outcome; only the
-//! trial has seconds and readings.
+//! The search before a trial whose rate is to be found: the trial is then an ordinary one at that rate. A
+//! load of the search is reported as one event and kept as one line of the trial's outcome; only the trial
+//! has seconds and readings.
 
 use super::{
-    Doubt, Error, Event, Level, Reader, TrialFailure, What, clock_cost,
+    Cause, Doubt, Error, Event, Level, Reader, TrialFailure, What, clock_cost,
     links::Reached,
     not_offered,
     rate::{self, Search, Sought, Step},
@@ -32,7 +32,7 @@ pub(super) fn seek(
     let Some((goal, stream)) = treatment.goal.as_ref().zip(treatment.searched()) else { return Ok(None) };
     let objectives = match Objectives::parse(&goal.objective) {
         Ok(objectives) => objectives,
-        Err(error) => return Ok(Some(Err(TrialFailure::Objective { cause: error.to_string() }))),
+        Err(error) => return Ok(Some(Err(TrialFailure::Objective { cause: Cause::told(error) }))),
     };
     let spec = spec(plan, trial, reached.clone());
     let search = Search { spec: &spec, stream, objectives: &objectives, clock: clock_cost(), deadline: None };
@@ -50,30 +50,30 @@ pub(super) fn seek(
         Ok(Some(sought)) => Ok(Some(found(sought, &objectives))),
         Ok(None) => Ok(Some(Err(TrialFailure::NothingToSearch))),
         Err(Broke::Load(cause)) => Ok(Some(Err(TrialFailure::SearchLoad { cause }))),
-        Err(Broke::Run(error)) => Err(error),
+        Err(Broke::Run(error)) => Err(*error),
     }
 }
 
 /// Why a search did not come to its end.
 enum Broke {
     /// A load failed, which is data.
-    Load(String),
+    Load(Cause),
     /// The run cannot go on.
-    Run(Error),
+    Run(Box<Error>),
 }
 
 fn tell(reader: &std::cell::RefCell<&mut Reader<'_>>, event: Event) -> Result<(), Broke> {
-    (reader.borrow_mut())(&event).map_err(|error| Broke::Run(Error::Reader(error)))
+    (reader.borrow_mut())(&event).map_err(|error| Broke::Run(Box::new(Error::Reader(error))))
 }
 
 fn offer(loader: &dyn Loader, spec: &Spec, stop: &Stop) -> Result<Outcome, Broke> {
     match loader.run(spec, stop, &mut |_| ()) {
         Err(error @ (load::Error::Interrupted | load::Error::Pin { .. })) => {
-            Err(Broke::Run(not_offered(error)))
+            Err(Broke::Run(Box::new(not_offered(error))))
         }
-        Err(error) => Err(Broke::Load(error.to_string())),
-        Ok(Outcome { end: End::Interrupted, .. }) => Err(Broke::Run(Error::Interrupted)),
-        Ok(Outcome { end: End::Failed(reason), .. }) => Err(Broke::Load(reason)),
+        Err(error) => Err(Broke::Load(error.into())),
+        Ok(Outcome { end: End::Interrupted, .. }) => Err(Broke::Run(Box::new(Error::Interrupted))),
+        Ok(Outcome { end: End::Failed(broken), .. }) => Err(Broke::Load(broken.into())),
         Ok(outcome) => Ok(outcome),
     }
 }

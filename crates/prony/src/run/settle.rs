@@ -1,13 +1,13 @@
-//! Waits until a server has done what trials before have left it to do: dirty pages are written, old versions
-//! of rows purged.
+//! Waits until a server has finished the work that earlier trials have left it: dirty pages are written, old
+//! versions of rows are purged.
 //!
-//! Otherwise a trial pays for its predecessor, and which trials do depends on their order. At a server that
-//! Prony started, the writing is hurried by some of its variables; then all variables are made what they
-//! were, since setting these moves others. Elsewhere nothing is changed, and purge alone waited for.
+//! Otherwise a trial pays for its predecessor, and which trials do depends on their order. On a server that
+//! Prony started, writing is hurried by some of its variables; then all variables are restored, since setting
+//! these moves others. Elsewhere nothing is changed, and Prony only waits for the purge.
 
 use crate::{
     family::{self, Unfinished},
-    provision::{globals, put_back},
+    provision::{Step, globals, put_back},
 };
 use load::{
     Stop,
@@ -72,7 +72,7 @@ pub fn settle(
     own: bool,
     limit: Duration,
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    tell: &mut dyn FnMut(Step),
 ) -> Result<Option<Settled>, Error> {
     let begun = Instant::now();
     let Some(first) = family::spoken().unfinished(connection)? else { return Ok(None) };
@@ -96,7 +96,7 @@ fn wait(
     own: bool,
     (begun, limit): (Instant, Duration),
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    tell: &mut dyn FnMut(Step),
 ) -> Result<Option<Settled>, Error> {
     let (mut shortest, mut told) = ((u64::MAX, begun), begun);
     loop {
@@ -113,8 +113,7 @@ fn wait(
         }
         if told.elapsed() >= TELL {
             told = Instant::now();
-            let (pages, history) = (now.dirty_pages, now.history);
-            tell(&format!("settling: {pages} dirty pages, history of {history} transactions"));
+            tell(Step::Settling { dirty_pages: now.dirty_pages, transactions: now.history });
         }
         thread::sleep(POLL);
     }

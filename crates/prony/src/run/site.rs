@@ -1,13 +1,18 @@
 //! What a run keeps up: its servers, each with the data set that it holds.
 
-use super::{Error, Event, Run, event::DataProgress, state::State, target_of};
+use super::{Error, Event, FileNote, Note, Remark, Run, event::DataProgress, hosts, state::State, target_of};
 use crate::{
     dataset,
+    layout::Layout as _,
     network::Surroundings,
     plan::{Act, ServerPlan, ServerSource},
-    provision::{self, Group, ServerDescription, Wants},
+    provision::{self, Group, ServerDescription, Step, Wants},
+    sysbench,
 };
-use load::{client, spec::Address};
+use load::{
+    client,
+    spec::{Address, Target},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -18,11 +23,14 @@ fn loaders() -> u32 {
     std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32).clamp(2, 8)
 }
 
+/// Differences of tables that are told: more have one cause.
+const REMARKS_MAX: usize = 60;
+
 /// How long control connections wait for an answer.
 pub(super) const CONTROL_WAIT: Duration = Duration::from_secs(60);
 
 /// How long members may take to have all of the data that was loaded.
-const CATCH_UP_LIMIT: Duration = Duration::from_secs(3600);
+pub(super) const CATCH_UP_LIMIT: Duration = Duration::from_secs(3600);
 
 /// A server that is up, with those that work together with it.
 pub(super) struct Up {
@@ -64,8 +72,8 @@ pub(super) fn refuse_shared_settings(servers: &[ServerPlan]) -> Result<(), Error
 }
 
 impl Run<'_, '_> {
-    /// Before anything is changed anywhere: on servers that run already no table may stand where one of the
-    /// data is to be made, and none that a workload writes into may be somebody else's.
+    /// Before anything is changed anywhere: on servers that already run, no table may exist where one of the
+    /// data sets is to be created, and no table that a workload writes into may be somebody else's.
     pub(super) fn refuse_foreign_tables(&self, treatments: &BTreeSet<usize>) -> Result<(), Error> {
         for &each in treatments {
             let treatment = &self.plan.treatments[each];
@@ -84,7 +92,23 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Starts one server, checks that it can bear what is planned, and loads its data.
+    /// Makes the program of a server available, and refuses a server that cannot do what is planned, before
+    /// any starts.
+    pub(super) fn have_program(&mut self, index: usize) -> Result<(), Error> {
+        self.heed_stop()?;
+        let server = &self.plan.servers[index];
+        let mut told = Ok(());
+        let had = self.provisioner.have_program(server, &mut |step| {
+            let event = Event::ServerStarting { server: index, step };
+            if told.is_ok() {
+                told = (self.reader)(&event);
+            }
+        });
+        told.map_err(Error::Reader)?;
+        had.map_err(|source| Error::Provision { name: server.name.clone(), source })
+    }
+
+    /// Starts one server, checks that it can run what is planned, and loads its data.
     pub(super) fn bring_up(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
         self.heed_stop()?;
         let plan = self.plan;
@@ -101,8 +125,8 @@ impl Run<'_, '_> {
         let (links, latency) = (&mut self.links, server_plan.latency_between);
         let mut between =
             |from: usize, to: usize, address: &Address| links.between(index, (from, to), address, latency);
-        let mut tell = |step: &str| {
-            let event = Event::ServerStarting { server: index, step: step.to_owned() };
+        let mut tell = |step: Step| {
+            let event = Event::ServerStarting { server: index, step };
             if told.is_ok() {
                 told = (self.reader)(&event);
             }
@@ -135,7 +159,7 @@ impl Run<'_, '_> {
         });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         self.tell_links(index)?;
-        let mut remarks: BTreeSet<String> =
+        let mut remarks: BTreeSet<provision::Remark> =
             self.up(index).group.primary().remarks().iter().cloned().collect();
         for &each in treatments {
             let treatment = &plan.treatments[each];
@@ -143,17 +167,19 @@ impl Run<'_, '_> {
             let sources = u32::try_from(treatment.client.sources.len()).unwrap_or(u32::MAX).max(1);
             let target = target_of(server, &treatment.client);
             let relayed = self.is_relayed(index, &treatment.client);
-            let wants = Wants { sources, relayed, ..super::wants(&treatment.streams, &target) };
+            let elsewhere = hosts::is_elsewhere(&treatment.client);
+            let wants = Wants { sources, relayed, elsewhere, ..super::wants(&treatment.streams, &target) };
             let limits = provision::preflight(&mut connection, &wants);
             remarks.extend(limits.map_err(|source| Error::Limit { name: name(), source })?);
         }
-        for text in remarks {
-            self.tell(&Event::Remark { server: index, text })?;
+        for remark in remarks {
+            self.tell(&Event::Remark { server: index, what: Remark::Server(remark) })?;
         }
-        self.first_data(index, first)
+        self.first_data(index, first)?;
+        self.see_statements(index, first)
     }
 
-    /// Sees to it that a server that has just been started holds its first data set.
+    /// Makes sure that a server that has just been started holds its first data set.
     fn first_data(&mut self, server: usize, data: usize) -> Result<(), Error> {
         if self.have_data(server, data)?.is_none() && !self.plan.data_sets[data].is_empty() {
             let begun = std::time::Instant::now();
@@ -169,8 +195,8 @@ impl Run<'_, '_> {
         self.servers[server].as_mut().expect("every server that is needed is up")
     }
 
-    /// Makes a data set, or sees that it is there, whole; how large it is, where the server says so, and
-    /// whether tables of it were there.
+    /// Creates a data set, or checks that it is there and whole; returns its size, where the server reports
+    /// it, and whether tables of it were there.
     pub(super) fn load_data(
         &mut self,
         server: usize,
@@ -179,6 +205,8 @@ impl Run<'_, '_> {
         let plan = self.plan;
         let target = self.up(server).group.primary().target().clone();
         let begun = std::time::Instant::now();
+        self.make_by_script(server, data, &target)?;
+        self.make_by_files(server, data, &target)?;
         let mut told = Ok(());
         let result = dataset::prepare(
             &target,
@@ -204,12 +232,102 @@ impl Run<'_, '_> {
         let stop = self.stop;
         let equal = self.up(server).group.wait_until_equal(CATCH_UP_LIMIT, stop);
         equal.map_err(|source| Error::Provision { name: name(), source })?;
-        // A server that does not tell its sizes can be measured all the same.
+        // A server that does not tell its sizes can be measured nevertheless.
         let size = dataset::size(&target, &plan.data_sets[data]).ok();
         if let Some(size) = &size {
             self.up(server).sizes.insert(data, size.clone());
         }
         Ok((size, loaded.tables_kept > 0))
+    }
+
+    /// Lets a script make its tables, where they are a script's to make and are not there yet.
+    fn make_by_script(&mut self, server: usize, data: usize, target: &Target) -> Result<(), Error> {
+        let set = &self.plan.data_sets[data];
+        let Some((script, seed)) = set.script() else { return Ok(()) };
+        let name = || self.plan.servers[server].name.clone();
+        let is_there = dataset::is_complete(target, set);
+        if is_there.map_err(|source| Error::Data { name: name(), source })? {
+            return Ok(());
+        }
+        let made = sysbench::make(script, target, (loaders(), seed), self.stop);
+        self.heed_stop()?;
+        let (file, name) = (script.file.clone(), name());
+        made.map_err(|error| Error::Script { name, file, reason: error.to_string() })
+    }
+
+    /// Executes the files that make a data set, where they do and it is not there yet, and sees that all
+    /// servers hold the same after it.
+    fn make_by_files(&mut self, server: usize, data: usize, target: &Target) -> Result<(), Error> {
+        let plan = self.plan;
+        let set = &plan.data_sets[data];
+        let Some(files) = set.files() else { return Ok(()) };
+        let failed = |source| Error::Data { name: plan.servers[server].name.clone(), source };
+        let (begun, stop) = (std::time::Instant::now(), self.stop);
+        if !dataset::is_complete(target, set).map_err(failed)? {
+            let bytes: u64 = files.files.iter().map(|file| file.bytes).sum();
+            let rows_total = files.rows();
+            let mut told = Ok(());
+            let mut next = 0;
+            let done = dataset::execute(
+                target,
+                files,
+                loaders(),
+                &mut |done| {
+                    if done < next || told.is_err() {
+                        return;
+                    }
+                    next = done + bytes / 200;
+                    let rows = (u128::from(rows_total) * u128::from(done) / u128::from(bytes.max(1))) as u64;
+                    let elapsed = begun.elapsed();
+                    told = (self.reader)(&Event::DataLoading(DataProgress {
+                        server,
+                        rows,
+                        rows_total,
+                        elapsed,
+                    }));
+                },
+                stop.flag(),
+            );
+            told.map_err(Error::Reader)?;
+            self.heed_stop()?;
+            for warning in done.map_err(failed)? {
+                self.tell(&Event::Noted(Note::Files { server, what: FileNote::Warned(warning) }))?;
+            }
+        }
+        if self.contents.contains_key(&(data, server)) {
+            return Ok(());
+        }
+        // it may be why the contents differ
+        self.tell_form(server, data, target)?;
+        let contents = dataset::contents(target, files, stop.flag()).map_err(failed)?;
+        let first = self.contents.iter().find(|((of, _), _)| *of == data);
+        let differences = first.map_or_else(String::new, |(_, there)| different(there, &contents));
+        if let Some(((_, other), _)) = first.filter(|_| !differences.is_empty()) {
+            let other = plan.servers[*other].name.clone();
+            return Err(failed(dataset::Error::Different { other, differences }));
+        }
+        self.contents.insert((data, server), contents);
+        Ok(())
+    }
+
+    /// Tells what a server made of the files in another way than the first one, or left out.
+    fn tell_form(&mut self, server: usize, data: usize, target: &Target) -> Result<(), Error> {
+        let plan = self.plan;
+        let Some(files) = plan.data_sets[data].files() else { return Ok(()) };
+        let failed = |source| Error::Data { name: plan.servers[server].name.clone(), source };
+        let form = dataset::form(target, files).map_err(failed)?;
+        let first = self.forms.get(&data);
+        let others = first.map(|(other, there)| (plan.servers[*other].name.clone(), there));
+        let compared = others.map_or_else(Vec::new, |(other, there)| {
+            let differences = form.differences(there, files).into_iter();
+            differences.map(|difference| (difference, Some(other.clone()))).collect()
+        });
+        let left_out = form.left_out(files).into_iter().map(|difference| (difference, None));
+        for (difference, other) in compared.into_iter().chain(left_out).take(REMARKS_MAX) {
+            self.tell(&Event::Noted(Note::Files { server, what: FileNote::Differs { difference, other } }))?;
+        }
+        self.forms.entry(data).or_insert((server, form));
+        Ok(())
     }
 
     pub(super) fn stop_servers(&mut self) -> Result<(), Error> {
@@ -235,6 +353,18 @@ impl Run<'_, '_> {
         }
         result
     }
+}
+
+/// What is not the same in tables of two servers.
+fn different(there: &[dataset::Contents], here: &[dataset::Contents]) -> String {
+    let one = |(there, here): (&dataset::Contents, &dataset::Contents)| {
+        let told = match there.rows == here.rows {
+            true => format!("{} has the same {} rows with other values", here.table, here.rows),
+            false => format!("{} has {} rows, there {}", here.table, here.rows, there.rows),
+        };
+        (there != here).then_some(told)
+    };
+    there.iter().zip(here).filter_map(one).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Brings a server into the state in which a trial is to begin: its data as they were loaded, nothing left to
-//! be written or purged, its buffer pool warm, as the study says.
+//! write or purge, its buffer pool warm, as the study says.
 //!
-//! Data are put back from a snapshot where Prony started the server and it works alone, else loaded anew. A
-//! server that runs elsewhere is neither restarted nor configured.
+//! Data are restored from a snapshot where Prony started the server and it works alone, otherwise reloaded. A
+//! server that Prony did not start is neither restarted nor configured.
 
 use super::{
-    Doubt, Error, Event, Level, Run, What,
+    Doubt, Error, Event, Level, Remark, Run, What,
     settle::{self, Settled},
     site::{CONTROL_WAIT, Up},
     variables::Settings,
@@ -15,7 +15,7 @@ use crate::{
     family::{self, Keeps, Pages},
     layout::Layout as _,
     plan::{Act, Fresh, Reuse, ServerPlan, ServerSource, Treatment, Trial, Warm, seed},
-    provision::{self, Provisioner, Snapshot},
+    provision::{self, Provisioner, Snapshot, Step},
 };
 use load::{
     client::{self, Connection},
@@ -27,8 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Loading that takes longer is not done again where it can be helped: putting back takes a few seconds for a
-/// server's own files, whatever the data.
+/// Loading that takes longer is avoided where possible: restoring takes a few seconds for a server's own
+/// files, whatever the data.
 const KEEP_FROM: Duration = Duration::from_secs(10);
 /// How long a server may take to note the pages of its buffer pool, or to read them.
 const PAGES_LIMIT: Duration = Duration::from_secs(300);
@@ -38,8 +38,7 @@ const PAGES_LIMIT: Duration = Duration::from_secs(300);
 pub struct Began {
     /// What its data were.
     pub data: Origin,
-    /// How long putting them back or loading them took, restart included, where that was done for this
-    /// trial.
+    /// How long restoring or loading them took, including a restart, where that was done for this trial.
     pub put_back: Option<Duration>,
     /// Whether the server was started since the trial before.
     pub restarted: bool,
@@ -47,7 +46,7 @@ pub struct Began {
     pub settled: Option<Settled>,
     /// How long filling the buffer pool took, where that was done for this trial.
     pub warmed: Option<Duration>,
-    /// Seed of its load, where it is not the planned one: what it writes to is not put back.
+    /// Seed of its load, where it is not the planned one: the rows that it writes to are not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -87,7 +86,7 @@ pub(super) struct State {
     /// The data set that it holds.
     pub(super) data: Option<usize>,
     origin: Origin,
-    /// Something failed in a way that leaves its data unknown: they are put back or loaded anew.
+    /// Something failed in a way that leaves the state of its data unknown: they are restored or reloaded.
     pub(super) is_unknown: bool,
     /// Trials have begun on these data.
     used: bool,
@@ -137,7 +136,7 @@ impl State {
 }
 
 impl Run<'_, '_> {
-    /// Brings the server of a trial into the state in which it is to begin, and tells which that is.
+    /// Brings the server of a trial into the state in which it is to begin, and reports that state.
     pub(super) fn prepare(&mut self, trial: &Trial) -> Result<Began, Error> {
         let treatment = &self.plan.treatments[trial.treatment];
         let (server, data) = (treatment.server, treatment.data);
@@ -177,8 +176,8 @@ impl Run<'_, '_> {
         self.state(server).origin
     }
 
-    /// The first server of the plan that has the same data: itself, unless a server that runs already is in
-    /// the plan more than once, with other settings for instance.
+    /// The first server of the plan that has the same data: itself, unless a server that is already running
+    /// is in the plan more than once, with other settings for instance.
     fn home(&self, server: usize) -> usize {
         let place = |index: usize| {
             let is_own = self.plan.servers[index].may(Act::Start);
@@ -188,9 +187,9 @@ impl Run<'_, '_> {
         (0..server).find(|&other| place(other).as_ref() == Some(&own)).unwrap_or(server)
     }
 
-    /// The seed of a trial that writes to what is not put back; `None`: that of the plan will do. The same
-    /// seed again would write the same values into the same rows, which is no work. Servers that are held
-    /// against each other have the same seed all the same, as long as their data are not the same.
+    /// The seed of a trial that writes to rows that are not restored; `None`: the plan's seed will do. The
+    /// same seed again would write the same values into the same rows, which is no work. Nevertheless,
+    /// servers that are compared have the same seed, as long as their data are not the same.
     fn own_seed(&mut self, trial: &Trial) -> Option<u64> {
         let treatment = &self.plan.treatments[trial.treatment];
         let origin = self.state(treatment.server).origin;
@@ -203,8 +202,8 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Sees to it that a server holds a data set as the study wants it; how long that took, where there was
-    /// something to do.
+    /// Makes sure that a server holds a data set as the study wants it; returns how long that took, where
+    /// there was something to do.
     pub(super) fn have_data(&mut self, server: usize, data: usize) -> Result<Option<Duration>, Error> {
         if self.plan.data_sets[data].is_empty() {
             return Ok(None);
@@ -220,7 +219,7 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         let begun = Instant::now();
-        // What an earlier run has kept can be put back as well.
+        // What an earlier run has kept can be restored as well.
         if state.snapshots.contains_key(&data) && fresh != Fresh::Reload {
             self.put_back(server, data)?;
         } else {
@@ -276,7 +275,13 @@ impl Run<'_, '_> {
     fn drop_data(&mut self, server: usize) -> Result<(), Error> {
         let target = self.up(server).group.primary().target().clone();
         let name = || self.plan.servers[server].name.clone();
-        dataset::cleanup(&target, &|_| true).map(drop).map_err(|source| Error::Data { name: name(), source })
+        let files = self.state(server).data.and_then(|data| self.plan.data_sets[data].files());
+        let removed = match files {
+            // a server of Prony's own: files are loaded nowhere else
+            Some(_) => dataset::remove(&target),
+            None => dataset::cleanup(&target, &|_| true).map(drop),
+        };
+        removed.map_err(|source| Error::Data { name: name(), source })
     }
 
     fn put_back(&mut self, server: usize, data: usize) -> Result<(), Error> {
@@ -334,13 +339,9 @@ impl Run<'_, '_> {
         if let Some(Settled { limit_reached: true, dirty_pages, history, .. }) = settled
             && !std::mem::replace(&mut self.state(server).told, true)
         {
-            let text = format!(
-                "after {} s there are still {dirty_pages} dirty pages and {history} transactions to purge: \
-                 the next trial pays for them. Raise settle in [measure], or set it to \"0s\" if trials are \
-                 to find them",
-                limit.as_secs()
-            );
-            self.tell(&Event::Remark { server, text })?;
+            let (seconds, transactions) = (limit.as_secs(), history);
+            let what = Remark::NotSettled { seconds, dirty_pages, transactions };
+            self.tell(&Event::Remark { server, what })?;
         }
         Ok(settled)
     }
@@ -376,7 +377,7 @@ impl Run<'_, '_> {
                 let percent = progress.rows * 100 / progress.rows_total.max(1);
                 if percent != told {
                     told = percent;
-                    tell(&format!("reading tables and indexes into memory: {percent} %"));
+                    tell(Step::Reading { percent });
                 }
             };
             Ok(dataset::warm(target, &plan.data_sets[data], &mut progress, stop.flag()))
@@ -389,7 +390,7 @@ impl Run<'_, '_> {
     fn read_pages(&mut self, server: usize) -> Result<bool, Error> {
         let target = self.up(server).group.primary().target().clone();
         self.with_connection(server, &target, |connection, tell| {
-            tell("reading the pages that were in memory before");
+            tell(Step::ReadingPages);
             family::spoken().pages(connection, Pages::Read, PAGES_LIMIT)
         })
     }
@@ -402,7 +403,7 @@ impl Run<'_, '_> {
         self.up(server).group.primary_mut().keep_pages(wanted);
         if wanted {
             let noted = self.with_connection(server, &target, |connection, tell| {
-                tell("noting the pages that are in memory");
+                tell(Step::NotingPages);
                 family::spoken().pages(connection, Pages::Note, PAGES_LIMIT)
             })?;
             self.state(server).noted = noted;
@@ -433,7 +434,7 @@ impl Run<'_, '_> {
             && !self.lives_in_memory(data)
     }
 
-    /// Whether data of a server will have to be put back from a snapshot.
+    /// Whether data of a server will have to be restored from a snapshot.
     fn needs_snapshot(&self, server: usize, data: usize) -> bool {
         self.plan.snapshots().contains(&(server, data)) && !self.lives_in_memory(data)
     }
@@ -471,16 +472,16 @@ impl Run<'_, '_> {
         provision::check_snapshots(&self.provisioner.places().instances(), &sizes).map_err(Error::Space)
     }
 
-    /// Does something with a server that may take long, and tells its steps.
+    /// Does something with a server that may take long, and reports the steps.
     pub(super) fn with_steps<T>(
         &mut self,
         server: usize,
-        job: impl FnOnce(&Provisioner, &mut Up, &mut dyn FnMut(&str)) -> Result<T, provision::Error>,
+        job: impl FnOnce(&Provisioner, &mut Up, &mut dyn FnMut(Step)) -> Result<T, provision::Error>,
     ) -> Result<T, Error> {
         let up = self.servers[server].as_mut().expect("every server that is needed is up");
         let mut told = Ok(());
         let result = job(self.provisioner, up, &mut |step| {
-            let event = Event::ServerStarting { server, step: step.to_owned() };
+            let event = Event::ServerStarting { server, step };
             if told.is_ok() {
                 told = (self.reader)(&event);
             }
@@ -495,7 +496,7 @@ impl Run<'_, '_> {
         &mut self,
         server: usize,
         target: &Target,
-        job: impl FnOnce(&mut Connection, &mut dyn FnMut(&str)) -> Result<T, client::Error>,
+        job: impl FnOnce(&mut Connection, &mut dyn FnMut(Step)) -> Result<T, client::Error>,
     ) -> Result<T, Error> {
         let done = self.with_steps(server, |_, _, tell| {
             let opened = Connection::open(target, CONTROL_WAIT);

@@ -1,9 +1,10 @@
 //! Whether a trial has become steady: ends a warm-up `"auto"`, and doubts an interval that still drifts.
 //!
-//! What is watched of a stream is its throughput; where it follows a schedule, whose throughput is what was
-//! offered, its mean response time. Streams with a limit have no steady state to be in.
+//! A stream is judged by its throughput or, where it follows a schedule and its throughput is simply what was
+//! offered, by its mean response time. Streams with a limit have no steady state.
 
 use super::{Doubt, Level, Steady, What};
+use crate::layout::neighbours;
 use load::{
     Sample, Spec, WarmUp,
     sample::Phase,
@@ -42,7 +43,8 @@ impl Watch {
     pub(super) fn new(spec: &Spec, is_auto: bool) -> Self {
         let streams = spec.streams.iter().map(|stream| Stream {
             name: stream.name.clone(),
-            is_watched: stream.limit.is_none()
+            is_watched: !neighbours::is_one(stream)
+                && stream.limit.is_none()
                 && stream.begin == Begin::Together
                 && is_level(&stream.arrival),
             is_scheduled: matches!(stream.arrival, Arrival::Open { .. } | Arrival::Paced { .. }),

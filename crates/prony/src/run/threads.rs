@@ -1,7 +1,7 @@
-//! How many threads of the load engine a run has: as many as the most demanding of its loads needs, found out
-//! before the first trial and the same in all of them, so that no side of a comparison has more than another.
-//! Each server gets the same short load for it, with the most connections that the study gives it. What a
-//! study says itself (`workers` in `[client]`) holds for its treatments.
+//! How many threads of the load engine a run has: as many as the most demanding of its loads needs. That is
+//! found out before the first trial and is the same in all of them, so that no side of a comparison has more
+//! than another. Each server gets the same short load for it, with the most connections that the study gives
+//! it. A number in the study (`workers` in `[client]`) takes precedence for its treatments.
 
 use super::{Earlier, Error, Run, TrialOutcome, not_offered, trial};
 use crate::plan::{Trial, seed};

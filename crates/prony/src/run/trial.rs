@@ -49,25 +49,20 @@ pub(super) fn carry_out(
     let Scene { loader, reached, nodes, relays, follower, sought } = scene;
     let sought = match sought.transpose() {
         Ok(sought) => sought,
-        Err(failure) => {
-            let (_, died) = look();
-            return finished(number, TrialOutcome::Failed(died.unwrap_or(failure)), reader);
-        }
+        Err(failure) => return failed(number, failure, look, reader),
     };
     let mut follower = match follower {
         Ok(follower) => follower,
         Err(_) if stop.is_stopped() => return Err(Error::Interrupted),
-        Err(failure) => {
-            let (_, died) = look();
-            return finished(number, TrialOutcome::Failed(died.unwrap_or(failure)), reader);
-        }
+        Err(failure) => return failed(number, failure, look, reader),
     };
     let treatment = &plan.treatments[trial.treatment];
     let mut spec = spec(plan, trial, reached);
     if let (Some(sought), Some(stream)) = (&sought, treatment.searched()) {
         seek::at_rate(&mut spec, stream, sought);
     }
-    let options = Options { every: plan.telemetry.every, meet: plan.warm_up, all: plan.telemetry.all };
+    let options =
+        Options { every: plan.telemetry.every, meet: plan.before_interval(), all: plan.telemetry.all };
     let mut beside = Beside::prepare(nodes, options).with_relays(&relays);
     let mut told = Ok(());
     let mut watch = Watch::new(&spec, plan.warm_up_auto);
@@ -79,6 +74,10 @@ pub(super) fn carry_out(
                 return WarmUp::Goes;
             }
             Progress::Opening { .. } => return WarmUp::Goes,
+            Progress::Seen { part, ago, seen } => {
+                beside.hear(&part, ago, seen);
+                return WarmUp::Goes;
+            }
             Progress::Started => {
                 beside.begin_in(&processes);
                 if let Some(follower) = &mut follower {
@@ -88,6 +87,10 @@ pub(super) fn carry_out(
             }
             Progress::Sample(sample) => {
                 watch.add(&sample);
+                let hosts = if sample.stream == 0 { beside.load_hosts_now() } else { Vec::new() };
+                if told.is_ok() && !hosts.is_empty() {
+                    told = reader(&Event::LoadHosts { trial: number, hosts });
+                }
                 Event::TrialSample { trial: number, sample }
             }
         };
@@ -110,6 +113,17 @@ pub(super) fn carry_out(
         reader(&Event::TrialReading { trial: number, reading }).map_err(Error::Reader)?;
     }
     finished(number, outcome, reader)
+}
+
+/// A trial that could not begin; that a server died says more than what came of it.
+fn failed(
+    number: u32,
+    failure: TrialFailure,
+    look: &mut Look<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<TrialOutcome, Error> {
+    let (_, died) = look();
+    finished(number, TrialOutcome::Failed(died.unwrap_or(failure)), reader)
 }
 
 fn finished(number: u32, outcome: TrialOutcome, reader: &mut Reader<'_>) -> Result<TrialOutcome, Error> {
@@ -138,7 +152,7 @@ fn followed(
 ) -> Result<TrialOutcome, Error> {
     if let (TrialOutcome::Measured { outcome, doubts, following, .. }, Some(follower)) = (&mut told, follower)
     {
-        let (how, found) = follower.end(outcome.warm_up.unwrap_or(plan.warm_up), outcome, stop);
+        let (how, found) = follower.end(outcome.warm_up.unwrap_or(plan.before_interval()), outcome, stop);
         if stop.is_stopped() {
             return Err(Error::Interrupted);
         }
@@ -159,10 +173,11 @@ fn measured(
     if let Some(death) = died {
         return TrialOutcome::Failed(death);
     }
-    let broken = |cause| TrialOutcome::Failed(TrialFailure::Load { cause });
     match result {
-        Err(error) => broken(error.to_string()),
-        Ok(Outcome { end: End::Failed(reason), .. }) => broken(reason),
+        Err(error) => TrialOutcome::Failed(TrialFailure::of_load(error)),
+        Ok(Outcome { end: End::Failed(how), .. }) => {
+            TrialOutcome::Failed(TrialFailure::Load { cause: how.into() })
+        }
         Ok(outcome) => {
             let mut doubts = doubts(spec, &outcome, readings, clock_cost());
             doubts.extend(seen);
@@ -184,7 +199,7 @@ pub(super) fn spec(plan: &Plan, trial: &Trial, reached: Reached) -> Spec {
         reply_timeout: client.reply_timeout,
         members: targets.collect(),
         local: reached.local,
-        ..Spec::new(primary, streams.clone(), plan.warm_up, plan.interval)
+        ..Spec::new(primary, streams.clone(), plan.before_interval(), plan.interval)
     }
 }
 
@@ -202,5 +217,6 @@ pub fn wants(streams: &[Stream], target: &Target) -> Wants {
         tcp: matches!(target.address, Address::Tcp { .. }),
         sources: 1,
         relayed: false,
+        elsewhere: false,
     }
 }

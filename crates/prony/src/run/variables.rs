@@ -1,9 +1,8 @@
 //! Whether a server ran with the same settings from its first trial on: all global variables are read back
-//! before and after each trial. A trial during which anybody has changed one is about something else than the
-//! report says.
+//! before and after each trial. A trial during which somebody changed one is not what the report says it is.
 
 use super::{
-    Doubt, Error, Event, Level, Run, What,
+    Doubt, Error, Event, Level, Remark, Run, What,
     site::{CONTROL_WAIT, Up},
 };
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
 };
 use load::{client::Connection, spec::Target};
 
-/// Variables that are named; where more have changed, somebody has done something to the whole server.
+/// Most variables that are named; where more have changed, somebody has done something to the whole server.
 const TOLD_MAX: usize = 10;
 
 /// What the servers of a group were found to run with.
@@ -25,10 +24,10 @@ pub(super) struct Settings {
 }
 
 impl Run<'_, '_> {
-    /// Tells where other runs do not know any more that a server is in use.
+    /// Reports where other runs no longer know that a server is in use.
     pub(super) fn keep_place(&mut self, server: usize) -> Result<(), Error> {
         let Err(error) = self.up(server).group.primary_mut().keep_place() else { return Ok(()) };
-        self.tell(&Event::Remark { server, text: error.to_string() })
+        self.tell(&Event::Remark { server, what: Remark::PlaceLost { cause: error.to_string() } })
     }
 
     /// Notes what the servers of a group run with, where Prony has started them since. One that runs
@@ -66,7 +65,7 @@ fn moved_since(up: &Up) -> Vec<Moved> {
     up.state.settings.first.iter().zip(read(up)).flat_map(|(before, now)| moved(before, &now)).collect()
 }
 
-/// A server that does not answer has not changed its settings: that it is gone is told elsewhere.
+/// A server that does not answer has not changed its settings: that it is gone is reported elsewhere.
 fn read(up: &Up) -> Vec<Globals> {
     up.group.servers().map(|server| of(server.target()).unwrap_or_default()).collect()
 }

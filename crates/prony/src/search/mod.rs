@@ -1,19 +1,19 @@
 //! The highest rate that keeps an objective, found with as few and short loads as the noise allows. Pure
-//! logic over a function that offers a rate and tells what came of it, so that it is tested with simulated
-//! servers. It knows neither engine nor clock.
+//! logic over a function that runs a rate and reports what came of it, so that simulated servers can test it.
+//! It knows neither engine nor clock.
 //!
 //! 1. *Bracket*: from a first guess up or down by a factor, until one rate keeps the objective and one does
-//!    not. There is no bound from above but `Bounds::highest`, which no server reaches: what a closed loop
-//!    did says little of a server that was cold, or that does less the more is under way.
+//!    not. The only upper bound is `Bounds::highest`, which no server reaches: what a closed loop did says
+//!    little about a server that was cold, or that does less the more is under way.
 //! 2. *Narrow*: halve the bracket (in logarithms) until its ends are `RESOLUTION` apart. A result so close to
-//!    its limit that noise may have decided, or one that neighbours disturbed, is asked again, and the
-//!    majority counts.
+//!    its limit that noise may have decided, or one that other virtual machines disturbed, is repeated, and
+//!    the majority counts.
 //! 3. *Confirm*: longer loads at the lower end must all keep it; otherwise a step down, each longer than the
 //!    last.
-//! 4. *Above*: at `ABOVE` times that rate most loads must break it; otherwise what was broken before was the
-//!    server's past (it was cold), and the bracket opens upwards again, in growing steps.
-//! 5. *Beyond*: after a gentle load, clearly more is offered once. A server that bears it has two states: the
-//!    rate that was found is what it bears after an overload, and both are told.
+//! 4. *Above*: at `ABOVE` times that rate, most loads must break it. Otherwise the earlier breaks came from
+//!    the server's past (it was cold), and the bracket opens upwards again, in growing steps.
+//! 5. *Beyond*: after a gentle load, clearly more is offered once. A server that sustains it has two states:
+//!    the rate that was found is what it sustains after an overload, and both are reported.
 
 mod objective;
 
@@ -28,12 +28,12 @@ const RESOLUTION: f64 = 1.05;
 const ABOVE: f64 = 1.1;
 /// Step of the bracket's search upwards, and downwards.
 const WIDEN: (f64, f64) = (1.5, 0.5);
-/// Value over limit between which a result may be luck: the 99th percentile of some thousand requests varies
-/// by about a fifth near saturation.
+/// Value divided by limit between which a result may be luck: the 99th percentile of some thousand requests
+/// varies by about a fifth near saturation.
 const UNSURE: std::ops::Range<f64> = 0.8..1.25;
 /// Times that an unsure rate is asked; odd, so that there is a majority.
 const ASKED: usize = 3;
-/// Longer loads that must keep the objective, and longer ones above of which most must break it.
+/// Longer loads that must keep the objective, and longer loads above it of which most must break it.
 const CONFIRMATIONS: usize = 3;
 /// Loads after which a search has failed: twice what most need where noise is large.
 const PROBES_MAX: usize = 60;
@@ -51,8 +51,8 @@ pub struct Probe {
     pub rate: f64,
     /// What for.
     pub purpose: Purpose,
-    /// Whether it is to hold as many transactions as are needed, however long that takes: a shorter one has
-    /// told nothing, or needs no other after it.
+    /// Whether it must have as many transactions as needed, however long that takes: a shorter one has told
+    /// nothing, or must be the last word.
     pub patient: bool,
 }
 
@@ -140,11 +140,11 @@ pub struct Observation {
     pub verdict: Verdict,
     /// One for each objective, in their order and unit.
     pub values: Vec<f64>,
-    /// More was offered than could start: no latency of it means anything.
+    /// More was offered than could start: none of its latencies means anything.
     pub overloaded: bool,
     /// The client itself was at its limit.
     pub client_limited: bool,
-    /// What was not kept would have been without the wait for a free connection.
+    /// Without the wait for a free connection, the objective would have been kept.
     pub waited: bool,
     /// Neighbours took processors away.
     pub disturbed: bool,
@@ -187,7 +187,7 @@ pub enum Ending {
         /// Starts in a second.
         lowest: f64,
     },
-    /// The highest rate that was allowed keeps it still, and no load broke it.
+    /// Even the highest rate allowed keeps it, and no load broke it.
     NothingBreaks {
         /// Starts in a second.
         highest: f64,
@@ -218,7 +218,7 @@ pub struct Report {
     pub ending: Ending,
     /// Every load, in order.
     pub tried: Vec<Tried>,
-    /// Rate that it bore after a gentle load although what was found is clearly lower: it has two states.
+    /// Rate that it sustained after a gentle load although the result is clearly lower: it has two states.
     pub from_rest: Option<f64>,
 }
 
@@ -266,7 +266,7 @@ pub struct Bounds {
     pub first: f64,
     /// Lowest rate worth trying.
     pub lowest: f64,
-    /// Highest rate worth trying: more than any server bears, since a search that it ends says little.
+    /// Highest rate worth trying: more than any server sustains, since a search that ends there says little.
     pub highest: f64,
 }
 
@@ -283,7 +283,7 @@ pub struct Outlook {
     pub between: (Option<f64>, Option<f64>),
 }
 
-/// Searches for the highest rate that keeps `objectives`. `offer` carries a load out.
+/// Searches for the highest rate that keeps `objectives`. `offer` runs a load.
 ///
 /// # Errors
 /// Those of `offer`, as they are.
@@ -437,7 +437,7 @@ impl<E> Search<'_, E> {
         Ok(above.min(self.bounds.highest))
     }
 
-    /// Whether the server bears clearly more once it has recovered: the highest rate of a few.
+    /// Whether the server sustains clearly more once it has recovered: the highest rate of a few.
     fn beyond(&mut self, rate: f64, above: f64) -> Result<Option<f64>, E> {
         let mut kept = None;
         let mut next = round(above * WIDEN.0);

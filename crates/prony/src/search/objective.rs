@@ -1,4 +1,4 @@
-//! What is to be kept: `p99 < 20ms, errors < 0.1%`.
+//! An objective: `p99 < 20ms, errors < 0.1%`.
 
 use super::Verdict;
 use crate::quantity;
@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an objective: {reason}; write 'p99 < 20ms' (p50 p90 p95 p99 p99.9 mean max, also \
-     'service p99 < 5ms') or 'errors < 0.1%', several with commas"
+     'service p99 < 5ms') or 'errors < 0.1%', separated by commas"
 )]
 pub struct Error {
     text: String,
@@ -34,7 +34,7 @@ pub struct Objective {
 enum Metric {
     /// Share of transactions that failed.
     Errors,
-    /// A latency of transactions; `service`: from the actual send in place of the intended start.
+    /// A latency of transactions; `service`: from the actual send instead of the intended start.
     Latency { of: Latency, service: bool },
 }
 
@@ -103,7 +103,7 @@ impl Objective {
         let (name, limit) = text.split_once('<').ok_or_else(|| wrong("there is no <".to_owned()))?;
         let limit = limit.trim_start_matches('=').trim();
         let metric =
-            Metric::parse(name.trim()).ok_or_else(|| wrong("the name before < is not known".to_owned()))?;
+            Metric::parse(name.trim()).ok_or_else(|| wrong("the name before < is unknown".to_owned()))?;
         let value = match metric {
             Metric::Errors => quantity::share(limit),
             Metric::Latency { .. } => quantity::duration(limit).map(|time| time.as_secs_f64()),
@@ -139,8 +139,8 @@ impl Objective {
         }
     }
 
-    /// What a load says of it. With fewer transactions than are needed only that it is broken, and only where
-    /// chance does not explain it.
+    /// What a load says about it. With too few transactions it can only say that the objective is broken, and
+    /// only where chance does not explain it.
     #[must_use]
     pub fn judge(&self, told: &StreamOutcome) -> Verdict {
         let tally = &told.transactions;
@@ -313,11 +313,11 @@ mod tests {
             ("p99", "no <"),
             ("p99 < 20", "`20` has no unit"),
             ("p99 < 0ms", "below 0"),
-            ("p100 < 1ms", "not known"),
-            ("speed < 1ms", "not known"),
+            ("p100 < 1ms", "unknown"),
+            ("speed < 1ms", "unknown"),
             ("errors < 5ms", "0.1%"),
             ("errors < 0.001", "`0.001` has no unit"),
-            ("service errors < 1%", "not known"),
+            ("service errors < 1%", "unknown"),
             ("p99 < 1ms, ", "no <"),
         ] {
             let message = Objectives::parse(text).expect_err(text).to_string();

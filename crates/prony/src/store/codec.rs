@@ -2,14 +2,11 @@
 //! values are JSON, rows of one shape are kept by column ([`super::columns`]), the seconds of a trial have a
 //! form of their own ([`super::seconds`]).
 
-use super::columns;
+use super::{columns, damage::Damage};
 use crate::telemetry::{Reading, Series};
 use flate2::{Compression, bufread::ZlibDecoder, write::ZlibEncoder};
 use serde::{Serialize, de::DeserializeOwned};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-
-/// Why bytes could not be read back; the text says what was wrong.
-pub(super) type Damage = String;
 
 /// A value as compressed JSON, without passwords.
 pub(super) fn pack(value: &impl Serialize) -> Vec<u8> {
@@ -32,7 +29,7 @@ pub(super) fn without_passwords(text: &str) -> String {
 
 /// Reads [`pack`]'s bytes.
 pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Damage> {
-    serde_json::from_slice(&inflate(bytes)?).map_err(|error| error.to_string())
+    Ok(serde_json::from_slice(&inflate(bytes)?)?)
 }
 
 /// First byte of what is kept by column; compressed JSON, as the first version of Prony kept everything,
@@ -67,16 +64,15 @@ pub(super) fn put_block(bytes: &mut Vec<u8>, block: &[u8]) {
 
 /// Reads [`put_block`]'s bytes.
 pub(super) fn take_block(bytes: &mut impl Read) -> Result<Vec<u8>, Damage> {
-    let cut = || "the seconds of a trial are cut short".to_owned();
     let mut length = [0; 4];
     bytes.read_exact(&mut length).map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => cut(),
-        _ => error.to_string(),
+        ErrorKind::UnexpectedEof => Damage::Seconds,
+        _ => error.into(),
     })?;
     let length = u32::from_le_bytes(length);
     let mut block = Vec::new();
-    bytes.take(length.into()).read_to_end(&mut block).map_err(|error| error.to_string())?;
-    if block.len() < length as usize { Err(cut()) } else { Ok(block) }
+    bytes.take(length.into()).read_to_end(&mut block)?;
+    if block.len() < length as usize { Err(Damage::Seconds) } else { Ok(block) }
 }
 
 /// A byte that says what follows, then that, compressed.
@@ -94,7 +90,7 @@ fn deflate(bytes: &[u8]) -> Vec<u8> {
 
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
     let mut plain = Vec::new();
-    Bounded::of(bytes).read_to_end(&mut plain).map_err(|error| error.to_string())?;
+    Bounded::of(bytes).read_to_end(&mut plain)?;
     Ok(plain)
 }
 
@@ -104,20 +100,20 @@ pub(super) fn inflated(bytes: &[u8]) -> impl BufRead {
     BufReader::with_capacity(AT_ONCE, Bounded::of(bytes))
 }
 
-/// Bytes that a part comes to when it is read, none of which are kept.
+/// How many bytes a part has when it is read, without keeping any of them.
 ///
 /// # Errors
 /// Where it is damaged, or more than it may be.
 pub(super) fn plain_bytes(bytes: &[u8]) -> Result<u64, Damage> {
-    /// What zlib begins with here; where there is another byte before it, that says what follows.
+    /// The first byte of zlib here; another byte before it says what follows.
     const ZLIB: u8 = 0x78;
     let packed = if bytes.first() == Some(&ZLIB) { bytes } else { bytes.get(1..).unwrap_or_default() };
-    std::io::copy(&mut Bounded::of(packed), &mut std::io::sink()).map_err(|error| error.to_string())
+    Ok(std::io::copy(&mut Bounded::of(packed), &mut std::io::sink())?)
 }
 
-/// Most bytes that so many packed ones may come to, where `least` are always allowed. zlib packs zeros a
-/// thousand to one, and runs, idle ones as well, far below four hundred: what is packed better was made to
-/// fill the memory of whoever reads it.
+/// Most bytes that this many packed ones may unpack to; `least` are always allowed. zlib packs zeros a
+/// thousand to one, and runs, even idle ones, far below four hundred to one. Anything packed more tightly was
+/// made to exhaust the reader's memory.
 pub(super) fn plain_max(packed: usize, least: u64) -> u64 {
     const RATIO_MAX: u64 = 400;
     const PLAIN_MAX: u64 = 4 << 30;
@@ -144,7 +140,7 @@ impl Read for Bounded<'_> {
         let count = self.decoder.read(buffer)?;
         if self.decoder.total_out() > self.max {
             let words =
-                format!("it unpacks to more than {} MiB, which nothing of a run does", self.max >> 20);
+                format!("it unpacks to more than {} MiB, more than any part of a run", self.max >> 20);
             return Err(std::io::Error::new(ErrorKind::InvalidData, words));
         }
         Ok(count)
@@ -191,13 +187,13 @@ mod tests {
         let bomb = deflate(&vec![b' '; 300 << 20]);
         assert!(bomb.len() < 1 << 20);
         let error = unpack::<String>(&bomb).expect_err("far too much");
-        assert!(error.contains("unpacks to more than"), "{error}");
+        assert!(error.to_string().contains("unpacks to more than"), "{error}");
         assert!(plain_bytes(&bomb).is_err());
         let mut read = inflated(&bomb);
         let error = std::io::copy(&mut read, &mut std::io::sink()).expect_err("far too much");
         assert!(error.to_string().contains("unpacks to more than"), "{error}");
         // of what cannot be packed, as much as there is
-        assert_eq!(plain_bytes(&pack(&"text")), Ok(6));
-        assert_eq!(unpack::<String>(&pack(&"text")).as_deref(), Ok("text"));
+        assert_eq!(plain_bytes(&pack(&"text")).expect("bytes"), 6);
+        assert_eq!(unpack::<String>(&pack(&"text")).expect("a text"), "text");
     }
 }

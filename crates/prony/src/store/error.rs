@@ -1,6 +1,6 @@
-//! What can go wrong with the store, each with what to do next.
+//! What can go wrong with the store, and what to do next.
 
-use super::owner::Holder;
+use super::{damage::Damage, owner::Holder};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -12,13 +12,13 @@ use std::{
 pub enum Error {
     /// No directory for the user's data can be found.
     #[error(
-        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or name a file with \
-         --store"
+        "no place for the store: neither XDG_DATA_HOME nor HOME is set; set one of them or choose a file \
+         with --store"
     )]
     NoHome,
     /// The directory of the store cannot be made.
     #[error(
-        "cannot make the directory {}: {cause}; make it, or name another file with --store",
+        "cannot create the directory {}: {cause}; create it, or choose another file with --store",
         path.display()
     )]
     Directory {
@@ -29,8 +29,7 @@ pub enum Error {
     },
     /// The file cannot be opened or created.
     #[error(
-        "cannot open the store {}: {reason}; check that you may read and write it, or name another file \
-         with --store",
+        "cannot open the store {}: {reason}; check its permissions, or choose another file with --store",
         path.display()
     )]
     Open {
@@ -39,9 +38,9 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The file is none of Prony's: no SQLite file, or one of another application.
+    /// The file does not belong to Prony: it is no SQLite file, or one of another application.
     #[error(
-        "{} is not a store of Prony, or its beginning is damaged; name another file with --store",
+        "{} is not a Prony store, or its beginning is damaged; choose another file with --store",
         path.display()
     )]
     Foreign {
@@ -50,8 +49,8 @@ pub enum Error {
     },
     /// A newer Prony has written the file.
     #[error(
-        "the store {} has format {found}, this Prony knows formats up to {known}; use the Prony that wrote \
-         it or a newer one, or name another file with --store",
+        "the store {} has format {found}, but this Prony knows formats up to {known}; use the Prony that \
+         wrote it or a newer one, or choose another file with --store",
         path.display()
     )]
     Newer {
@@ -64,20 +63,20 @@ pub enum Error {
     },
     /// The file is damaged.
     #[error(
-        "the store {} is damaged ({what}); runs that are whole can be read, and `prony export` saves each \
-         of them; what else can be saved, `sqlite3 {} .recover` prints; move the file away to begin a new \
-         one",
+        "the store {} is damaged ({what}); intact runs can still be read: save each with `prony export`. \
+         `sqlite3 {} .recover` prints what else can be saved. Move the file away to start a new one",
         path.display(), path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What was found.
-        what: String,
+        what: Damage,
     },
     /// No room for more.
     #[error(
-        "no space left for the store {}; what had finished before is safe in it; free space, then run again",
+        "no space left for the store {}; everything finished so far is safe in it; free space, then run \
+         again",
         path.display()
     )]
     Full {
@@ -86,7 +85,7 @@ pub enum Error {
     },
     /// Another process holds the file for too long.
     #[error(
-        "the store {} has been in use by another process for {seconds} s; wait for it, or name another file \
+        "another process has been using the store {} for {seconds} s; wait for it, or choose another file \
          with --store",
         path.display()
     )]
@@ -98,7 +97,7 @@ pub enum Error {
     },
     /// There is no such run.
     #[error(
-        "there is no run {id} in the store {}; `prony list runs` shows those that are there",
+        "there is no run {id} in the store {}; `prony list runs` lists the runs",
         path.display()
     )]
     NoSuchRun {
@@ -109,8 +108,8 @@ pub enum Error {
     },
     /// There is no run of that name.
     #[error(
-        "there is no run `{name}` in the store {}: a run is named by its number, `last`, a label, or its \
-         study's name; `prony list runs` shows those that are there",
+        "there is no run `{name}` in the store {}: name a run by its number, `last`, a label, or its study's \
+         name; `prony list runs` lists the runs",
         path.display()
     )]
     NoRunNamed {
@@ -120,10 +119,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Another process carries the run out.
-    #[error(
-        "run {id} is being carried out by process {pid}; wait until it has ended, or stop it with `kill \
-         {pid}`"
-    )]
+    #[error("process {pid} is executing run {id}; wait until it has ended, or stop it with `kill {pid}`")]
     Alive {
         /// The run.
         id: i64,
@@ -132,8 +128,8 @@ pub enum Error {
     },
     /// A process that cannot be seen from here carries the run out.
     #[error(
-        "run {id} is being carried out by process {pid} in another container or on another machine; wait \
-         until it has ended. If you know that it has, remove {} and try again",
+        "process {pid} is executing run {id} in another container or on another machine; wait until it has \
+         ended. If you know that it has, remove {} and try again",
         lease.display()
     )]
     AliveElsewhere {
@@ -146,15 +142,15 @@ pub enum Error {
     },
     /// A label that would be mistaken for something else.
     #[error(
-        "`{label}` cannot be a label: it has letters, digits and - _ . : / + (40 at most), and is no number \
-         and not `last`"
+        "`{label}` cannot be a label: use up to 40 letters, digits and - _ . : / +; a number and `last` are \
+         not allowed"
     )]
     Label {
         /// As it was given.
         label: String,
     },
     /// A file that would be written over.
-    #[error("{} is there already; name another file, or remove it", path.display())]
+    #[error("{} already exists; choose another file, or remove it", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -197,13 +193,13 @@ impl Error {
                 | Sqlite::IntegralValueOutOfRange(..)
                 | Sqlite::Utf8Error(..)
         ) {
-            return Self::Damaged { path, what: source.to_string() };
+            return Self::Damaged { path, what: source.into() };
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
             // Unknown is SQLite's own word for a statement that does not fit the tables: our statements do.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::TypeMismatch | ErrorCode::Unknown) => {
-                Self::Damaged { path, what: source.to_string() }
+                Self::Damaged { path, what: source.into() }
             }
             Some(ErrorCode::NotADatabase) => Self::Foreign { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

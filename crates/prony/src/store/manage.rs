@@ -1,4 +1,4 @@
-//! What people do with runs that are kept: name them, write something down, throw them away.
+//! What people do with stored runs: label them, note something down, delete them.
 
 use super::{Store, codec, error::Error, parts, query::LAST};
 use rusqlite::{Connection, params};
@@ -29,7 +29,7 @@ impl Store {
         })
     }
 
-    /// Writes something down about a run, in place of what was there; an empty text: nothing.
+    /// Writes something down about a run, instead of what was there; an empty text: nothing.
     ///
     /// # Errors
     /// When there is no such run, or it cannot be written.

@@ -8,6 +8,7 @@
 
 mod codec;
 mod columns;
+mod damage;
 mod error;
 mod manage;
 mod migrate;
@@ -20,8 +21,12 @@ mod seconds;
 mod secrets;
 mod transfer;
 
+pub use damage::Damage;
 pub use error::Error;
-pub use record::{Counts, Resumed, RunRecord, RunSummary, Second, ServerRecord, Starts, TrialRecord};
+pub use record::{
+    Counts, Difference, Of, Resumed, RunRecord, RunState, RunSummary, Second, ServerRecord, Starts,
+    TrialRecord,
+};
 pub use schema::default_path;
 pub use transfer::{ForeignTrial, Transfer};
 
@@ -38,6 +43,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeMap, HashMap},
+    fs::File,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -74,7 +80,7 @@ impl Running {
     }
 }
 
-/// A value as the store gives it back: without passwords, for comparing with one that was read from there.
+/// A value as the store returns it: without passwords, for comparing with one that was read from there.
 #[must_use]
 pub fn as_kept<T: Serialize + DeserializeOwned>(value: &T) -> T {
     codec::unpack(&codec::pack(value)).expect("what was written just now can be read")
@@ -150,12 +156,25 @@ impl Store {
         Ok(id)
     }
 
-    /// Goes on with run `id`, which was broken off: its trials may end from now on. `differences` says, for
-    /// people, what is not as it was.
+    /// The file in which run `id`, which this process carries out, tells others what it does; `None`:
+    /// there is no such file here.
+    #[must_use]
+    pub fn telling(&self, id: i64) -> Option<File> {
+        self.leases.get(&id).and_then(Lease::file)
+    }
+
+    /// Where a run that is carried out tells others what it does. The file is gone when the run is over.
+    #[must_use]
+    pub fn told_at(&self, run: &RunSummary) -> PathBuf {
+        Lease::path(&self.path, &run.uid)
+    }
+
+    /// Resumes run `id`, which was interrupted: its trials may end from now on. `differences` says what is
+    /// not as it was.
     ///
     /// # Errors
     /// When there is no such run, another process carries it out, or it cannot be written.
-    pub fn resume(&mut self, id: i64, differences: Vec<String>) -> Result<(), Error> {
+    pub fn resume(&mut self, id: i64, differences: Vec<Difference>) -> Result<(), Error> {
         let plan: Plan = self.plan(id)?;
         let mut resumed = self.resumed(id)?;
         resumed.push(Resumed {
@@ -195,7 +214,7 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn differs(&mut self, id: i64, differences: Vec<String>) -> Result<(), Error> {
+    pub fn differs(&mut self, id: i64, differences: Vec<Difference>) -> Result<(), Error> {
         let mut resumed = self.resumed(id)?;
         if let Some(last) = resumed.last_mut() {
             last.differences.extend(differences);
@@ -206,7 +225,7 @@ impl Store {
         })
     }
 
-    /// Keeps what an event of run `id` says. To be called before the event is shown to anyone.
+    /// Stores what an event of run `id` says. Call it before the event is shown to anyone.
     ///
     /// # Errors
     /// When it cannot be written; what was kept before is safe.
@@ -222,6 +241,7 @@ impl Store {
             | Event::Unfair { .. }
             | Event::TrialSearching { .. }
             | Event::TrialProbed { .. }
+            | Event::LoadHosts { .. }
             | Event::DataLoading(_) => Ok(()),
             Event::TrialAdded { trial, .. } => {
                 let planned = self.planned.entry(id).or_default();
@@ -336,7 +356,7 @@ impl Store {
             .optional()
             .map_err(|source| self.fault(source))?;
         let text = text.ok_or_else(|| Error::NoSuchRun { id, path: self.path.clone() })?;
-        self.understood(id, "resumed", serde_json::from_str(&text).map_err(|error| error.to_string()))
+        self.understood(id, "resumed", serde_json::from_str(&text).map_err(Damage::from))
     }
 
     /// One transaction on what belongs to one run.
@@ -383,8 +403,8 @@ impl Store {
     }
 
     /// A value that was read of a part, or what is wrong with it.
-    fn understood<T>(&self, id: i64, what: &str, value: Result<T, codec::Damage>) -> Result<T, Error> {
-        value.map_err(|damage| parts::damaged(&self.path, format!("run {id}, {what}: {damage}")))
+    fn understood<T>(&self, id: i64, what: &str, value: Result<T, Damage>) -> Result<T, Error> {
+        value.map_err(|damage| parts::damaged(&self.path, damage.of_run(id, what)))
     }
 }
 

@@ -1,9 +1,9 @@
-//! Which process carries a run out. A run belongs to one: two that go on with it at once would spoil each
-//! other's trials.
+//! Which process carries a run out. A run belongs to one process: two that resumed it at the same time would
+//! spoil each other's trials.
 //!
-//! A process is known by its number, in its namespace. Where that cannot be seen from here, in another
-//! container or on another machine, its lease is looked at: a file beside the store that it keeps locked. The
-//! kernel gives the lock free when it ends, however it ends.
+//! A process is identified by its number in its namespace. Where that cannot be seen from here, in another
+//! container or on another machine, its lease decides: a file beside the store that it keeps locked. The
+//! kernel releases the lock when the process ends, however it ends.
 
 use procfs::process::Process;
 use rustix::fs::{FlockOperation, flock, fstatfs};
@@ -82,7 +82,7 @@ impl Owner {
         (stat.state != ZOMBIE).then_some(owner)
     }
 
-    /// Who it is, if it still runs, as that process and no other. `lease` is where its lease is.
+    /// Who it is, if it still runs as that very process. `lease` is where its lease is.
     pub(super) fn holder(&self, lease: &Path) -> Option<Holder> {
         let is_visible = self.boot == boot() && self.pid_namespace.is_none_or(|own| Some(own) == namespace());
         let runs = is_visible && Self::of(self.pid).is_some_and(|now| now.start_ticks == self.start_ticks);
@@ -105,8 +105,8 @@ fn namespace() -> Option<u64> {
     fs::metadata("/proc/self/ns/pid").ok().map(|file| file.ino())
 }
 
-/// Whether somebody holds a lease. Where machines may share the file system, a file that is there says so:
-/// its holder removes it at the end.
+/// Whether somebody holds a lease. Where machines may share the file system, a file that exists says so: its
+/// holder removes it at the end.
 fn is_held(lease: &Path, is_elsewhere: bool) -> bool {
     match File::open(lease) {
         Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -122,10 +122,11 @@ fn is_shared(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| SHARED.iter().any(|kind| i128::from(*kind) == i128::from(system.f_type)))
 }
 
-/// A lock on a file beside the store, for as long as this process carries the run out.
+/// A lock on a file beside the store, for as long as this process carries the run out. In it stands what the
+/// run tells while it goes on.
 #[derive(Debug)]
 pub(super) struct Lease {
-    _file: File,
+    file: File,
     path: PathBuf,
 }
 
@@ -149,7 +150,12 @@ impl Lease {
             }
             locked => locked.is_ok(),
         });
-        is_ours.then_some(Self { _file: file, path })
+        is_ours.then_some(Self { file, path })
+    }
+
+    /// The file, to be written to; `None`: this process has no room for another open file.
+    pub(super) fn file(&self) -> Option<File> {
+        self.file.try_clone().ok()
     }
 }
 

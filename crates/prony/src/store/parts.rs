@@ -1,10 +1,10 @@
-//! Everything that a run has lies in one table of parts, each with a checksum; a run has the sum of them, the
-//! store the sum of the runs' own. So a bit that flipped, and a row that vanished, are found when they are
-//! read, whatever SQLite thinks of them.
+//! Everything that a run has is in one table of parts, each with a checksum. A run has the sum of its parts,
+//! and the store has the sum of its runs. So a flipped bit and a vanished row are found when they are read,
+//! whatever SQLite thinks of them.
 //!
 //! A new kind of part needs a variant of [`Kind`] and no change of the format.
 
-use super::error::Error;
+use super::{damage::Damage, error::Error};
 use flate2::Crc;
 use rusqlite::{Connection, OptionalExtension, Transaction, params, types::ValueRef};
 use std::path::Path;
@@ -88,7 +88,7 @@ pub(super) struct Part {
 /// Where a failed trial differs from a measured one.
 pub(super) const FAILED: i64 = 1;
 
-/// Keeps a part, in place of the one that may be there.
+/// Keeps a part, instead of the one that may be there.
 pub(super) fn put(transaction: &Transaction<'_>, run: i64, part: &Part) -> rusqlite::Result<()> {
     let checksum = checksum(part.kind.name(), part.number, part.place, &part.bytes);
     let Part { kind, number, place, bytes } = part;
@@ -134,7 +134,8 @@ fn select(connection: &Connection, path: &Path, run: i64, kind: Kind, and: &str)
         if checksum == self::checksum(kind.name(), part.number, part.place, &part.bytes) {
             return Ok(part);
         }
-        Err(damaged(path, format!("run {run}, {} of {}: the checksum is wrong", kind.name(), part.number)))
+        let what = format!("{} of {}", kind.name(), part.number);
+        Err(damaged(path, Damage::Checksum.of_run(run, what)))
     });
     checked.collect()
 }
@@ -148,12 +149,12 @@ fn checksum(kind: &str, number: i64, place: i64, bytes: &[u8]) -> i64 {
     i64::from(crc.sum())
 }
 
-pub(super) fn damaged(path: &Path, what: String) -> Error {
+pub(super) fn damaged(path: &Path, what: Damage) -> Error {
     Error::Damaged { path: path.to_owned(), what }
 }
 
-/// Brings the sums up to date after something of a run was written, and counts its trials. To be called in
-/// every transaction that writes; of a run that was removed, only the store's sum is left to change.
+/// Updates the sums after something of a run was written, and counts its trials. Call it in every transaction
+/// that writes. For a run that was removed, only the store's sum changes.
 pub(super) fn seal(transaction: &Transaction<'_>, run: i64) -> rusqlite::Result<()> {
     transaction.execute(
         "UPDATE run SET
@@ -229,9 +230,7 @@ pub(super) fn check_run(connection: &Connection, path: &Path, run: i64) -> Resul
     };
     match check() {
         Ok(true) => Ok(()),
-        Ok(false) => {
-            Err(damaged(path, format!("run {run}: the checksum is wrong, or a part of it is missing")))
-        }
+        Ok(false) => Err(damaged(path, Damage::Run(run))),
         Err(source) => Err(Error::from_sqlite(path, source)),
     }
 }
@@ -250,7 +249,7 @@ pub(super) fn check_list(connection: &Connection, path: &Path) -> Result<(), Err
     };
     match check() {
         Ok(true) => Ok(()),
-        Ok(false) => Err(damaged(path, "the list of runs: a run is missing".to_owned())),
+        Ok(false) => Err(damaged(path, Damage::Runs)),
         Err(source) => Err(Error::from_sqlite(path, source)),
     }
 }

@@ -1,7 +1,8 @@
-//! Reads runs back: one, all, or the one that a name stands for.
+//! Reads runs back: one, all, or the one that has a name.
 
 use super::{
     Store, codec,
+    damage::Damage,
     error::Error,
     owner::{Holder, Lease},
     parts::{self, Kind, Part},
@@ -9,8 +10,8 @@ use super::{
     seconds,
 };
 use crate::{
-    plan::Plan,
-    run::{Began, Note},
+    plan::{Plan, Trial},
+    run::{Began, Note, TrialOutcome},
 };
 use jiff::Timestamp;
 use load::Sample;
@@ -66,9 +67,28 @@ impl Store {
     /// As [`Store::run`]; also when the run has no such trial, or it has no outcome.
     pub fn samples(&self, id: i64, trial: u32) -> Result<Vec<Sample>, Error> {
         let part = parts::read_one(&self.connection, &self.path, id, Kind::Samples, trial.into())?;
-        let samples = part.ok_or_else(|| "it is missing".to_owned());
+        let samples = part.ok_or(Damage::Missing);
         let samples = samples.and_then(|part| seconds::unpack_samples(&part.bytes));
-        self.understood(id, "trial", samples.map_err(|damage| format!("samples of trial {trial}: {damage}")))
+        self.understood(id, "trial", samples.map_err(|damage| damage.of_trial("samples", trial)))
+    }
+
+    /// What came of each trial of a run so far, without its seconds.
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub fn outcomes(&self, id: i64) -> Result<Vec<(Trial, TrialOutcome)>, Error> {
+        self.at_one_moment(|| {
+            self.summary(id)?;
+            let of = |kind| parts::read(&self.connection, &self.path, id, kind);
+            let mut outcomes: BTreeMap<i64, Vec<u8>> =
+                of(Kind::Outcome)?.into_iter().map(|part| (part.number, part.bytes)).collect();
+            let both = of(Kind::Trial)?.into_iter().map(|Part { number, bytes, .. }| {
+                let Begun { trial, .. } = codec::unpack(&bytes)?;
+                let outcome = outcomes.remove(&number).ok_or(Damage::Missing)?;
+                Ok((trial, codec::unpack(&outcome)?))
+            });
+            self.understood(id, "trial", both.collect())
+        })
     }
 
     /// What is known of a run without reading its parts.
@@ -173,7 +193,7 @@ impl Store {
     /// The single part of a kind.
     fn only<T: DeserializeOwned>(&self, id: i64, kind: Kind) -> Result<T, Error> {
         let found = parts::read(&self.connection, &self.path, id, kind)?;
-        let part = found.first().ok_or_else(|| "it is missing".to_owned());
+        let part = found.first().ok_or(Damage::Missing);
         self.understood(id, kind.name(), part.and_then(|part| codec::unpack(&part.bytes)))
     }
 
@@ -243,10 +263,10 @@ struct Packed {
 }
 
 impl Packed {
-    fn unpacked(&self) -> Result<TrialRecord, codec::Damage> {
+    fn unpacked(&self) -> Result<TrialRecord, Damage> {
         let Begun { trial, started, told } = codec::unpack(&self.begun)?;
-        let within =
-            |what: &'static str| move |damage| format!("{} of trial {}: {damage}", what, trial.number);
+        let number = trial.number;
+        let within = |what: &'static str| move |damage: Damage| damage.of_trial(what, number);
         Ok(TrialRecord {
             trial,
             started,
@@ -259,7 +279,7 @@ impl Packed {
 }
 
 /// On all processors: a large run has a hundred thousand seconds with eight histograms each.
-fn unpacked(packed: &[Packed]) -> Result<Vec<TrialRecord>, codec::Damage> {
+fn unpacked(packed: &[Packed]) -> Result<Vec<TrialRecord>, Damage> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = packed.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
@@ -267,7 +287,7 @@ fn unpacked(packed: &[Packed]) -> Result<Vec<TrialRecord>, codec::Damage> {
         let threads: Vec<_> = packed.chunks(share).map(|part| scope.spawn(move || work(part))).collect();
         let mut trials = Vec::with_capacity(packed.len());
         for thread in threads {
-            trials.extend(thread.join().unwrap_or_else(|_| Err("it cannot be read".to_owned()))?);
+            trials.extend(thread.join().unwrap_or_else(|_| Err(Damage::Unreadable))?);
         }
         Ok(trials)
     })

@@ -41,7 +41,7 @@ pub struct RunRecord {
     pub started: jiff::Timestamp,
     /// When it ended; `None`: it was killed, or is still running.
     pub finished: Option<jiff::Timestamp>,
-    /// Each time that it was gone on with.
+    /// Each time that it was resumed.
     #[serde(default)]
     pub resumed: Vec<Resumed>,
     /// Whether every trial of the plan has an outcome.
@@ -77,15 +77,61 @@ impl RunRecord {
     }
 }
 
-/// A run was gone on with.
+/// A run was resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
     /// When, UTC.
     pub at: jiff::Timestamp,
     /// Version of Prony that did.
     pub prony_version: String,
-    /// What was not as it had been, and was accepted; for people.
-    pub differences: Vec<String>,
+    /// What was not as it had been, and was accepted.
+    pub differences: Vec<Difference>,
+}
+
+/// Something that was not as it had been when a run was resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredDifference")]
+pub struct Difference {
+    /// Whose it is.
+    pub of: Of,
+    /// What: a key of the study, a variable of the server, `cpu_model`, `cpus`, `kernel`, `cpu_limit` or
+    /// `memory` of the machine.
+    pub what: String,
+    /// What it was; `None`: it was not there.
+    pub was: Option<String>,
+    /// What it is; `None`: it is not there.
+    pub is: Option<String>,
+}
+
+/// Whose a [`Difference`] is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// The study's.
+    Study,
+    /// The machine's.
+    Machine,
+    /// That of the server of this name.
+    Server(String),
+    /// In words only, which are what it is: by an older version of Prony.
+    Told,
+}
+
+/// What a stored difference may be.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredDifference {
+    Words(String),
+    Whole { of: Of, what: String, was: Option<String>, is: Option<String> },
+}
+
+impl From<StoredDifference> for Difference {
+    fn from(stored: StoredDifference) -> Self {
+        match stored {
+            StoredDifference::Words(what) => Self { of: Of::Told, what, was: None, is: None },
+            StoredDifference::Whole { of, what, was, is } => Self { of, what, was, is },
+        }
+    }
 }
 
 /// What is known of one server of a run.
@@ -295,14 +341,39 @@ pub struct RunSummary {
     pub trials_planned: u32,
 }
 
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Every trial of the plan has an outcome.
+    Complete,
+    /// A process carries it out now.
+    Running,
+    /// It was ended before that.
+    Interrupted,
+    /// Its process is gone and has not said why.
+    Killed,
+}
+
 impl RunSummary {
+    /// How far it has come.
+    #[must_use]
+    pub fn state(&self) -> RunState {
+        match (self.process, self.is_complete(), self.finished) {
+            (Some(_), ..) => RunState::Running,
+            (None, true, _) => RunState::Complete,
+            (None, false, Some(_)) => RunState::Interrupted,
+            (None, false, None) => RunState::Killed,
+        }
+    }
+
     /// Who carries it out.
     pub(super) fn holder(&self) -> Option<Holder> {
         let pid = self.process?;
         Some(self.lease.clone().map_or(Holder::Here(pid), |lease| Holder::Elsewhere(pid, lease)))
     }
 
-    /// Why it cannot be gone on with now; `None`: nobody carries it out.
+    /// Why it cannot be resumed now; `None`: nobody carries it out.
     #[must_use]
     pub fn alive(&self) -> Option<Error> {
         self.holder().map(|holder| Error::alive(self.id, holder))

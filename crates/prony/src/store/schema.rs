@@ -43,7 +43,7 @@ pub fn default_path() -> Result<PathBuf, Error> {
 pub(super) fn open(path: &Path) -> Result<Connection, Error> {
     if path.exists() && access(path, Access::WRITE_OK).is_err() {
         let connection = open_to_read(path)?;
-        let reason = "it is of an older format and may not be written; `prony import` takes its runs into \
+        let reason = "it has an older format and is not writable; `prony import` copies its runs into \
                       another store";
         return match check(&connection, path)? {
             version if version == MIGRATIONS.len() as i64 => Ok(connection),

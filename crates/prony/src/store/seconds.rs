@@ -5,8 +5,9 @@
 //! would not fit into 100 MB; those of transactions, and the totals of everything in the outcome, are exact.
 
 use super::{
-    codec::{Damage, deflate_after, inflated, put_block, take_block},
+    codec::{deflate_after, inflated, put_block, take_block},
     columns,
+    damage::Damage,
     record::{Counts, Second, Starts},
 };
 use load::{
@@ -102,11 +103,7 @@ fn unpack_numbers(bytes: &[u8]) -> Result<(Vec<Numbers>, impl BufRead), Damage> 
     };
     let mut rest = inflated(packed);
     let numbers = take_block(&mut rest)?;
-    let numbers = if is_json {
-        serde_json::from_slice(&numbers).map_err(|error| error.to_string())?
-    } else {
-        columns::read(&numbers)?
-    };
+    let numbers = if is_json { serde_json::from_slice(&numbers)? } else { columns::read(&numbers)? };
     Ok((numbers, rest))
 }
 
@@ -127,11 +124,11 @@ fn take_columns(
 }
 
 fn take_histogram(bytes: &mut impl BufRead) -> Result<Histogram, Damage> {
-    Histogram::from_bytes(&take_block(bytes)?).ok_or_else(|| "a histogram cannot be read".to_owned())
+    Histogram::from_bytes(&take_block(bytes)?).ok_or(Damage::Histogram)
 }
 
 fn next(own: &mut impl Iterator<Item = Histogram>) -> Result<Histogram, Damage> {
-    own.next().ok_or_else(|| "a histogram is missing".to_owned())
+    own.next().ok_or(Damage::NoHistogram)
 }
 
 fn with_histograms(counts: Counts, own: &mut impl Iterator<Item = Histogram>) -> Result<Tally, Damage> {

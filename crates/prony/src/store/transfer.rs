@@ -4,6 +4,7 @@
 
 use super::{
     Store, codec,
+    damage::Damage,
     error::Error,
     parts::{self, FAILED, Kind, Part},
     record::Begun,
@@ -72,8 +73,8 @@ impl Store {
     /// Takes all runs of another file that are not here yet. The file stays as it is.
     ///
     /// # Errors
-    /// When it is none of Prony's, damaged, or of a newer format, or this one cannot be written; then nothing
-    /// was taken.
+    /// When it does not belong to Prony, is damaged, or has a newer format, or this one cannot be written;
+    /// then nothing was taken.
     pub fn take(&mut self, source: &Path) -> Result<Transfer, Error> {
         let copy = Temporary::beside(&self.path);
         snapshot(source, copy.path())?;
@@ -105,7 +106,7 @@ impl Store {
         Ok(transfer)
     }
 
-    /// Keeps a run that another program measured, at a time that only people know.
+    /// Stores a run that another program measured, at a time that only people know.
     ///
     /// # Errors
     /// When it cannot be written; then nothing of it is kept.
@@ -153,8 +154,7 @@ impl Store {
         if plain <= codec::plain_max(packed, RUN_LEAST) {
             return Ok(());
         }
-        let words = format!("its parts unpack to {} MiB, which no run does", plain >> 20);
-        self.understood(id, "run", Err(words))
+        self.understood(id, "run", Err(Damage::TooLarge { mebibytes: plain >> 20 }))
     }
 
     /// Copies runs of another file of the same format, and returns their numbers here.

@@ -1,27 +1,27 @@
-//! What Prony may do with a server, asked in one place: with one that it starts, all; with one that runs
-//! already, what the study allows.
+//! What Prony may do with a server, decided in one place: with one that it starts, everything; with one that
+//! is already running, what the study allows.
 
 use super::{Server, ServerSource, Topology};
 
 /// Something that is done with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Start it from a program, in a directory, at a socket and on a port of its own, and stop it again.
+    /// Start it from a program, with its own directory, socket and port, and stop it again.
     Start,
     /// Stop it between trials and start it again on its data, or kill it.
     Restart,
-    /// Put its data back from a copy of its files, or begin with such a copy of an earlier run.
+    /// Restore its data from a copy of its files, or start it on such a copy of an earlier run.
     PutBack,
     /// Set what the study says under `[settings]`.
     ChangeSettings,
-    /// Say what it may use of the machine.
+    /// Limit what it may use of the machine.
     Limit,
     /// Put it into a network namespace.
     Namespace,
 }
 
 impl ServerSource {
-    /// Whether Prony starts it; otherwise it runs already.
+    /// Whether Prony starts it; otherwise it is already running.
     #[must_use]
     pub fn is_own(&self) -> bool {
         !matches!(self, Self::Url(_))

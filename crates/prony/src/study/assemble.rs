@@ -1,7 +1,7 @@
 //! Puts a study together: file, scale and `--set` into one tree, and the tree into a [`Study`].
 
 use super::{
-    Adjustments, Factor, Server, Study, audit,
+    Adjustments, Factor, Server, Study, audit, buy,
     claim::{Scope, claims},
     client, data,
     expand::treatments,
@@ -15,6 +15,7 @@ use super::{
     tree::{Entry, Node, Table, Value},
     vary, written,
 };
+use crate::escape::without_passwords;
 
 /// The study that file, scale and `--set` make together; `None` only where mistakes were found. Its text is
 /// left empty.
@@ -33,8 +34,7 @@ pub(super) fn study(
         root
     });
     let scaled: Vec<Table> = scaled.collect();
-    // What a level is called may be known at another scale only; mistakes of these are told where they are
-    // read.
+    // A level's name may exist at another scale only; mistakes in those are reported where they are read.
     let of = |root| vary::factors(&vary::variations(root, &[], &mut Collector::default()));
     let elsewhere: Vec<Factor> = scaled.iter().chain([&file]).flat_map(of).collect();
     for root in &scaled {
@@ -50,7 +50,8 @@ pub(super) fn study(
         set(&mut root, index, &source.text, mistakes);
     }
     let study = read(name, &root, &elsewhere, mistakes);
-    Some(Study { scale: adjustments.scale.clone(), ..study })
+    let set = adjustments.set.iter().map(|one| without_passwords(one)).collect();
+    Some(Study { scale: adjustments.scale.clone(), set, ..study })
 }
 
 fn take_scales(file: &mut Table, mistakes: &mut Collector) -> Table {
@@ -69,7 +70,7 @@ fn take_scales(file: &mut Table, mistakes: &mut Collector) -> Table {
         let is_table = scale.node.table().is_some();
         if !is_table {
             let title = format!("scale `{}` is {}", scale.key, scale.node.value.kind());
-            mistakes.at(&scale.node.place, title, "a table of overrides belongs here");
+            mistakes.at(&scale.node.place, title, "expected a table of overrides");
         }
         is_table
     });
@@ -83,18 +84,21 @@ fn apply_scale(root: &mut Table, wanted: &str, scales: &Table, mistakes: &mut Co
     let names: Vec<&str> = scales.0.iter().map(|entry| entry.key.as_str()).collect();
     let help = match nearest(wanted, names.iter().copied()) {
         Some(nearest) => format!("did you mean `--scale {nearest}`?"),
-        None if names.is_empty() => "this study has no scales: leave `--scale` out".to_owned(),
-        None => format!("known here: {}", names.join(", ")),
+        None if names.is_empty() => "this study has no scales: remove `--scale`".to_owned(),
+        None => format!("known: {}", names.join(", ")),
     };
     mistakes.missing(format!("the study has no scale `{wanted}`"), help);
 }
 
-/// Lays one `--set KEY=VALUE` upon the tree. A key that varies gets the value as its only level; a list
+/// Keys whose values are lists: only a list of lists varies them.
+const LISTS: [[&str; 2]; 3] = [["buy", "rate"], ["load", "agents"], ["client", "sources"]];
+
+/// Applies one `--set KEY=VALUE` to the tree. A key that varies gets the value as its only level; a list
 /// varies its key.
 fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
     let Some((name, value)) = text.split_once('=') else {
         let place = Place { source, span: 0..text.len() };
-        mistakes.at(&place, format!("`{text}` sets nothing"), "KEY=VALUE belongs here");
+        mistakes.at(&place, format!("`{text}` is not an override"), "expected KEY=VALUE");
         return;
     };
     let key_place = Place { source, span: 0..name.len() };
@@ -103,7 +107,10 @@ fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
     let node = set_value(&path, value.trim(), source, text.len() - value.trim_start().len());
     let varied = root.get("vary").and_then(Node::table).is_some_and(|vary| vary.get(&key).is_some());
     let is_factor = path == ["server"] || factor_names(root).contains(&key.as_str());
-    if !varied && !matches!(node.value, Value::Array(_)) && !is_factor {
+    let takes_list = LISTS.iter().any(|list| path == *list);
+    let is_level = |node: &Node| !takes_list || matches!(node.value, Value::Array(_));
+    let is_list = matches!(&node.value, Value::Array(levels) if levels.iter().all(is_level));
+    if !varied && !is_list && !is_factor {
         return root.put_at(&path, &key_place, node, mistakes);
     }
     let place = node.place.clone();
@@ -116,7 +123,8 @@ fn set(root: &mut Table, source: usize, text: &str, mistakes: &mut Collector) {
     root.merge(&Table(vec![Entry { key: "vary".to_owned(), key_place, node: vary }]), mistakes);
 }
 
-/// Reads a whole tree; what is wrong in it is replaced by something, so that reading finds every mistake.
+/// Reads a whole tree. A wrong value is replaced by a valid one, so that reading continues and finds every
+/// mistake.
 fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector) -> Study {
     let (mut study, _): (Study, _) = keys::read(root, ROOT, mistakes);
     if study.title.is_empty() {
@@ -134,18 +142,19 @@ fn read(name: &str, root: &Table, elsewhere: &[Factor], mistakes: &mut Collector
         .filter_map(|node| Some((node.place.clone(), select::read(node, &study.factors, &known, mistakes)?)))
         .collect();
     study.treatments = treatments(root, &variations, &excluded, study.seed, mistakes);
+    buy::read(root, &mut study, mistakes);
     let searches = study.treatments.iter().any(|treatment| treatment.goal.is_some());
     if !study.treatments.is_empty() && !searches && mistakes.is_empty() {
         goal::check_unused(root.get("stream"), mistakes);
     }
-    let has_audit = study.audit.is_some();
-    let scope = Scope::new(&study.factors, &known, stream_names(root), &study.treatments, has_audit);
+    let has = (study.audit.is_some(), !study.alone.is_zero());
+    let scope = Scope::new(&study.factors, &known, stream_names(root), &study.treatments, has);
     study.claims = claims(root, &scope, mistakes);
     study
 }
 
-/// What stands in the file before any level is put in: it must be right as far as it goes, also where a level
-/// hides it.
+/// Checks the file as it is before any level is applied: what it says must be right, even where every level
+/// replaces it.
 fn read_base(root: &Table, mistakes: &mut Collector) {
     if let Some(node) = root.get("settings") {
         server::settings(node, mistakes);
@@ -157,7 +166,7 @@ fn read_base(root: &Table, mistakes: &mut Collector) {
     {
         if !entry.key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
             let title = format!("`{}` cannot be the name of a server", entry.key);
-            mistakes.at(&entry.key_place, title, "letters, digits, `-`, `_` and `.` make a name");
+            mistakes.at(&entry.key_place, title, "use letters, digits, `-`, `_` and `.`");
         }
         server::server(&entry.key, &entry.node, root, Completeness::Partial, mistakes);
     }

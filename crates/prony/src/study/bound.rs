@@ -1,4 +1,4 @@
-//! Limits to a number, as claims state them: `>= 2`, `< 20 ms`.
+//! Limits on a number, as claims state them: `>= 2`, `< 20 ms`.
 
 use super::tree::Node;
 use crate::quantity;
@@ -23,6 +23,18 @@ impl Bound {
             Relation::Below => number < self.value,
             Relation::AtMost => number <= self.value,
         }
+    }
+
+    /// Whether all numbers of an interval are on the right side.
+    #[must_use]
+    pub fn holds_throughout(self, (low, high): (f64, f64)) -> bool {
+        self.holds(if self.relation.is_lower_limit() { low } else { high })
+    }
+
+    /// Whether no number of an interval is on the right side.
+    #[must_use]
+    pub fn fails_throughout(self, (low, high): (f64, f64)) -> bool {
+        !self.holds(if self.relation.is_lower_limit() { high } else { low })
     }
 }
 
@@ -55,7 +67,7 @@ impl Relation {
         }
     }
 
-    /// Whether the number must be great.
+    /// Whether the number must be large.
     #[must_use]
     pub fn is_lower_limit(self) -> bool {
         matches!(self, Self::Above | Self::AtLeast)
@@ -67,7 +79,7 @@ impl Relation {
 pub enum Unit {
     /// Nothing.
     One,
-    /// In a second.
+    /// In per second.
     PerSecond,
     /// ms.
     Milliseconds,
@@ -80,7 +92,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A limit to it, as it is written.
+    /// An example of a limit, as a study writes it.
     pub(super) fn example(self) -> &'static str {
         match self {
             Self::One => ">= 2",
@@ -93,9 +105,9 @@ impl Unit {
     }
 }
 
-/// Reads `">= 2"`, with the unit behind it where it has one.
+/// Reads `">= 2"`, with the unit after it where it has one; the error is the label of the mistake.
 pub(super) fn bound(node: &Node, unit: Unit) -> Result<Bound, String> {
-    let wanted = || format!("a limit belongs here, such as \"{}\"", unit.example());
+    let wanted = || format!("expected a limit, such as \"{}\"", unit.example());
     let text = node.text().ok_or_else(wanted)?.trim();
     let signs = [Relation::AtLeast, Relation::AtMost, Relation::Above, Relation::Below];
     let relation = signs.into_iter().find(|relation| text.starts_with(relation.sign())).ok_or_else(wanted)?;

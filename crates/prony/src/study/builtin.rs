@@ -1,9 +1,9 @@
-//! The studies that Prony brings along, embedded, and finding a study by name or path.
+//! The studies that come with Prony, embedded, and finding a study by name or path.
 
 use super::{Adjustments, Mistakes, Study, parse};
 use std::{io, path::Path, path::PathBuf};
 
-/// A study that Prony brings along.
+/// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
     /// Its name on the command line.
@@ -30,10 +30,12 @@ static BUILTINS: &[Builtin] = &[
     builtin_study!("instance-sizes"),
     builtin_study!("strong-sync"),
     builtin_study!("durability"),
-    builtin_study!("durability"),
     builtin_study!("replication"),
     builtin_study!("galera"),
     builtin_study!("versions"),
+    builtin_study!("own-schema"),
+    builtin_study!("tpcc"),
+    builtin_study!("neighbours"),
 ];
 
 impl Builtin {
@@ -47,7 +49,7 @@ impl Builtin {
     }
 }
 
-/// All studies that Prony brings along.
+/// All built-in studies.
 #[must_use]
 pub fn builtin() -> &'static [Builtin] {
     BUILTINS
@@ -57,13 +59,13 @@ pub fn builtin() -> &'static [Builtin] {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Neither a file nor a built-in study.
-    #[error("there is no file and no built-in study `{name}`{}", hint(.name))]
+    #[error("`{name}` is neither a file nor a built-in study{}", hint(.name))]
     NotFound {
         /// What was asked for.
         name: String,
     },
     /// The file cannot be read.
-    #[error("the study {} cannot be read", path.display())]
+    #[error("cannot read the study {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -99,5 +101,25 @@ fn hint(name: &str) -> String {
     match super::mistake::nearest(name, names) {
         Some(nearest) => format!("; did you mean `{nearest}`?"),
         None => "; `prony list studies` shows the built-in ones".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_built_in_study_says_what_it_claims_in_chinese_too() {
+        let names: BTreeSet<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+        assert_eq!(names.len(), BUILTINS.len(), "each once");
+        let is_chinese = |text: &str| text.chars().any(|letter| letter > '\u{2e7f}');
+        for builtin in BUILTINS {
+            let study = open(builtin.name, &Adjustments::default()).expect("a good study");
+            assert!(is_chinese(&study.title_zh), "{} has no title_zh", builtin.name);
+            for claim in &study.claims {
+                assert!(is_chinese(&claim.says_zh), "{}: no says_zh: {}", builtin.name, claim.says);
+            }
+        }
     }
 }

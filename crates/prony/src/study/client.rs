@@ -2,14 +2,15 @@
 
 use super::{
     Act, Server, forms,
-    keys::{self, Key, Put, key, section},
-    kinds::{Addresses, Count, DAY_US, Flag, LATENCY_MAX_US, Number, Time, Words},
+    keys::{self, Key, Put, Section, key, section},
+    kinds::{Addresses, Count, DAY_US, Flag, LATENCY_MAX_US, LoadHosts, Number, Time, Words},
+    kubernetes::{self, KUBERNETES, Kubernetes},
     mistake::{Collector, Place},
     phrase::{Phrase, joined},
     server::through_network,
     tree::{Node, Table},
 };
-use crate::quantity::say_duration;
+use crate::quantity::{say_bits, say_duration};
 use load::spec::TlsMode;
 use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, time::Duration};
@@ -24,7 +25,7 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         ),
         None,
         r#""tcp""#,
-        "How servers that Prony starts are reached: TCP, which is the default, or the Unix socket.",
+        "How to connect to servers that Prony starts: over TCP, the default, or over the Unix socket.",
     )
     .says(|client| {
         Phrase::plain(match client.transport {
@@ -45,7 +46,7 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         ),
         None,
         r#""required""#,
-        "Encryption of the connections; without it, what the server's `url` says, else none.",
+        "Encryption of the connections [default: as in the server's `url`, otherwise none].",
     )
     .says(|client| {
         Phrase::plain(match client.tls {
@@ -60,7 +61,7 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Flag, |client: &mut Client, value| client.compress = Some(value)),
         None,
         "true",
-        "Compression of the connections; without it, what the server's `url` says, else none.",
+        "Compression of the connections [default: as in the server's `url`, otherwise none].",
     )
     .says(|client| {
         Phrase::plain(match client.compress {
@@ -70,11 +71,20 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         })
     }),
     key(
+        "authentication",
+        &Put(Words(PLUGINS), |client: &mut Client, value| client.authentication = Some(value)),
+        None,
+        r#""caching_sha2_password""#,
+        "Authentication plug-in of the account that the load logs in with, on servers that Prony starts \
+         [default: the server's own].",
+    )
+    .says(|client| Phrase::of("logged in by ", client.authentication.map(Authentication::name), "")),
+    key(
         "sources",
         &Put(Addresses, |client: &mut Client, value| client.sources = value),
         Some("[]"),
         "",
-        "Addresses to connect from, in turn: each has as many ports as the kernel allows.",
+        "Source addresses to connect from, in turn: each has as many ports as the kernel allows.",
     )
     .says(|client| Phrase::of("from ", joined(&client.sources, ", "), "")),
     key(
@@ -82,16 +92,15 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Number(0.001, 1e6), |client: &mut Client, value| client.open_rate = Some(value)),
         None,
         "500",
-        "Connections opened in a second before the load begins; without it, as fast as the server takes \
-         them.",
+        "Connections opened per second before the load [default: as fast as the server accepts them].",
     )
-    .says(|client| Phrase::of("opened at ", client.open_rate, " a second")),
+    .says(|client| Phrase::of("opened at ", client.open_rate, " per second")),
     key(
         "connect_timeout",
         &Put(Time(1_000, DAY_US), |client: &mut Client, value| client.connect_timeout = value),
         Some(r#""10s""#),
         "",
-        "How long opening one connection may take.",
+        "Time limit for opening one connection.",
     )
     .says(|client| {
         let time = client.connect_timeout;
@@ -103,16 +112,23 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Time(1_000, DAY_US), |client: &mut Client, value| client.reply_timeout = Some(value)),
         None,
         r#""30s""#,
-        "How long a reply may take before its connection is given up; without it, any time.",
+        "Time limit for a reply; after it the connection is closed and opened again [default: none].",
     )
-    .says(|client| Phrase::of("given up where a reply takes ", client.reply_timeout.map(say_duration), "")),
+    .says(|client| {
+        Phrase::of(
+            "closed and opened again after a reply takes \
+                               ",
+            client.reply_timeout.map(say_duration),
+            "",
+        )
+    }),
     key(
         "workers",
         &Put(Count(1, 1024), |client: &mut Client, value| client.workers = Some(value)),
         None,
         "2",
-        "Threads of the load engine in each of its processes; without it, as many as the most demanding \
-         load of the run needs, the same in all trials.",
+        "Threads of the load engine in each of its processes [default: as many as the most demanding load of \
+         the run needs, the same in all trials].",
     )
     .says(|client| match client.workers {
         Some(1) => Phrase::plain("1 thread of the load engine"),
@@ -123,35 +139,82 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Time(0, LATENCY_MAX_US), |client: &mut Client, value| client.latency = Some(value)),
         None,
         r#""0.8ms""#,
-        "Round trip of a network between client and servers, half of it each way, which is added to what \
-         there is.",
+        "Round-trip latency to add between client and servers, half of it each way.",
     )
     .says(|client| client.latency.map_or_else(Phrase::nothing, through_network)),
+    key(
+        "bandwidth",
+        &Put(forms::BANDWIDTH, |client: &mut Client, value| client.bandwidth = Some(value)),
+        None,
+        r#""100 Mbit/s""#,
+        "Bandwidth of the network between client and servers, in each direction, for all connections \
+         together [default: unlimited].",
+    )
+    .says(|client| Phrase::of("at most ", client.bandwidth.map(say_bits), " each way")),
     key(
         "pin",
         &Put(forms::PROCESSORS, |client: &mut Client, value| client.pin = value),
         None,
         r#""4-7""#,
-        "The processors that the load engine and the network may run on; without it, all.",
+        "The processors that the load engine and the network may run on [default: all].",
     )
     .says(|client| Phrase::of("on processors ", joined(&client.pin, ", "), "")),
 ];
 
-/// `[load]`
-pub(super) const LOAD: &[Key<Client>] = &[key(
-    "processes",
-    &Put(Count(1, 64), |client: &mut Client, value| client.processes = value),
-    Some("1"),
-    "",
-    "Processes on this machine that carry the load out together, each its share of the connections; their \
-     results are merged exactly. One is Prony itself.",
-)
-.says(|client| {
-    let several = Some(client.processes).filter(|&count| count > 1);
-    Phrase::of("shared by ", several, " load processes")
-})];
+/// The words of `authentication`.
+const PLUGINS: &[(&str, Authentication)] = &[
+    ("mysql_native_password", Authentication::MysqlNativePassword),
+    ("caching_sha2_password", Authentication::CachingSha2Password),
+    ("sha256_password", Authentication::Sha256Password),
+    ("ed25519", Authentication::Ed25519),
+];
 
-/// How connections are made, for all streams of a treatment, and where they come from.
+/// `[load]`
+pub(super) const LOAD: &[Key<Client>] = &[
+    key(
+        "processes",
+        &Put(Count(1, 64), |client: &mut Client, value| client.processes = value),
+        Some("1"),
+        "",
+        "Processes on this machine that share the load, each with its part of the connections; their results \
+         are merged exactly. One of them is Prony itself.",
+    )
+    .says(|client| {
+        let several = Some(client.processes).filter(|&count| count > 1);
+        Phrase::of("shared by ", several, " load processes")
+    }),
+    key(
+        "agents",
+        &Put(LoadHosts, |client: &mut Client, value| client.agents = value),
+        None,
+        r#"["a.example.com:7433", "b.example.com:7433"]"#,
+        "Load hosts that share the load, with `prony agent` running on each, instead of this machine and its \
+         `processes`; their results are merged exactly.",
+    )
+    .says(|client| Phrase::of("from the load hosts ", joined(&client.agents, ", "), "")),
+    key(
+        "kubernetes",
+        &Section(KUBERNETES),
+        None,
+        "",
+        "Load hosts as pods of a Kubernetes cluster, which Prony creates before the run and removes after \
+         it, instead of this machine.",
+    )
+    .says(|client| {
+        let count = client.kubernetes.as_ref().map(|pods| pods.replicas);
+        Phrase::of("from pods of a Kubernetes cluster: ", count, "")
+    }),
+    key(
+        "agents_wait",
+        &Put(Time(0, DAY_US), |client: &mut Client, value| client.agents_wait = value),
+        Some(r#""60s""#),
+        "",
+        "How long, before a trial, to wait for load hosts that were lost. Then the run ends with what is \
+         finished; `--resume` executes the rest.",
+    ),
+];
+
+/// How connections are opened, for all streams of a treatment, and which machine or process opens them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Client {
     /// How a server that Prony started is reached; `None`: by TCP.
@@ -160,30 +223,50 @@ pub struct Client {
     pub tls: Option<TlsMode>,
     /// Compression; `None`: as the server's address says.
     pub compress: Option<bool>,
+    /// Plug-in of the account that logs in; `None`: of the one that is there.
+    #[serde(default)]
+    pub authentication: Option<Authentication>,
     /// Addresses to connect from, in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
-    /// Connections opened in a second before the load begins; `None`: as fast as the server takes them.
+    /// Connections opened per second before the load begins; `None`: as fast as the server takes them.
     pub open_rate: Option<f64>,
-    /// How long opening one connection may take.
+    /// Time limit for opening one connection.
     pub connect_timeout: Duration,
     /// How long a reply may take; `None`: any time.
     pub reply_timeout: Option<Duration>,
     /// Threads of the load engine; `None`: as it finds best.
     pub workers: Option<u32>,
-    /// Processes that carry the load out together; one is Prony's own.
+    /// Processes that share the load; 1: Prony's own process alone.
     #[serde(default = "one")]
     pub processes: u32,
-    /// Round trip of the network that is put between client and server; `None` and zero: none.
+    /// Load hosts that share the load (`HOST:PORT`); empty: this machine alone.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// Load hosts that are started for the run, as pods; `None`: none are.
+    #[serde(default)]
+    pub kubernetes: Option<Kubernetes>,
+    /// How long those that were lost are waited for before a trial.
+    #[serde(default = "minute")]
+    pub agents_wait: Duration,
+    /// Round-trip latency added between client and server; `None` and zero: none.
     #[serde(default)]
     pub latency: Option<Duration>,
+    /// Bytes per second of that network in each direction; `None`: without a limit.
+    #[serde(default)]
+    pub bandwidth: Option<u64>,
     /// Numbers of the processors that the load engine may run on; empty: all.
     #[serde(default)]
     pub pin: Vec<u32>,
 }
 
-/// One process: the default of [`Client::processes`], and all that the first plans had.
+/// The default of [`Client::processes`], which plans of the first versions do not have.
 fn one() -> u32 {
     1
+}
+
+/// The default of [`Client::agents_wait`].
+fn minute() -> Duration {
+    Duration::from_secs(60)
 }
 
 impl Default for Client {
@@ -192,13 +275,18 @@ impl Default for Client {
             transport: None,
             tls: None,
             compress: None,
+            authentication: None,
             sources: Vec::new(),
             open_rate: None,
             connect_timeout: Duration::from_secs(10),
             reply_timeout: None,
             workers: None,
             processes: one(),
+            agents: Vec::new(),
+            kubernetes: None,
+            agents_wait: minute(),
             latency: None,
+            bandwidth: None,
             pin: Vec::new(),
         }
     }
@@ -214,34 +302,99 @@ pub enum Transport {
     Socket,
 }
 
+/// How an account's password is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Authentication {
+    /// SHA-1, in every server.
+    MysqlNativePassword,
+    /// SHA-256, with a cache of earlier logins in the server: MySQL 8.0 and later.
+    CachingSha2Password,
+    /// SHA-256 without a cache: MySQL.
+    Sha256Password,
+    /// Ed25519 signatures: MariaDB.
+    Ed25519,
+}
+
+impl Authentication {
+    /// As servers call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        PLUGINS.iter().find(|(_, plugin)| *plugin == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// What a plan can say of how connections are made, key by key.
 pub fn client_words() -> impl Iterator<Item = fn(&Client) -> Phrase> {
     keys::words(CLIENT).chain(keys::words(LOAD))
 }
 
-/// Reads `[client]` and `[load]`; `server` is the one that is connected to, where that is known.
+/// Reads `[client]` and `[load]`; `server` is the one to connect to, if known.
 pub(super) fn client(root: &Table, server: Option<&Server>, mistakes: &mut Collector) -> Client {
     let empty = Table::default();
     let table = section(root.get("client"), "client", mistakes).unwrap_or(&empty);
     let (client, seen): (Client, _) = keys::read(table, CLIENT, mistakes);
     let table = section(root.get("load"), "load", mistakes).unwrap_or(&empty);
     let (load, _): (Client, _) = keys::read(table, LOAD, mistakes);
-    let running = server.filter(|server| !server.may(Act::Start));
-    if let (Some(place), Some(Server { name, .. })) = (seen.place("transport"), running) {
-        let title = format!("server `{name}` is running already and reached as its `url` says");
-        mistakes.at(
-            place,
-            title,
-            "only servers that Prony starts have both; put `?socket=PATH` behind a url",
-        );
+    let pods = kubernetes::kubernetes(table, mistakes);
+    for (key, label) in [
+        ("pin", "pin the agents themselves where they are started: taskset -c 4-7 prony agent ..."),
+        ("sources", "load hosts have other addresses; remove this"),
+    ] {
+        if let (Some(place), false) = (seen.place(key), load.agents.is_empty()) {
+            let title = format!("`{key}` is about this machine, and the load comes from load hosts");
+            mistakes.at(place, title, label);
+        }
     }
-    Client { processes: load.processes, ..client }
+    if let Some((_, place)) = pods {
+        check_pods(&load, server, &seen, place, mistakes);
+    }
+    let running = server.filter(|server| !server.may(Act::Start));
+    let only_own = [
+        ("transport", "only servers that Prony starts offer both; append `?socket=PATH` to a url"),
+        ("authentication", "Prony makes accounts only on servers that it starts; the url has the account"),
+    ];
+    for (key, label) in only_own {
+        if let (Some(place), Some(Server { name, .. })) = (seen.place(key), running) {
+            let title = format!("server `{name}` is already running and is reached as its `url` says");
+            mistakes.at(place, title, label);
+        }
+    }
+    let kubernetes = pods.map(|(pods, _)| pods);
+    // load hosts take the place of this machine's processes, however many those are at each level
+    let is_here = load.agents.is_empty() && kubernetes.is_none();
+    let processes = if is_here { load.processes } else { one() };
+    Client { processes, agents: load.agents, agents_wait: load.agents_wait, kubernetes, ..client }
 }
 
-/// A Unix socket has no network. `place` is where the treatment's distance is written.
+/// What does not go together with pods, which see nothing of this machine.
+fn check_pods(
+    load: &Client,
+    server: Option<&Server>,
+    client: &keys::Seen<'_>,
+    place: &Place,
+    mistakes: &mut Collector,
+) {
+    if !load.agents.is_empty() {
+        let title = "the load comes from `agents` or from `kubernetes`, not from both";
+        mistakes.at(place, title, "remove one of the two");
+    }
+    if let Some(server) = server.filter(|server| server.may(Act::Start)) {
+        let title = format!("pods cannot reach server `{}`, which Prony starts on this machine", server.name);
+        mistakes.at(place, title, "give the server a `url`, or remove `kubernetes`");
+    }
+    for key in ["latency", "bandwidth", "sources"] {
+        if let Some(place) = client.place(key) {
+            let title = format!("`{key}` is about this machine, which pods have nothing to do with");
+            mistakes.at(place, title, "remove it where `[load] kubernetes` is set");
+        }
+    }
+}
+
+/// A Unix socket has no network latency. `place` is where the treatment's distance is written.
 pub(super) fn check_reach(server: &Server, client: &Client, root: &Table, mistakes: &mut Collector) {
     let through = server.latency.or(client.latency).filter(|latency| !latency.is_zero());
-    if through.is_none() {
+    if through.is_none() && client.bandwidth.is_none() {
         return;
     }
     let place = |section: &str, key: &str| -> Option<&Place> {
@@ -250,7 +403,11 @@ pub(super) fn check_reach(server: &Server, client: &Client, root: &Table, mistak
     if client.transport == Some(Transport::Socket)
         && let Some(place) = place("client", "transport")
     {
-        let title = "there is no network, and so no latency, on the way through a Unix socket";
-        mistakes.at(place, title, "leave `latency` out, or set it to \"0ms\", where the socket is used");
+        let title = "a Unix socket bypasses the network with its latency and bandwidth";
+        mistakes.at(
+            place,
+            title,
+            "remove `latency` and `bandwidth`, or set `latency` to \"0ms\" where the socket is used",
+        );
     }
 }

@@ -1,19 +1,24 @@
 //! What `[data]` and `[[table]]` say: the tables that all streams work on.
 
 use super::{
-    keys::{self, Key, Put, key, section},
+    forms,
+    keys::{self, Elsewhere, Key, Put, key, section},
     kinds::{Count, Flag, Text, Words},
     mistake::Collector,
     tables,
-    tree::{Node, Table},
+    tree::{Entry, Node, Table, Value},
 };
 use crate::{
     layout::{
         DataSet, custom,
-        sysbench::{self, Generator},
+        files::{self, Disguise, Rules, Use},
+        sysbench::Generator,
+        tpcc::WAREHOUSES_MAX,
     },
     workload::{self, Options},
 };
+use serde_json::json;
+use std::path::PathBuf;
 
 /// Highest number of rows: ids are INTEGER.
 const ROWS_MAX: u64 = i32::MAX as u64;
@@ -28,7 +33,40 @@ pub(super) const DATA: &[Key<Data>] = &[
         ),
         None,
         r#""sysbench""#,
-        "Layout and contents of the tables; without it, what the first stream's workload needs.",
+        "Layout and contents of the tables [default: what the first stream's workload needs].",
+    ),
+    key(
+        "sql",
+        &Put(forms::SQL_FILES, |data: &mut Data, value| data.sql = value),
+        None,
+        r#""schema.sql""#,
+        "Create the tables with this SQL file, such as a dump by mysqldump (.sql, .sql.gz, .sql.zst), or \
+         with a list of files, on every server that Prony starts; paths are relative to the study. \
+         `{orders.id}` draws between the lowest and the highest number that the files insert.",
+    ),
+    key(
+        "dump",
+        &Put(Text, |data: &mut Data, value| data.dump = Some(value)),
+        None,
+        r#""shop.dump""#,
+        "The same with the directory of a dump by mydumper or mysqlsh (`util.dumpSchemas`).",
+    ),
+    key(
+        "files",
+        &Elsewhere(files_schema),
+        None,
+        r#"{ customer = "customer.csv", orders = ["1.parquet", "2.parquet"] }"#,
+        "Rows of tables that `sql` creates: for each table a file (.csv, .csv.gz, .csv.zst, .parquet), or a \
+         list. The first line of CSV names columns; `\\N`, and nothing where the column holds no text, is \
+         NULL.",
+    ),
+    key(
+        "anonymise",
+        &Elsewhere(anonymise_schema),
+        None,
+        r#"{ customer = { email = "hash", phone = "mask", name = "shuffle" } }"#,
+        "What replaces values of `sql`, `dump` and `files` before a server gets them: `hash` (equal values \
+         stay equal), `shuffle` (within the column) or `mask` (letters become x, digits 9).",
     ),
     key(
         "tables",
@@ -45,6 +83,13 @@ pub(super) const DATA: &[Key<Data>] = &[
         "Rows in each table.",
     ),
     key(
+        "warehouses",
+        &Put(Count(1, WAREHOUSES_MAX), |data: &mut Data, value| data.options.warehouses = value),
+        Some("1"),
+        "",
+        "Warehouses of the TPC-C-like workloads `tpcc` and `tpcc-nowait`, about 100 MB each.",
+    ),
+    key(
         "engine",
         &Put(Text, |data: &mut Data, value| data.options.engine = value),
         Some(r#""InnoDB""#),
@@ -56,23 +101,33 @@ pub(super) const DATA: &[Key<Data>] = &[
         &Put(Flag, |data: &mut Data, value| data.options.secondary = value),
         Some("false"),
         "",
-        "Make `id` a plain index in place of the primary key.",
+        "Make `id` an ordinary index instead of the primary key.",
     ),
     key(
         "create_secondary",
         &Put(Flag, |data: &mut Data, value| data.options.create_secondary = value),
         Some("true"),
         "",
-        "Make the secondary index.",
+        "Create the secondary index.",
     ),
     key(
         "auto_inc",
         &Put(Flag, |data: &mut Data, value| data.options.auto_inc = value),
         Some("true"),
         "",
-        "Let `id` count by itself.",
+        "Make `id` AUTO_INCREMENT.",
     ),
 ];
+
+fn files_schema() -> serde_json::Value {
+    json!({ "type": "object", "additionalProperties": { "type": ["string", "array"] } })
+}
+
+fn anonymise_schema() -> serde_json::Value {
+    let rules = json!({ "enum": ["hash", "shuffle", "mask"] });
+    let table = json!({ "type": "object", "additionalProperties": rules });
+    json!({ "type": "object", "additionalProperties": table })
+}
 
 /// The options that it sets for every workload, and the tables.
 #[derive(Default)]
@@ -80,25 +135,37 @@ pub(super) struct Data {
     pub(super) options: Options,
     /// Which of sysbench's layouts, where one is named.
     generator: Option<Generator>,
+    /// Files of SQL that make the tables.
+    sql: Vec<String>,
+    /// The directory of a dump.
+    dump: Option<String>,
+    /// What they make.
+    pub(super) files: Option<files::Data>,
     /// The tables that the study writes.
     pub(super) custom: Option<custom::Data>,
-    /// Whether there may be tables that Prony does not make: a server is running already.
+    /// Whether there may be tables that Prony does not make: a server is already running.
     pub(super) others: bool,
 }
 
 impl Data {
-    /// The data set of a workload that is written for these options.
+    /// The data set for a written workload with these options.
     pub(super) fn set(&self, options: &Options) -> Result<DataSet, workload::Error> {
+        if let Some(files) = &self.files {
+            return Ok(DataSet::Files(files.clone()));
+        }
         match &self.custom {
             Some(custom) => Ok(custom.clone().into()),
-            // Its tables are those that the built-in workloads work on.
-            None => Ok(self.as_said(workload::data("oltp_read_write", options)?).into()),
+            // It works on the tables of the built-in workloads.
+            None => Ok(self.as_said(workload::data_set("oltp_read_write", options)?)),
         }
     }
 
     /// The data set of sysbench's in the layout that the study names.
-    pub(super) fn as_said(&self, data: sysbench::Data) -> sysbench::Data {
-        sysbench::Data { generator: self.generator.unwrap_or(data.generator), ..data }
+    pub(super) fn as_said(&self, mut set: DataSet) -> DataSet {
+        if let DataSet::Sysbench(data) = &mut set {
+            data.generator = self.generator.unwrap_or(data.generator);
+        }
+        set
     }
 }
 
@@ -109,11 +176,143 @@ pub(super) fn data(root: &Table, mistakes: &mut Collector) -> Data {
     let (mut data, _) = keys::read(table, DATA, mistakes);
     data.custom = tables::tables(root, Some(data.options.engine.clone()), mistakes);
     for entry in table.0.iter().filter(|entry| data.custom.is_some() && entry.key != "engine") {
-        let title = format!("`{}` is about the built-in workloads' tables", entry.key);
-        mistakes.at(&entry.key_place, title, "the study has tables of its own: `[[table]]` says it for each");
+        let title = format!("`{}` applies to the built-in workloads' tables", entry.key);
+        mistakes.at(&entry.key_place, title, "the study defines its own tables: set it in each `[[table]]`");
+    }
+    if let Some(node) = FILES.iter().find_map(|key| table.get(key)) {
+        read_files(&mut data, (root, table, node), mistakes);
+    } else if let Some(node) = table.get(ANONYMISE) {
+        let label = "remove it: nothing but files holds somebody's values";
+        mistakes.at(&node.place, format!("`{ANONYMISE}` needs `sql`, `dump` or `files`"), label);
     }
     let servers = root.get("server").and_then(Node::table).map_or(&[][..], |servers| &servers.0);
     data.others =
         servers.iter().any(|server| server.node.table().is_some_and(|table| table.get("url").is_some()));
     data
+}
+
+/// Keys that name files which make tables, or their rows.
+const FILES: [&str; 3] = ["sql", "dump", "files"];
+/// The key that says what becomes of their values.
+const ANONYMISE: &str = "anonymise";
+
+/// Reads the files that create the tables; they are loaded only into servers that Prony starts.
+fn read_files(data: &mut Data, (root, table, node): (&Table, &Table, &Node), mistakes: &mut Collector) {
+    let empty = Table::default();
+    let servers = root.get("server").and_then(Node::table).unwrap_or(&empty);
+    let is_running = |server: &&Entry| server.node.table().is_some_and(|table| table.get("url").is_some());
+    let key = FILES.into_iter().find(|key| table.get(key).is_some()).unwrap_or("sql");
+    if let Some(server) = servers.0.iter().find(is_running) {
+        let title = format!("`{key}` would write to `{}`, which Prony does not start", server.key);
+        let label = format!(
+            "Prony only reads a database that it did not create: load the files there yourself, and remove \
+             `{key}`"
+        );
+        mistakes.at(&node.place, title, label);
+    }
+    if data.custom.is_some() {
+        mistakes.at(&node.place, format!("the study has both `{key}` and `[[table]]`"), "remove one of them");
+    }
+    let is_other = |entry: &&Entry| !FILES.contains(&entry.key.as_str()) && entry.key != ANONYMISE;
+    for entry in table.0.iter().filter(is_other) {
+        let title = format!("`{}` applies to the built-in workloads' tables", entry.key);
+        mistakes.at(&entry.key_place, title, format!("the files of `{key}` create the tables: remove it"));
+    }
+    let mut all: Vec<(PathBuf, Use)> =
+        data.sql.iter().map(|name| (mistakes.path_of(name), Use::Script)).collect();
+    if let (Some(dump), Some(node)) = (&data.dump, table.get("dump")) {
+        match files::dump(&mistakes.path_of(dump)) {
+            Ok(dump) => all.extend(dump),
+            Err(error) => return mistakes.at(&node.place, error.to_string(), "this dump"),
+        }
+    }
+    if let Some(node) = table.get("files") {
+        if all.is_empty() {
+            let label = "add `sql = \"schema.sql\"`, a file with their CREATE TABLE";
+            return mistakes.at(&node.place, "nothing creates the tables of `files`", label);
+        }
+        all.extend(rows(node, mistakes));
+    }
+    let rules = table.get(ANONYMISE).map(|node| rules(node, mistakes)).unwrap_or_default();
+    match mistakes.files(all).and_then(|files| files.disguised_by(rules)) {
+        Ok(files) => data.files = Some(files),
+        Err(error) => mistakes.at(&place_of(&error, table, node).place, error.to_string(), "in these files"),
+    }
+}
+
+/// Files with the rows of tables, each table's in their order.
+fn rows(node: &Node, mistakes: &mut Collector) -> Vec<(PathBuf, Use)> {
+    let wanted = "expected a file for each table: { customer = \"customer.csv\" }";
+    let Some(tables) = node.table() else {
+        mistakes.at(&node.place, format!("`files` is {}", node.value.kind()), wanted);
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for entry in &tables.0 {
+        let nodes = match &entry.node.value {
+            Value::Array(nodes) => nodes.as_slice(),
+            _ => std::slice::from_ref(&entry.node),
+        };
+        for node in nodes {
+            let path = mistakes.path_of(node.text().unwrap_or_default());
+            let Some(form) = files::form(&path).filter(|form| *form != files::Form::Tab) else {
+                mistakes.at(
+                    &node.place,
+                    "this is no file of rows",
+                    "expected .csv, .csv.gz, .csv.zst or .parquet",
+                );
+                continue;
+            };
+            let table = entry.key.clone();
+            let (columns, encoded) = (Vec::new(), Default::default());
+            all.push((path, Use::Rows(files::OfRows { table, form, columns, encoded })));
+        }
+    }
+    all
+}
+
+/// Where the study names the table, or the files, that a mistake is about.
+fn place_of<'a>(error: &files::Error, table: &'a Table, node: &'a Node) -> &'a Node {
+    let named = match error {
+        files::Error::Table { table, .. } | files::Error::Column { table, .. } => table,
+        _ => return node,
+    };
+    let of = |key| table.get(key).and_then(Node::table).and_then(|tables| tables.get(named));
+    match (error, of(ANONYMISE), of("files")) {
+        // a table's rules are in a table of their own, where the column has a place
+        (files::Error::Column { column, .. }, Some(rules), _) => {
+            rules.table().and_then(|rules| rules.get(column)).unwrap_or(rules)
+        }
+        (_, rules, files) => files.or(rules).unwrap_or(node),
+    }
+}
+
+/// What replaces values.
+fn rules(node: &Node, mistakes: &mut Collector) -> Rules {
+    let mut rules = Rules::new();
+    let wanted = "expected columns of tables: { customer = { email = \"hash\" } }";
+    let Some(tables) = node.table() else {
+        mistakes.at(&node.place, format!("`{ANONYMISE}` is {}", node.value.kind()), wanted);
+        return rules;
+    };
+    for entry in &tables.0 {
+        let Some(columns) = entry.node.table() else {
+            mistakes.at(&entry.node.place, format!("`{}` is {}", entry.key, entry.node.value.kind()), wanted);
+            continue;
+        };
+        for column in &columns.0 {
+            let rule = match column.node.text() {
+                Some("hash") => Disguise::Hash,
+                Some("shuffle") => Disguise::Shuffle,
+                Some("mask") => Disguise::Mask,
+                _ => {
+                    let title = format!("`{}` cannot be anonymised like this", column.key);
+                    mistakes.at(&column.node.place, title, "expected \"hash\", \"shuffle\" or \"mask\"");
+                    continue;
+                }
+            };
+            rules.entry(entry.key.clone()).or_default().insert(column.key.clone(), rule);
+        }
+    }
+    rules
 }

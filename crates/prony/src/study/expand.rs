@@ -13,9 +13,9 @@ use super::{
 use crate::workload;
 use std::collections::BTreeMap;
 
-/// More treatments than anyone will wait for; a study that asks for more has a slip in its `[vary]`.
+/// Most treatments of a study: more than this is a slip in `[vary]`.
 const TREATMENTS_MAX: usize = 5_000;
-/// Combinations that are looked at before those excluded are left out.
+/// Most combinations, those that are excluded included.
 const COMBINATIONS_MAX: usize = 100_000;
 
 /// The level of each factor, in the order of the factors.
@@ -31,8 +31,8 @@ pub(super) fn treatments(
 ) -> Vec<Treatment> {
     let Some(all) = combinations(variations, mistakes) else {
         mistakes.missing(
-            format!("what varies makes more than {COMBINATIONS_MAX} combinations"),
-            "leave levels or factors out",
+            format!("the factors give more than {COMBINATIONS_MAX} combinations"),
+            "remove levels or factors",
         );
         return Vec::new();
     };
@@ -46,15 +46,15 @@ pub(super) fn treatments(
     }
     if kept.len() > TREATMENTS_MAX {
         mistakes.missing(
-            format!("[vary] makes more than {TREATMENTS_MAX} combinations"),
-            "leave levels or factors out, or exclude some with [[exclude]]",
+            format!("[vary] gives more than {TREATMENTS_MAX} combinations"),
+            "remove levels or factors, or exclude combinations with [[exclude]]",
         );
         return Vec::new();
     }
     kept.into_iter().filter_map(|levels| treatment(root, levels, seed, mistakes)).collect()
 }
 
-/// Every combination; a nested factor takes part only under its levels. `None`: more than anyone can mean.
+/// Every combination; a nested factor varies only under its levels. `None`: too many.
 fn combinations<'a>(variations: &'a [Variation], mistakes: &mut Collector) -> Option<Vec<Combination<'a>>> {
     let mut all: Vec<Combination<'a>> = vec![Vec::new()];
     for variation in variations {
@@ -112,7 +112,11 @@ fn treatment(
             suffix.push_str(&format!(" {}={}", variation.name, level.label()));
         }
     }
-    let data = data::data(&root, mistakes);
+    let mut data = data::data(&root, mistakes);
+    // draws under a condition depend on what the rows hold
+    if let Some(custom) = &mut data.custom {
+        custom.seed = seed;
+    }
     let streams =
         streams::streams(root.get("stream"), root.get("workload"), &data, Completeness::Whole, mistakes);
     let mut server = chosen_server(&root, server, mistakes)?;
@@ -123,7 +127,7 @@ fn treatment(
     mistakes.saw(&server);
     let goal = goal::goal(root.get("stream"), streams.iter().map(|(stream, _)| stream), mistakes);
     let mut data = streams.first()?.1.clone().with_seed(seed);
-    // nothing is made in a database, perhaps a user's, that no statement asks for
+    // create nothing in a database, which may be a user's, that no statement needs
     if !streams.iter().any(|(stream, _)| workload::needs_data(&stream.workload, &data)) {
         data = data.without_tables();
     }
@@ -157,8 +161,8 @@ fn chosen_server(root: &Table, level: Option<&Node>, mistakes: &mut Collector) -
         Some(node) => match node.text() {
             Some(name) => name,
             None => {
-                let title = format!("a server's name is text, not {}", node.value.kind());
-                mistakes.at(&node.place, title, "the name of a server belongs here, in quotes");
+                let title = format!("a server's name must be text, not {}", node.value.kind());
+                mistakes.at(&node.place, title, "expected the name of a server in quotes");
                 return None;
             }
         },

@@ -1,6 +1,6 @@
-//! Values that are written in a form of their own: arrivals and their rates and pauses, when a connection is
-//! made anew, when a stream begins and what ends it. How rates, pauses and modes are written is
-//! [`crate::arrival`]'s to say, so that a study and the command line say it alike.
+//! Values with a syntax of their own: arrivals with their rates and pauses, when a connection is opened
+//! again, when a stream begins and what ends it. [`crate::arrival`] says how rates, pauses and modes are
+//! written, so that a study and the command line agree.
 
 use super::{
     bound::{Bound, Unit, bound},
@@ -49,10 +49,10 @@ pub(super) const SIZE: Form<u64> = Form(
     |node| quantity(node, quantity::size, Wanted::Size),
     Pattern::Text(r"^\s*[0-9][0-9_.]*\s*([kKmMgGtT][iI]?[bB]?|[bB])\s*$"),
 );
-/// `"100MB/s"`, in bytes in a second.
+/// `"100MB/s"`, `"100 Mbit/s"`, in bytes per second.
 pub(super) const BANDWIDTH: Form<u64> = Form(
     |node| quantity(node, quantity::bandwidth, Wanted::Bandwidth),
-    Pattern::Text(r"^\s*[0-9][0-9_.]*\s*[kKmMgGtT]?[iI]?[bB]?/s\s*$"),
+    Pattern::Text(r"^\s*[0-9][0-9_.]*\s*[kKmMgGtT]?[iI]?([bB]|bit)?\s*/s\s*$"),
 );
 /// `"0.42 EUR/h"`.
 pub(super) const PRICE: Form<Price> = Form(
@@ -62,6 +62,14 @@ pub(super) const PRICE: Form<Price> = Form(
 /// `"0-3,6"`.
 pub(super) const PROCESSORS: Form<Vec<u32>> =
     Form(processors, Pattern::Schema(r#"{ "type": ["integer", "string"] }"#));
+/// `"schema.sql"`, or a list.
+pub(super) const SQL_FILES: Form<Vec<String>> = Form(
+    sql_files,
+    Pattern::Schema(
+        r#"{ "type": ["string", "array"], "minLength": 1, "minItems": 1, "items": { "type": "string" } }"#,
+    ),
+);
+
 /// `">= 2"`, `"< 0.5"`.
 pub(super) const BOUND: Form<Bound> =
     Form(|node| bound(node, Unit::One), Pattern::Text(r"^\s*(>=|<=|>|<)\s*-?[0-9]"));
@@ -71,15 +79,16 @@ pub(super) const EXPORTER: Form<String> = Form(exporter, Pattern::Text("^http://
 
 /// Kinds of arrival as `arrival` names them.
 const ARRIVALS: [&str; 4] = ["closed", "pace", "rate", "think"];
-/// When a connection is made anew, in words.
+/// When a connection is opened again, in words.
 const RECONNECTS: [&str; 3] = ["never", "statement", "transaction"];
 
-/// A value, or what belongs in its place.
+/// A value, or the label of the mistake: what belongs in its place. Like those of a compiler, labels are
+/// shown at once, beside the text that they are about, and never become part of a report.
 type Read<T> = Result<T, String>;
 
 /// Reads `arrival`, without the gaps and the limit of lateness that other keys say.
 fn arrival(node: &Node) -> Read<Arrival> {
-    let wanted = || "\"closed\", \"think 10ms\", \"pace 10ms\" or \"rate 1000\" belongs here".to_owned();
+    let wanted = || "expected \"closed\", \"think 10ms\", \"pace 10ms\" or \"rate 1000\"".to_owned();
     let text = node.text().ok_or_else(wanted)?.trim();
     let (kind, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let value = Node { value: Value::Text(value.trim().to_owned()), place: node.place.clone() };
@@ -94,7 +103,7 @@ fn arrival(node: &Node) -> Read<Arrival> {
 }
 
 fn pace(node: &Node) -> Read<Duration> {
-    let wanted = || "a length of time above 0 belongs here, such as \"10ms\"".to_owned();
+    let wanted = || "expected a length of time above 0, such as \"10ms\"".to_owned();
     if node.text().is_some_and(|text| text.trim().is_empty()) {
         return Err(wanted());
     }
@@ -109,20 +118,20 @@ fn think(node: &Node) -> Read<Think> {
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
-        _ => return Err("\"10ms\", or \"exp:10ms\" for an exponential distribution, belongs here".to_owned()),
+        _ => return Err("expected \"10ms\", or \"exp:10ms\" for an exponential distribution".to_owned()),
     };
     arrival::think(&text).map_err(|error| error.to_string())
 }
 
-/// A rate that is to be found.
+/// A rate to search for.
 pub(super) const FIND: &str = "find";
 
-/// Reads `rate`. What is to be found begins as 1 in a second.
+/// Reads `rate`. A rate to search for is 1 per second until it is found.
 fn rate(node: &Node) -> Read<Rate> {
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
-        _ => return Err("a number of starts in a second belongs here, or text in quotes".to_owned()),
+        _ => return Err("expected a number of starts per second, or text in quotes".to_owned()),
     };
     if text.trim() == FIND {
         return Ok(Rate::Constant(1.0));
@@ -135,9 +144,7 @@ fn rate(node: &Node) -> Read<Rate> {
 
 /// Reads `objective`.
 pub(super) fn objective(node: &Node) -> Read<Objectives> {
-    let wanted = || {
-        "what is to be kept belongs here, such as \"p99 < 20ms\" or \"p95 < 5ms, errors < 0.1%\"".to_owned()
-    };
+    let wanted = || "expected an objective such as \"p99 < 20ms\" or \"p95 < 5ms, errors < 0.1%\"".to_owned();
     let text = node.text().ok_or_else(wanted)?;
     Objectives::parse(text).map_err(|error| error.to_string())
 }
@@ -145,7 +152,7 @@ pub(super) fn objective(node: &Node) -> Read<Objectives> {
 /// Reads `reconnect`.
 fn reconnect(node: &Node) -> Read<ConnectionMode> {
     let wanted =
-        || "\"never\", \"transaction\", \"statement\" or a number of transactions belongs here".to_owned();
+        || "expected \"never\", \"transaction\", \"statement\" or a number of transactions".to_owned();
     match &node.value {
         Value::Integer(number) => {
             let number = u32::try_from(*number).ok().filter(|number| *number > 0);
@@ -164,7 +171,7 @@ fn reconnect(node: &Node) -> Read<ConnectionMode> {
 /// Reads `begin`; whether there is a stream of the name is not looked at.
 fn begin(node: &Node) -> Read<Begin> {
     let wanted =
-        || "\"together\", \"after 5s\" or \"after\" and the name of another stream belongs here".to_owned();
+        || "expected \"together\", \"after 5s\" or \"after\" and the name of another stream".to_owned();
     let text = node.text().ok_or_else(wanted)?.trim();
     if text == "together" {
         return Ok(Begin::Together);
@@ -181,7 +188,7 @@ fn begin(node: &Node) -> Read<Begin> {
 
 /// Reads `limit`.
 fn limit(node: &Node) -> Read<Limit> {
-    let wanted = || "\"100000 transactions\" or \"100000 rows\" belongs here".to_owned();
+    let wanted = || "expected \"100000 transactions\" or \"100000 rows\"".to_owned();
     let text = node.text().ok_or_else(wanted)?.trim();
     let (number, unit) = text.split_once(char::is_whitespace).ok_or_else(wanted)?;
     let number = quantity::count(number).ok().filter(|number| *number > 0).ok_or_else(wanted)?;
@@ -196,16 +203,27 @@ fn limit(node: &Node) -> Read<Limit> {
 /// Reads a share above 0: 0.03 of `"3%"`.
 fn share(node: &Node) -> Read<f64> {
     match quantity(node, quantity::share, Wanted::Share)? {
-        0.0 => Err("a share above 0 belongs here, such as \"3%\"".to_owned()),
+        0.0 => Err("expected a share above 0, such as \"3%\"".to_owned()),
         share => Ok(share),
     }
+}
+
+/// One path, or a list of them.
+fn sql_files(node: &Node) -> Read<Vec<String>> {
+    let nodes = match &node.value {
+        Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let path = |node: &Node| node.text().filter(|path| !path.is_empty()).map(str::to_owned);
+    let paths = nodes.iter().map(path).collect::<Option<_>>();
+    paths.ok_or_else(|| "expected the path of a file, or a list of paths".to_owned())
 }
 
 /// Reads `pin`: numbers of processors in their order, each once.
 fn processors(node: &Node) -> Read<Vec<u32>> {
     /// The kernel's own limit for one call.
     const NUMBER_MAX: u32 = 1023;
-    let wanted = || "numbers of processors such as \"0-3\" or \"0,2,4-7\" belong here".to_owned();
+    let wanted = || "expected numbers of processors such as \"0-3\" or \"0,2,4-7\"".to_owned();
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) => node.label(),
@@ -232,17 +250,17 @@ fn warm_up(node: &Node) -> Read<Option<Duration>> {
     let time = quantity(node, quantity::duration, Wanted::Duration);
     let time = time.map_err(|told| format!("{told}, or \"auto\""))?;
     if time > Duration::from_micros(DAY_US) {
-        return Err("\"auto\" or a length of time up to \"24h\" belongs here: \"5s\"".to_owned());
+        return Err("expected \"auto\" or a length of time up to \"24h\": \"5s\"".to_owned());
     }
     Ok(Some(time))
 }
 
 /// Reads `node_exporter`.
 fn exporter(node: &Node) -> Read<String> {
-    let wanted = || "\"http://host:9100/metrics\" belongs here".to_owned();
+    let wanted = || "expected \"http://host:9100/metrics\"".to_owned();
     let text = node.text().ok_or_else(wanted)?;
     match url::Url::parse(text) {
-        Ok(url) if url.scheme() == "https" => Err("exporters are asked over plain http".to_owned()),
+        Ok(url) if url.scheme() == "https" => Err("exporters are read over plain http".to_owned()),
         Ok(url) if url.scheme() == "http" && url.host_str().is_some() => Ok(text.to_owned()),
         _ => Err(wanted()),
     }
@@ -300,7 +318,7 @@ mod tests {
         for (told, label) in [
             (told(SIZE, "4"), "`4` has no unit: write 512M"),
             (told(SIZE, "0M"), "512M"),
-            (told(SIZE, "true"), "a size belongs here, such as 512M"),
+            (told(SIZE, "true"), "expected a size, such as 512M"),
             (told(BANDWIDTH, "100MB"), "100MB/s"),
             (told(PROCESSORS, "3-0"), "\"0-3\""),
             (told(PROCESSORS, "all"), "\"0-3\""),

@@ -1,5 +1,5 @@
-//! A stream whose rate is to be found: the highest at which an objective is kept. Read from the tree beside
-//! the streams themselves, since the load engine knows nothing of it.
+//! A stream whose rate is to be found: the highest at which an objective is kept. It is read beside the
+//! streams themselves, since the load engine knows nothing about it.
 
 use super::{
     forms,
@@ -31,25 +31,25 @@ pub(super) fn goal<'a>(
         let Some(place) = searched(table) else { continue };
         searching += 1;
         if searching > 1 {
-            let title = "two streams search their highest rate at the same time";
-            mistakes.at(place, title, "a number belongs here, or another arrival: one stream can search");
+            let title = "two streams search for their highest rate at the same time";
+            mistakes.at(place, title, "expected a number, or another arrival: only one stream can search");
             continue;
         }
         let limited = streams.clone().find(|stream| stream.limit.is_some());
         if let Some(limited) = limited {
             let title = format!(
-                "a rate is searched although stream `{}` has a `limit`, which ends the load",
+                "a stream searches for its rate, but stream `{}` has a `limit`, which ends the load",
                 limited.name
             );
-            mistakes.at(place, title, "a search needs loads that last: leave `limit` out, or give a rate");
+            mistakes.at(place, title, "a search needs loads that last: remove `limit`, or set a rate");
         }
         if stream.begin != Begin::Together {
-            let title = format!("stream `{name}` searches its rate, but begins later than the load");
-            mistakes.at(place, title, "leave its `begin` out, or give a rate");
+            let title = format!("stream `{name}` searches for its rate, but begins later than the load");
+            mistakes.at(place, title, "remove its `begin`, or set a rate");
         }
         if table.get("objective").is_none() {
-            let title = "a rate is searched without an `objective`";
-            mistakes.at(place, title, "`objective = \"p99 < 20ms\"` belongs beside it: what is to be kept");
+            let title = "a search for a rate needs an `objective`";
+            mistakes.at(place, title, "add an objective, such as `objective = \"p99 < 20ms\"`");
         }
         // what is wrong with an objective has been told, and a study with a mistake is never carried out
         let objective = table.get("objective").and_then(|node| forms::objective(node).ok());
@@ -62,8 +62,8 @@ pub(super) fn goal<'a>(
 /// An objective that no combination of the study searches a rate for.
 pub(super) fn check_unused(nodes: Option<&Node>, mistakes: &mut Collector) {
     for place in tables(nodes).filter_map(|(_, table)| table.get("objective")).map(|node| &node.place) {
-        let title = "an `objective` says nothing without a rate that is searched";
-        mistakes.at(place, title, "`rate = \"find\"` belongs beside it, or leave it out");
+        let title = "an `objective` has no effect without a search for a rate";
+        mistakes.at(place, title, "add `rate = \"find\"`, or remove the objective");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every key of a study is written once, as a [`Key`]: its name, what it takes, its default, its meaning, and
 //! where its value goes. Reading and checking, the nearest right name, the JSON schema, the commented
-//! reference study and the plan's words are made from the tables of keys. A table stands with the type that
-//! it fills; this file knows none of them.
+//! reference study and the plan's words are all made from the tables of keys. Each table is beside the type
+//! that it fills; this file knows none of them.
 
 use super::{
     mistake::{Collector, Place},
@@ -199,13 +199,13 @@ impl Described {
     }
 }
 
-/// A default as it is written in TOML, for JSON.
+/// A default in TOML, as JSON.
 pub(super) fn toml_value(text: &str) -> serde_json::Value {
     let value = text.parse::<toml::Value>().expect("defaults are TOML; a test reads them all");
     serde_json::to_value(value).expect("numbers, text and flags are JSON")
 }
 
-/// What is written in a table that has been read.
+/// The contents of a table that has been read.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a>(&'a Table);
 
@@ -243,7 +243,7 @@ pub(super) fn read_into<'a, T>(
     put(table, keys, beside, into, true, mistakes)
 }
 
-/// Lays a table upon what others have said: what is not written stays.
+/// Applies a table to values from elsewhere: keys that it does not have keep their values.
 pub(super) fn lay_upon<'a, T>(
     table: &'a Table,
     keys: &[Key<T>],
@@ -253,7 +253,7 @@ pub(super) fn lay_upon<'a, T>(
     put(table, keys, &[], into, false, mistakes)
 }
 
-/// In the order of the keys, so that one may complete another that stands before it.
+/// In the order of the keys, so that one may complete an earlier one.
 fn put<'a, T>(
     table: &'a Table,
     keys: &[Key<T>],
@@ -286,7 +286,7 @@ fn put<'a, T>(
 pub(super) fn section<'a>(node: Option<&'a Node>, name: &str, mistakes: &mut Collector) -> Option<&'a Table> {
     let node = node?;
     if node.table().is_none() {
-        mistakes.at(&node.place, format!("`{name}` is {}", node.value.kind()), "a table belongs here");
+        mistakes.at(&node.place, format!("`{name}` is {}", node.value.kind()), "expected a table");
     }
     node.table()
 }
@@ -296,14 +296,14 @@ fn tell(name: &str, node: &Node, misfit: Misfit, mistakes: &mut Collector) {
         (Misfit::Word(words), Value::Text(text)) => {
             return mistakes.unknown(&node.place, name, text, words);
         }
-        (Misfit::Empty, _) => (format!("`{name}` is empty"), "some text belongs here".to_owned()),
+        (Misfit::Empty, _) => (format!("`{name}` is empty"), "expected text that is not empty".to_owned()),
         (Misfit::List(label), _) => (format!("`{name}` is [{}]", node.label()), label),
         (_, Value::Array(_)) => (
-            format!("`{name}` has one value, and this is a list"),
-            "one value belongs here; a list of levels belongs into [vary]".to_owned(),
+            format!("`{name}` takes one value, not a list"),
+            "expected one value; put lists of levels into [vary]".to_owned(),
         ),
         (Misfit::Type(wanted), other) => {
-            (format!("`{name}` takes {wanted}, not {}", other.kind()), format!("{wanted} belongs here"))
+            (format!("`{name}` takes {wanted}, not {}", other.kind()), format!("expected {wanted}"))
         }
         (Misfit::Value(label), Value::Text(text)) => (format!("`{name}` is \"{text}\""), label),
         (Misfit::Value(label), Value::Integer(_) | Value::Real(_)) => {

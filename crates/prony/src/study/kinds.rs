@@ -1,4 +1,4 @@
-//! What keys take: text, numbers, quantities with their units, words, and forms of their own.
+//! What keys take: text, numbers, quantities with their units, words, and forms with a syntax of their own.
 
 use super::{
     keys::{Kind, Misfit},
@@ -62,7 +62,7 @@ impl<N: Copy + Into<u64> + TryFrom<u64>> Kind for Count<N> {
         let (min, max): (u64, u64) = (self.0.into(), self.1.into());
         let number = match &node.value {
             Value::Integer(number) => u64::try_from(*number).ok(),
-            // digits in quotes would be a name where they are a level
+            // as a level, quoted digits would be a name
             Value::Text(text) if text.trim().ends_with(|last: char| last.is_ascii_alphabetic()) => {
                 Some(quantity::count(text).map_err(|error| Misfit::Value(error.to_string()))?)
             }
@@ -70,7 +70,7 @@ impl<N: Copy + Into<u64> + TryFrom<u64>> Kind for Count<N> {
         };
         let number =
             number.filter(|number| (min..=max).contains(number)).and_then(|number| number.try_into().ok());
-        number.ok_or_else(|| Misfit::Value(format!("a number from {min} to {max} belongs here")))
+        number.ok_or_else(|| Misfit::Value(format!("expected a number from {min} to {max}")))
     }
 
     fn schema(&self) -> Json {
@@ -96,7 +96,7 @@ impl Kind for Number {
             return Err(Misfit::Type("a number"));
         }
         let number = node.label().parse().ok().filter(|number| (min..=max).contains(number));
-        number.ok_or_else(|| Misfit::Value(format!("a number from {min} to {max} belongs here")))
+        number.ok_or_else(|| Misfit::Value(format!("expected a number from {min} to {max}")))
     }
 
     fn schema(&self) -> Json {
@@ -117,7 +117,7 @@ impl Kind for Time {
             return Ok(time);
         }
         let [min, max] = [min, max].map(quantity::show_duration);
-        Err(Misfit::Value(format!("from {min} to {max} belongs here")))
+        Err(Misfit::Value(format!("expected a time from {min} to {max}")))
     }
 
     fn schema(&self) -> Json {
@@ -160,7 +160,7 @@ impl Kind for Addresses {
 
     fn read(&self, node: &Node) -> Result<Vec<IpAddr>, Misfit> {
         let wanted =
-            || "a list of this machine's addresses belongs here: [\"127.0.0.1\", \"127.0.0.2\"]".to_owned();
+            || "expected a list of this machine's addresses: [\"127.0.0.1\", \"127.0.0.2\"]".to_owned();
         let Value::Array(nodes) = &node.value else { return Err(Misfit::Value(wanted())) };
         let address = |node: &Node| node.text()?.trim().parse().ok();
         nodes.iter().map(address).collect::<Option<_>>().ok_or_else(|| Misfit::List(wanted()))
@@ -171,7 +171,33 @@ impl Kind for Addresses {
     }
 }
 
-/// A form of its own: what reads it, or says what belongs there; and its schema.
+/// Load hosts, each once.
+pub(super) struct LoadHosts;
+
+impl Kind for LoadHosts {
+    type Value = Vec<String>;
+
+    fn read(&self, node: &Node) -> Result<Vec<String>, Misfit> {
+        let wanted =
+            || "expected a list of load hosts: [\"a.example.com:7433\", \"b.example.com:7433\"]".to_owned();
+        let Value::Array(nodes) = &node.value else { return Err(Misfit::Value(wanted())) };
+        let address = |node: &Node| load::agent::address(node.text()?);
+        let found: Option<Vec<String>> = nodes.iter().map(address).collect();
+        let found = found.ok_or_else(|| Misfit::List(wanted()))?;
+        let twice = found.iter().enumerate().find(|(at, address)| found[..*at].contains(address));
+        match twice {
+            Some((_, address)) => Err(Misfit::List(format!("`{address}` is listed twice"))),
+            None => Ok(found),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "array", "items": { "type": "string" } })
+    }
+}
+
+/// A form with a syntax of its own: what reads it, or returns the label of the mistake (what belongs there,
+/// shown beside the text at once); and its schema.
 pub(super) struct Form<V>(pub(super) fn(&Node) -> Result<V, String>, pub(super) Pattern);
 
 /// How a schema describes a form.
@@ -197,7 +223,7 @@ impl<V> Kind for Form<V> {
     }
 }
 
-/// A quantity as it is written, in quotes or bare.
+/// A quantity as it is written, in quotes or bare; the error is the label of the mistake.
 pub(super) fn quantity<T>(
     node: &Node,
     read: fn(&str) -> Result<T, quantity::Error>,
@@ -206,7 +232,7 @@ pub(super) fn quantity<T>(
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
-        _ => return Err(format!("{} belongs here, such as {}", wanted.name(), wanted.examples())),
+        _ => return Err(format!("expected {}, such as {}", wanted.name(), wanted.examples())),
     };
     read(&text).map_err(|error| error.to_string())
 }

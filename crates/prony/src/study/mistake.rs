@@ -1,9 +1,14 @@
-//! What is wrong with a study, shown in its own text. Every mistake is found before anything is said, so that
+//! What is wrong with a study, shown in its own text. All mistakes are collected before any is shown, so that
 //! a file is corrected once.
 
 use super::Server;
+use crate::layout::files::{self, Use};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use std::{fmt, ops::Range};
+use std::{
+    fmt,
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 /// A text that a study is made from: the file, or one `--set`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +48,7 @@ pub(super) struct Mistake {
 pub struct Mistakes {
     sources: Vec<Source>,
     list: Vec<Mistake>,
-    /// Servers that could be read all the same.
+    /// Servers that could be read nevertheless.
     servers: Vec<Server>,
 }
 
@@ -64,14 +69,14 @@ impl Mistakes {
         Self { sources, list: unique, servers }
     }
 
-    /// Servers of the study, each once, as far as they could be read: their settings may be wrong as well,
-    /// which only who knows servers can tell.
+    /// The servers of the study that could be read, each once. Their settings may be wrong as well, which
+    /// only the caller can tell.
     #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
-    /// What makes it up: sources, mistakes, servers.
+    /// Its parts: sources, mistakes, servers.
     pub(super) fn into_parts(self) -> (Vec<Source>, Vec<Mistake>, Vec<Server>) {
         (self.sources, self.list, self.servers)
     }
@@ -130,10 +135,38 @@ impl std::error::Error for Mistakes {}
 pub(super) struct Collector {
     list: Vec<Mistake>,
     servers: Vec<Server>,
+    /// Where the study's file is, and so the files that it names.
+    directory: PathBuf,
+    /// What files make, each list of them read once.
+    files: Vec<(Vec<(PathBuf, Use)>, files::Data)>,
 }
 
 impl Collector {
-    /// How much has been found wrong so far.
+    /// Of the study in the file at `path`.
+    pub(super) fn of_file(path: &str) -> Self {
+        let directory = Path::new(path).parent().map(Path::to_owned).unwrap_or_default();
+        Self { directory, ..Self::default() }
+    }
+
+    /// Where a file is that the study names.
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// What these files make, each read once.
+    ///
+    /// # Errors
+    /// See [`files::Error`].
+    pub(super) fn files(&mut self, list: Vec<(PathBuf, Use)>) -> Result<files::Data, files::Error> {
+        if let Some((_, known)) = self.files.iter().find(|(known, _)| *known == list) {
+            return Ok(known.clone());
+        }
+        let data = files::Data::read(list.clone())?;
+        self.files.push((list, data.clone()));
+        Ok(data)
+    }
+
+    /// How many mistakes have been found so far.
     pub(super) fn count(&self) -> usize {
         self.list.len()
     }
@@ -213,7 +246,7 @@ impl Collector {
                     place,
                     title,
                     format!("unknown {what}"),
-                    format!("known here: {}", listed(name, &known)),
+                    format!("known: {}", listed(name, &known)),
                 );
             }
         }
@@ -223,7 +256,7 @@ impl Collector {
         self.list.push(mistake);
     }
 
-    /// Takes note of a server, whatever is wrong with the rest.
+    /// Notes a server, whatever else is wrong.
     pub(super) fn saw(&mut self, server: &Server) {
         if !self.servers.contains(server) {
             self.servers.push(server.clone());
@@ -241,9 +274,9 @@ impl Collector {
     }
 }
 
-/// Names that can be read at once: all of them, or of many those most like `name`.
+/// Names to suggest: all of them or, of many, those most like `name`.
 fn listed(name: &str, known: &[&str]) -> String {
-    /// More names than that are a page that nobody reads.
+    /// More would be a page that nobody reads.
     const NAMES_MAX: usize = 16;
     if known.len() <= NAMES_MAX {
         return known.join(", ");

@@ -1,5 +1,5 @@
-//! Whether streams that begin after one another can: the other one is there, has an end, and does not itself
-//! wait for them.
+//! Whether streams can begin after one another: the other stream exists, ends, and does not itself wait for
+//! them.
 
 use super::{
     DataSet,
@@ -21,15 +21,15 @@ pub(super) fn check(streams: &[(&Node, Stream, DataSet)], mistakes: &mut Collect
         };
         if other.name == stream.name {
             let title = format!("stream `{name}` begins after itself");
-            mistakes.at(place, title, "the name of another stream belongs here");
+            mistakes.at(place, title, "expected the name of another stream");
         } else if other.connections == 0 {
-            let title = format!("stream `{}` would never begin", stream.name);
-            mistakes.at(place, title, format!("`{name}` has no connections, so it is left out"));
+            let title = format!("stream `{}` would never start", stream.name);
+            mistakes.at(place, title, format!("`{name}` has no connections and is left out"));
         } else if other_node.table().is_some_and(|table| table.get("limit").is_none()) {
-            let title = format!("stream `{}` would never begin", stream.name);
-            mistakes.at(place, title, format!("`{name}` has no `limit`, so that it lasts to the end"));
+            let title = format!("stream `{}` would never start", stream.name);
+            mistakes.at(place, title, format!("`{name}` has no `limit` and lasts to the end"));
         } else if waits_for_itself(&stream.name, streams) {
-            let title = format!("stream `{}` would never begin", stream.name);
+            let title = format!("stream `{}` would never start", stream.name);
             mistakes.at(place, title, "these streams wait for each other");
         }
     }
@@ -40,7 +40,7 @@ fn begin_place(stream: &Node) -> &Place {
     node.map_or(&stream.place, |node| &node.place)
 }
 
-/// Whether what a stream waits for waits, sooner or later, for it.
+/// Whether a stream waits for itself through others.
 fn waits_for_itself(name: &str, streams: &[(&Node, Stream, DataSet)]) -> bool {
     let mut at = name;
     for _ in streams {

@@ -3,6 +3,7 @@
 
 use super::{
     keys::{self, Described, names},
+    kubernetes::KUBERNETES,
     mistake::{Collector, Place, nearest},
     root::{ROOT, keys_of},
     server::SERVER,
@@ -13,7 +14,7 @@ use super::{
 /// Sections that hold for the whole study: any key of them can be varied, set, or be part of a level.
 const SECTIONS: [&str; 5] = ["topology", "data", "client", "load", "limits"];
 /// Sections that are the same for all trials.
-const ALIKE: [&str; 2] = ["measure", "telemetry"];
+const ALIKE: [&str; 4] = ["measure", "telemetry", "audit", "buy"];
 /// Tables of a server with keys of their own.
 const OF_SERVER: [&str; 2] = ["topology", "limits"];
 
@@ -60,6 +61,7 @@ pub(super) fn resolve(
         }
         ["settings", _] => return Some(path),
         [section, key] if SECTIONS.contains(section) && has(section, key) => return Some(path),
+        ["load", "kubernetes", key] if keys::has(KUBERNETES, key) => return Some(path),
         ["table", table, "rows" | "size"] if table_names(root).contains(table) => return Some(path),
         ["stream", key] if has_stream_key(key) => return Some(path),
         ["stream", stream, key] if has_stream_key(key) && stream_names(root).contains(stream) => {
@@ -74,14 +76,14 @@ pub(super) fn resolve(
         }
         [section, ..] if ALIKE.contains(section) && purpose != Purpose::Set => {
             let title = format!("`{section}` cannot be varied");
-            mistakes.at(place, title, "all trials of a study are measured alike");
+            mistakes.at(place, title, "all trials of a study are measured the same way");
             return None;
         }
         ["server", _, ..] => server_names(root).iter().map(|server| format!("server.{server}")).collect(),
         _ => all_paths(root, purpose),
     };
     if let Some(setting) = setting_of_server(&parts, root) {
-        mistakes.at(place, format!("the study has no `{name}`"), format!("a setting is \"{setting}\""));
+        mistakes.at(place, format!("the study has no `{name}`"), format!("write a setting as \"{setting}\""));
         return None;
     }
     let shown = match parts.as_slice() {
@@ -102,9 +104,9 @@ pub(super) fn resolve(
     None
 }
 
-/// Tells of a path that is not known, with what may have been meant.
+/// Reports an unknown path, with what was probably meant.
 fn tell_unknown(parts: &[&str], place: &Place, shown: &str, known: &[String], mistakes: &mut Collector) {
-    // What was left out, or is misspelt, is found by its last part: `conections` means `stream.connections`.
+    // The last part finds what was left out or misspelt: `conections` means `stream.connections`.
     let last = parts[parts.len() - 1];
     let lasts = known.iter().filter_map(|path| path.rsplit('.').next()).filter(|_| parts[0] != "server");
     match nearest(last, lasts).and_then(full_path) {
@@ -112,10 +114,10 @@ fn tell_unknown(parts: &[&str], place: &Place, shown: &str, known: &[String], mi
             let label = format!("did you mean `{}`?", full.join("."));
             mistakes.at(place, format!("the study has no `{shown}`"), label);
         }
-        // not all names of the many settings of servers are known here, but none is a key of a study
+        // most settings of servers are unknown here, but none of them is a key of a study
         None if parts.len() == 1 && nearest(last, known.iter().map(String::as_str)).is_none() => {
             let title = format!("the study has no key `{shown}`");
-            mistakes.at(place, title, format!("a setting of the servers is \"settings.{shown}\""));
+            mistakes.at(place, title, format!("write a setting of the servers as \"settings.{shown}\""));
         }
         None => mistakes.unknown(place, "key", shown, known.iter().map(String::as_str)),
     }
@@ -222,6 +224,7 @@ fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
         ALIKE.iter().for_each(|section| add(section));
         paths.extend(["seed".to_owned(), "title".to_owned()]);
     }
+    paths.extend(names(KUBERNETES).map(|name| format!("load.kubernetes.{name}")));
     if purpose != Purpose::Level {
         paths.extend(factor_names(root).iter().map(|&name| name.to_owned()));
     }
@@ -230,7 +233,7 @@ fn all_paths(root: &Table, purpose: Purpose) -> Vec<String> {
     paths
 }
 
-/// A stream is named in `[vary]` and in `begin`, so that its name must not look like anything else there.
+/// `[vary]` and `begin` name streams, so a stream's name must not look like anything else there.
 pub(super) fn check_stream_names(root: &Table, mistakes: &mut Collector) {
     let Some(Value::Array(streams)) = root.get("stream").map(|node| &node.value) else { return };
     for node in streams.iter().filter_map(|stream| stream.table()?.get("name")) {
@@ -238,7 +241,7 @@ pub(super) fn check_stream_names(root: &Table, mistakes: &mut Collector) {
         let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
             && name.starts_with(|first: char| first.is_ascii_alphabetic());
         let label = if !is_name {
-            "letters, digits, `-` and `_`, a letter first, make a name"
+            "use letters, digits, `-` and `_`, starting with a letter"
         } else if keys::has(ROOT, name) || has_stream_key(name) || name == "name" {
             "that is the name of a key; choose another one"
         } else {

@@ -1,11 +1,11 @@
-//! What a plan says of a value, so that combinations which differ in it alone are told together.
+//! What a plan says about a value. Combinations that differ only in it are described together.
 
-/// What is said of one combination: words around the value that may be another one elsewhere.
+/// A phrase about one combination: a value, which may differ in others, and the words around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
     /// Before it.
     pub before: &'static str,
-    /// The value, or all where nothing in it varies; empty: nothing is said.
+    /// The value, or the whole phrase if nothing in it varies; empty: no phrase.
     pub value: String,
     /// Behind it.
     pub after: String,
@@ -18,7 +18,7 @@ impl Phrase {
         Self { before, value: value.into(), after: after.into() }
     }
 
-    /// One that is said as it is.
+    /// A phrase without a value that varies.
     #[must_use]
     pub fn plain(text: impl Into<String>) -> Self {
         Self::new("", text, "")

@@ -1,5 +1,5 @@
-//! Points at settings of a study that turn out to be wrong only when it is known which servers they are for.
-//! Whoever finds that out knows servers; this knows where the study says what.
+//! Points at settings of a study that prove wrong only once their servers are known. The caller knows the
+//! servers; this module knows where the study says what.
 
 use super::{
     Adjustments,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::escape::without_passwords;
 
-/// A setting that servers cannot have.
+/// A setting that servers do not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// Names of the servers as a plan has them: the study's name, varied settings behind it.
@@ -19,12 +19,11 @@ pub struct Refused {
     pub value: String,
     /// What is wrong, as one line.
     pub title: String,
-    /// What belongs there, or why it cannot be.
+    /// What is expected there, or why it is impossible.
     pub label: String,
 }
 
-/// All of them as mistakes of the study with this text, which `path` is the name of in messages; there is one
-/// at least.
+/// All of them, at least one, as mistakes of the study with this text; messages call it `path`.
 #[must_use]
 pub fn settings_refused(path: &str, text: &str, adjustments: &Adjustments, refused: &[Refused]) -> Mistakes {
     let mut sources = vec![Source { name: path.to_owned(), text: text.to_owned() }];
@@ -35,7 +34,7 @@ pub fn settings_refused(path: &str, text: &str, adjustments: &Adjustments, refus
 }
 
 impl Mistakes {
-    /// These, and what servers refuse of the same study.
+    /// These, and what servers refuse in the same study.
     #[must_use]
     pub fn with_refused(self, refused: &[Refused]) -> Self {
         let (sources, list, servers) = self.into_parts();
@@ -57,7 +56,7 @@ fn located(sources: Vec<Source>, mut mistakes: Collector, refused: &[Refused]) -
     mistakes.finish(sources).expect_err("a refusal is a mistake")
 }
 
-/// The last `--set` that says it.
+/// The last `--set` that has the setting.
 fn of_command_line(sources: &[Source], refused: &Refused) -> Option<Place> {
     sources.iter().enumerate().skip(1).rev().find_map(|(source, set)| {
         let (key, _) = set.text.split_once('=')?;
@@ -65,7 +64,7 @@ fn of_command_line(sources: &[Source], refused: &Refused) -> Option<Place> {
     })
 }
 
-/// Where the file says it: best with this value, and for this server alone.
+/// Where the file has it, preferably with this value and for this server alone.
 fn of_file(file: &Table, refused: &Refused) -> Option<Place> {
     let mut found = Vec::new();
     collect("", file, &mut found);
@@ -82,7 +81,7 @@ fn of_file(file: &Table, refused: &Refused) -> Option<Place> {
     of_it.max_by_key(|(rank, _)| *rank).map(|(_, place)| place)
 }
 
-/// Whether a path of the study says this setting, for one of these servers.
+/// Whether a path of the study is this setting of one of these servers.
 fn is_of(path: &str, refused: &Refused) -> bool {
     let plain = |name: &str| name.to_lowercase().replace('-', "_");
     let Some((section, name)) = path.rsplit_once('.').or(Some(("", path))) else { return false };

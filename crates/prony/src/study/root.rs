@@ -3,6 +3,7 @@
 use super::{
     Fairness, Network, Study,
     audit::AUDIT,
+    buy::BUY,
     claim::CLAIM,
     client::{CLIENT, LOAD},
     data::DATA,
@@ -26,15 +27,22 @@ pub(super) const ROOT: &[Key<Study>] = &[
         &Put(Text, |study: &mut Study, title| study.title = title),
         None,
         r#""Thread pool under many connections""#,
-        "What is evaluated, as a headline.",
+        "Title of the study.",
+    ),
+    key(
+        "title_zh",
+        &Put(Text, |study: &mut Study, title| study.title_zh = title),
+        None,
+        r#""大量连接下的线程池""#,
+        "The same in Chinese, for reports in Chinese.",
     ),
     key(
         "seed",
         &Put(Count(0, i64::MAX as u64), |study: &mut Study, seed| study.seed = seed),
         Some("1"),
         "",
-        "The same seed gives the same order, data and load; what is not put back between trials gets values \
-         that no run has written before.",
+        "The same seed gives the same order, data and load; data that is not restored between trials gets \
+         values that no run has written before.",
     ),
     key(
         "fairness",
@@ -44,7 +52,8 @@ pub(super) const ROOT: &[Key<Study>] = &[
         ),
         Some(r#""report""#),
         "",
-        "Differences between servers that the study does not make itself: told, refused, or not looked for.",
+        "Differences between servers that the study does not vary: report them, refuse them, or skip the \
+         check.",
     ),
     key(
         "network",
@@ -54,8 +63,8 @@ pub(super) const ROOT: &[Key<Study>] = &[
         ),
         Some(r#""auto""#),
         "",
-        "What makes a `latency`: netem in network namespaces (root and a kernel that has it), a relay, or \
-         the first that is possible.",
+        "What provides a `latency`: netem in network namespaces (needs root and kernel support), a relay, or \
+         the first of these that is possible.",
     ),
     key("server", &Elsewhere(servers), None, "", "The servers, each `[server.NAME]`."),
     key(
@@ -63,24 +72,24 @@ pub(super) const ROOT: &[Key<Study>] = &[
         &Elsewhere(shapes::settings),
         None,
         "",
-        "Settings for all servers: words that each gets in its own terms (`prony list settings`), and \
-         options of the server's own.",
+        "Settings for all servers: portable words that are translated for each server (`prony list \
+         settings`), and the servers' own options.",
     ),
     key(
         "topology",
         &Section(TOPOLOGY),
         None,
         "",
-        "Which servers work together as one, for all servers that Prony starts.",
+        "Replication or clustering of each server that Prony starts.",
     ),
-    key("limits", &Section(LIMITS), None, "", "What each server that Prony starts may use of the machine."),
+    key("limits", &Section(LIMITS), None, "", "Resource limits of each server that Prony starts."),
     key("data", &Section(DATA), None, "", "The data set."),
     key(
         "table",
         &Elsewhere(tables),
         None,
         "",
-        "Tables written in this file, each `[[table]]`, in place of those of the built-in workloads.",
+        "Tables defined in this file, each `[[table]]`, instead of those of the built-in workloads.",
     ),
     key(
         "stream",
@@ -94,50 +103,58 @@ pub(super) const ROOT: &[Key<Study>] = &[
         &Elsewhere(shapes::named_tables),
         None,
         "",
-        "Workloads written in this file, each `[workload.NAME]`.",
+        "Workloads defined in this file, each `[workload.NAME]`.",
     ),
     key(
         "vary",
         &Elsewhere(shapes::vary),
         None,
         "",
-        "What varies: a key of this file, and the list of its levels.",
+        "What to vary: a key of this file and the list of its levels.",
     ),
     key(
         "factor",
         &Elsewhere(shapes::factors),
         None,
         "",
-        "Factors whose levels set several keys together, each `[factor.NAME]`; all levels take part unless \
-         [vary] names some.",
+        "Factors whose levels set several keys at once, each `[factor.NAME]`; all levels are used unless \
+         [vary] selects some.",
     ),
     key(
         "nested",
         &Elsewhere(nested),
         None,
         "",
-        "What varies only under certain levels of others, each `[[nested]]`.",
+        "Factors that vary only under certain levels of others, each `[[nested]]`.",
     ),
-    key("exclude", &Elsewhere(exclusions), None, "", "Combinations that are left out, each `[[exclude]]`."),
+    key("exclude", &Elsewhere(exclusions), None, "", "Combinations to leave out, each `[[exclude]]`."),
     key(
         "claim",
         &Elsewhere(claims),
         None,
         "",
-        "What is expected to come out, each `[[claim]]`: the report says whether the run supports it, and \
-         `prony run --check` makes the exit code follow.",
+        "Expected results, each `[[claim]]`: the report says whether the run supports it, and `prony run \
+         --check` sets the exit code accordingly.",
     ),
-    key("client", &Section(CLIENT), None, "", "How connections are made, for all streams."),
-    key("load", &Section(LOAD), None, "", "Which processes the load comes from."),
-    key("measure", &Section(MEASURE), None, "", "How long and how often."),
-    key("telemetry", &Section(TELEMETRY), None, "", "What is sampled beside the load."),
+    key("client", &Section(CLIENT), None, "", "How connections are opened, for all streams."),
+    key("load", &Section(LOAD), None, "", "The processes that produce the load."),
+    key("measure", &Section(MEASURE), None, "", "How long and how often to measure."),
+    key("telemetry", &Section(TELEMETRY), None, "", "What to sample during the load."),
     key(
         "audit",
         &Section(AUDIT),
         None,
         "",
-        "After the trials each server is killed while clients commit, and acknowledged commits that are \
-         missing afterwards are counted; without this section, none is.",
+        "After the trials, each server is killed while clients commit, and acknowledged commits that are \
+         missing afterwards are counted [default: no audit].",
+    ),
+    key(
+        "buy",
+        &Section(BUY),
+        None,
+        "",
+        "What a buyer asks: how much each server sustains while it keeps an objective, which is enough for a \
+         rate, and what a million transactions cost.",
     ),
     key(
         "scale",

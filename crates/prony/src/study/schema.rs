@@ -1,12 +1,14 @@
 //! What editors and readers get from the tables of keys: a JSON schema, and a study that shows every key with
-//! its default. Both are committed, and a test says when they are out of date.
+//! its default. Both are committed, and a test fails when they are out of date.
 
 use super::{
     claim::CLAIM,
+    columns::COLUMN,
     keys::{Described, described, object},
+    kubernetes::KUBERNETES,
     root::{ROOT, keys_of, option_default},
     streams::options_of_streams,
-    tables::{COLUMN, TABLE},
+    tables::TABLE,
 };
 use crate::layout::sysbench;
 use serde_json::json;
@@ -61,11 +63,24 @@ pub fn reference() -> String {
          from a result.\n",
     );
     text.push_str(sysbench::EXAMPLE);
+    text.push_str(
+        "# A Lua script as sysbench runs it; other keys are its options, or sysbench's. With `prepare` its \
+         own command\n# makes the tables. Reading a study runs what stands outside of the script's \
+         functions.\n# [workload.tpcc]\n# lua = \"tpcc.lua\"\n# prepare = true\n# scale = 10\n\n",
+    );
     write_design(&mut text);
     section(&mut text, "client");
     section(&mut text, "load");
+    text.push_str(
+        "# Or pods of a Kubernetes cluster, which Prony creates before the run and removes after it.\n",
+    );
+    text.push_str("# [load.kubernetes]\n");
+    write_commented(&mut text, &described(KUBERNETES));
+    text.push('\n');
     section(&mut text, "measure");
     section(&mut text, "telemetry");
+    optional(&mut text, "audit");
+    optional(&mut text, "buy");
     heading(&mut text, "scale");
     text.push_str(
         "# [scale.quick]\n# data.rows = 1_000\n# vary.\"stream.connections\" = [1, 64]\n# measure = { \
@@ -74,18 +89,18 @@ pub fn reference() -> String {
     text
 }
 
-/// What varies, what of it is left out, and what is claimed of the outcome.
+/// `[vary]` and the sections about combinations and claims.
 fn write_design(text: &mut String) {
     heading(text, "vary");
     text.push_str(
-        "# Several servers are compared without a word here. The names of levels are those of the keys' \
+        "# Several servers are compared even if this is empty. The names of levels are those of the keys' \
          values.\n[vary]\n# server = [\"a\"]\n# \"stream.connections\" = [1, 8, 64, 512]\n# \
          \"stream.workload\" = [\"oltp_read_only\", \"oltp_update_non_index\"]\n# \"data.engine\" = \
          [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \"4G\"]\n# \
-         \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate \
-         1000\"]\n# \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \
-         \"0.8ms\"]\n# limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = \
-         [\"10ms\", \"1ms\"]\n\n",
+         \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate 1000\"]\n# \
+         \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \"0.8ms\"]\n# \
+         limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \
+         \"1ms\"]\n\n",
     );
     heading(text, "factor");
     text.push_str(
@@ -114,6 +129,14 @@ fn section(text: &mut String, name: &str) {
     write_keys(text, name, &[]);
 }
 
+/// An optional section; without it, nothing of its kind is done.
+fn optional(text: &mut String, name: &str) {
+    heading(text, name);
+    text.push_str(&format!("# [{name}]\n"));
+    write_commented(text, &keys_of(name));
+    text.push('\n');
+}
+
 fn heading(text: &mut String, section: &str) {
     let key = described(ROOT).into_iter().find(|key| key.name == section).expect("a section of the root");
     text.push_str(&format!("# {}\n", key.about));
@@ -129,7 +152,7 @@ fn write_keys(text: &mut String, section: &str, shown: &[&str]) {
     }
 }
 
-/// Keys of a section of which there need be none.
+/// Keys of a section that may be missing.
 fn write_commented(text: &mut String, keys: &[Described]) {
     for Described { name, about, default, example, .. } in keys {
         let value = default.unwrap_or(example);

@@ -1,5 +1,5 @@
-//! Selections: which combinations of levels are meant, as `[[exclude]]`, `[[nested]]` and `[[claim]]` say it
-//! by the names of factors and their levels.
+//! Selections: which combinations of levels `[[exclude]]`, `[[nested]]` and `[[claim]]` mean, by the names of
+//! factors and their levels.
 
 use super::{
     Factor,
@@ -22,13 +22,13 @@ pub(super) const NESTED: &[Key<()>] = &[
     ),
 ];
 
-/// For each factor that it is about, the levels that are meant. A combination is selected where it has one of
-/// them in each.
+/// The selected levels of each factor that it names. A combination is selected where it has one of them in
+/// each.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Selection(pub(super) BTreeMap<String, Vec<String>>);
 
 impl Selection {
-    /// Whether a combination is meant.
+    /// Whether it selects a combination.
     pub(super) fn matches(&self, levels: &BTreeMap<String, String>) -> bool {
         self.0.iter().all(|(factor, wanted)| levels.get(factor).is_some_and(|level| wanted.contains(level)))
     }
@@ -50,7 +50,7 @@ pub(super) fn tables<'a>(root: &'a Table, name: &str, mistakes: &mut Collector) 
 
 /// Reads a table of factors and levels: a level, a list of levels, for numbers also `">= 512"`, `"highest"`
 /// and `"lowest"`. `known` are the factors with their levels at all scales: what only another scale has
-/// selects nothing here. `None`: something in it is wrong; what is left of it would select something else.
+/// selects nothing here. `None`: something in it is wrong, and the rest would select something else.
 pub(super) fn read(
     node: &Node,
     factors: &[Factor],
@@ -59,7 +59,7 @@ pub(super) fn read(
 ) -> Option<Selection> {
     let Some(table) = node.table() else {
         let title = format!("a selection is {}", node.value.kind());
-        mistakes.at(&node.place, title, "factors with their levels belong here: `{ connections = 64 }`");
+        mistakes.at(&node.place, title, "expected factors with their levels: `{ connections = 64 }`");
         return None;
     };
     let wrong_before = mistakes.count();
@@ -110,7 +110,7 @@ fn factor_named<'a>(written: &str, factors: &'a [Factor]) -> Option<&'a Factor> 
     by_end
 }
 
-/// Numbers by a bound, or by their place at an end; `None`: that is none of these words.
+/// Numbers by a bound, or the highest or lowest; `None`: the text is neither.
 fn meant(text: &str, factor: Option<&Factor>) -> Option<Vec<String>> {
     let levels = factor.map(|factor| factor.levels.as_slice()).unwrap_or_default();
     let mut numbers: Vec<(f64, &String)> =
@@ -144,7 +144,7 @@ fn unknown_level(node: &Node, factor: &str, labels: &[&str], numeric: bool, mist
     let label = node.label();
     let title = format!("`{factor}` has no level `{label}`");
     let words: &[&str] = if numeric { &["highest", "lowest"] } else { &[] };
-    // one number is not a slip of the pen for another
+    // one number is not a typo for another
     let likely = labels.iter().filter(|_| !numeric).chain(words).copied();
     match nearest(&label, likely) {
         Some(nearest) => mistakes.at(&node.place, title, format!("did you mean `{nearest}`?")),
@@ -152,7 +152,7 @@ fn unknown_level(node: &Node, factor: &str, labels: &[&str], numeric: bool, mist
             let more = if numeric { "; or \">= 64\", \"highest\", \"lowest\"" } else { "" };
             let mut labels = labels.to_vec();
             labels.sort_by_cached_key(|label| (label.parse().unwrap_or(u64::MAX), (*label).to_owned()));
-            let help = format!("known here: {}{more}", labels.join(", "));
+            let help = format!("known: {}{more}", labels.join(", "));
             mistakes.at_with_help(&node.place, title, "no such level", help);
         }
     }

@@ -14,11 +14,11 @@ use crate::quantity::{Price, say_duration};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-/// Settings that Prony itself must choose, so that servers neither meet nor outlive their run.
+/// Settings that Prony must choose itself, so that servers neither collide nor outlive their run.
 const OWN_SETTINGS: &[&str] =
     &["basedir", "bind_address", "datadir", "log_error", "pid_file", "port", "socket", "tmpdir", "user"];
 
-/// Operations of a disk in a second that no disk does.
+/// More operations per second than any disk does.
 const OPERATIONS_MAX: u64 = 1_000_000_000;
 
 /// `[server.NAME]`
@@ -30,7 +30,7 @@ pub(super) const SERVER: &[Key<Server>] = &[
         }),
         None,
         r#""mariadb""#,
-        "A product by name: the installed one, or fetched.",
+        "A product by name: the installed one, otherwise it is fetched.",
     ),
     key(
         "version",
@@ -41,63 +41,63 @@ pub(super) const SERVER: &[Key<Server>] = &[
         }),
         None,
         r#""10.11""#,
-        "Its version, or the beginning of it; without it, the installed or preferred one.",
+        "Its version or the beginning of it [default: the installed or preferred one].",
     ),
     key(
         "path",
         &Put(Text, |server: &mut Server, path| server.source = ServerSource::Path(path.into())),
         None,
         r#""/opt/mariadb-11.4""#,
-        "A directory with an unpacked server, in place of a product.",
+        "A directory with an unpacked server, instead of a product.",
     ),
     key(
         "image",
         &Put(Text, |server: &mut Server, image| server.source = ServerSource::Image(image)),
         None,
         r#""docker.io/library/mariadb:11.8""#,
-        "An image with a server, which podman or docker runs, in place of a product.",
+        "A container image with a server, run by podman or docker, instead of a product.",
     ),
     key(
         "url",
         &Put(Text, |server: &mut Server, url| server.source = ServerSource::Url(url)),
         None,
         r#""mysql://user@127.0.0.1:3306/test""#,
-        "A server that is running already; it is never started or stopped.",
+        "A server that is already running; it is never started or stopped.",
     ),
     key(
         "apply_settings",
         &Put(Flag, |server: &mut Server, value| server.apply_settings = value),
         Some("false"),
         "",
-        "Set the settings on a server that is running already, and put back what was there afterwards.",
+        "Apply the settings to a running server, and restore its own afterwards.",
     ),
     key(
         "write_to_my_tables",
         &Put(Flag, |server: &mut Server, value| server.write_to_my_tables = value),
         Some("false"),
         "",
-        "Let workloads change your own tables there.",
+        "Let workloads change your own tables on this server.",
     ),
     key(
         "node_exporter",
         &Put(forms::EXPORTER, |server: &mut Server, value| server.node_exporter = Some(value)),
         None,
         r#""http://db1:9100/metrics""#,
-        "A Prometheus node_exporter on the machine of a server that runs elsewhere.",
+        "URL of a Prometheus node_exporter on the machine of a server that runs elsewhere.",
     ),
     key(
         "settings",
         &Elsewhere(shapes::settings),
         None,
         r#"{ thread_handling = "pool-of-threads" }"#,
-        "Settings of this server alone; they win over `[settings]`.",
+        "Settings of this server; they take precedence over `[settings]`.",
     ),
     key(
         "topology",
         &Section(TOPOLOGY),
         None,
         r#"{ replicas = 1, replication = "after-sync" }"#,
-        "Topology of this server alone; it wins over `[topology]`.",
+        "Topology of this server; it takes precedence over `[topology]`.",
     )
     .says(|server| {
         let between =
@@ -109,7 +109,7 @@ pub(super) const SERVER: &[Key<Server>] = &[
         &Section(LIMITS),
         None,
         "",
-        "Limits of this server alone; each wins over the one in `[limits]`.",
+        "Limits of this server; each takes precedence over the one in `[limits]`.",
     )
     .says(|server| Phrase::of("limited to ", (!server.limits.is_empty()).then_some(&server.limits), "")),
     key(
@@ -117,7 +117,7 @@ pub(super) const SERVER: &[Key<Server>] = &[
         &Put(Time(0, LATENCY_MAX_US), |server: &mut Server, value| server.latency = Some(value)),
         None,
         r#""0.8ms""#,
-        "Round trip of a network between the client and this server alone; it wins over the one in \
+        "Round-trip latency to add between the client and this server; it takes precedence over the one in \
          `[client]`.",
     )
     .says(|server| server.latency.map_or_else(Phrase::nothing, through_network)),
@@ -126,19 +126,19 @@ pub(super) const SERVER: &[Key<Server>] = &[
         &Put(forms::PRICE, |server: &mut Server, price| server.price = Some(price)),
         None,
         r#""0.42 EUR/h""#,
-        "What this server costs in an hour.",
+        "Price of this server per hour.",
     )
     .says(|server| Phrase::of("costs ", server.price.as_ref(), "")),
 ];
 
-/// `[limits]`, and the limits of a server alone.
+/// `[limits]`, also inside a server.
 pub(super) const LIMITS: &[Key<Limits>] = &[
     key(
         "memory",
         &Put(forms::SIZE, |limits: &mut Limits, value| limits.memory_bytes = Some(value)),
         None,
         r#""4G""#,
-        "Memory that the server may use, page cache of its files included, without swap space.",
+        "Memory that the server may use, including the page cache of its files, without swap.",
     )
     .says(|limits| Phrase::of("", limits.memory_bytes.map(memory), " of memory")),
     key(
@@ -146,7 +146,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         &Put(Number(0.01, 1024.0), |limits: &mut Limits, value| limits.cpus = Some(value)),
         None,
         "2",
-        "CPU time that it may use, in processors: 1.5 s in a second are 1.5.",
+        "CPU time that it may use, in processors: 1.5 means 1.5 s per second.",
     )
     .says(|limits| Phrase::of("the time of ", limits.cpus.map(processors), "")),
     key(
@@ -154,7 +154,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         &Put(forms::PROCESSORS, |limits: &mut Limits, value| limits.pin = value),
         None,
         r#""0-3""#,
-        "The processors that it may run on, by number: \"0-3,6\".",
+        "Numbers of the processors that it may run on: \"0-3,6\".",
     )
     .says(|limits| Phrase::of("processors ", joined(&limits.pin, ","), "")),
     key(
@@ -162,7 +162,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         &Put(forms::BANDWIDTH, |limits: &mut Limits, value| limits.read_bytes_per_second = Some(value)),
         None,
         r#""100MB/s""#,
-        "How fast it may read from the disk of its data directory.",
+        "Rate at which it may read from the disk of its data directory.",
     )
     .says(|limits| Phrase::of("reading ", limits.read_bytes_per_second.map(megabytes), " MB/s")),
     key(
@@ -170,7 +170,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         &Put(forms::BANDWIDTH, |limits: &mut Limits, value| limits.write_bytes_per_second = Some(value)),
         None,
         r#""100MB/s""#,
-        "How fast it may write there.",
+        "Rate at which it may write to that disk.",
     )
     .says(|limits| Phrase::of("writing ", limits.write_bytes_per_second.map(megabytes), " MB/s")),
     key(
@@ -178,7 +178,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         &Put(Count(1, OPERATIONS_MAX), |limits: &mut Limits, value| limits.reads_per_second = Some(value)),
         None,
         "3000",
-        "Reads in a second.",
+        "Reads per second.",
     )
     .says(|limits| Phrase::of("", limits.reads_per_second, " reads/s")),
     key(
@@ -186,7 +186,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         &Put(Count(1, OPERATIONS_MAX), |limits: &mut Limits, value| limits.writes_per_second = Some(value)),
         None,
         "3000",
-        "Writes in a second.",
+        "Writes per second.",
     )
     .says(|limits| Phrase::of("", limits.writes_per_second, " writes/s")),
 ];
@@ -210,17 +210,16 @@ pub struct Server {
     /// What it may use of the machine.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// Round trip of the network that is put between it and the client; `None`: what the client's
-    /// says.
+    /// Round-trip latency added between it and the client; `None`: that of `[client]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
     /// What it costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Whether they are set on a server that runs already, and put back afterwards.
+    /// Whether settings are applied to a server that is already running, and restored afterwards.
     #[serde(default)]
     pub apply_settings: bool,
-    /// Whether workloads may write into tables of a server that runs already which Prony did not make.
+    /// Whether workloads may write to tables that Prony did not create on a server that is already running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub write_to_my_tables: bool,
     /// Round trip of the network between it and each of its replicas; zero: none.
@@ -252,12 +251,12 @@ pub enum ServerSource {
     Path(PathBuf),
     /// An image of a container, as podman or docker takes it.
     Image(String),
-    /// A server that is running already, as a URL without password. Never started or stopped, and
+    /// A server that is already running, as a URL without password. Never started or stopped, and
     /// reconfigured only where the study says so.
     Url(String),
 }
 
-/// A product without a name, which no study has.
+/// An unnamed product, which no study has.
 impl Default for ServerSource {
     fn default() -> Self {
         Self::Product { product: String::new(), version: None }
@@ -270,17 +269,17 @@ impl Default for ServerSource {
 pub struct Limits {
     /// Memory, the page cache of its files included; it gets no swap space.
     pub memory_bytes: Option<u64>,
-    /// CPU time, in processors: 1.5 is 1.5 s in a second.
+    /// CPU time, in processors: 1.5 is 1.5 s per second.
     pub cpus: Option<f64>,
     /// Numbers of the processors that it may run on.
     pub pin: Vec<u32>,
-    /// Bytes that it may read from the data directory's disk in a second.
+    /// Bytes that it may read from the data directory's disk per second.
     pub read_bytes_per_second: Option<u64>,
-    /// Bytes that it may write there in a second.
+    /// Bytes that it may write there per second.
     pub write_bytes_per_second: Option<u64>,
-    /// Reads in a second.
+    /// Reads per second.
     pub reads_per_second: Option<u64>,
-    /// Writes in a second.
+    /// Writes per second.
     pub writes_per_second: Option<u64>,
 }
 
@@ -298,7 +297,7 @@ pub fn server_words(server: &Server) -> Vec<String> {
     said(SERVER, server).collect()
 }
 
-/// What there is to say of it by the keys of a table, in their order.
+/// One sentence for each key of a table that has something to say, in their order.
 fn said<T>(keys: &'static [Key<T>], of: &T) -> impl Iterator<Item = String> {
     keys::words(keys).map(move |words| words(of).text()).filter(|text| !text.is_empty())
 }
@@ -306,7 +305,7 @@ fn said<T>(keys: &'static [Key<T>], of: &T) -> impl Iterator<Item = String> {
 /// What a network adds.
 pub(super) fn through_network(round_trip: Duration) -> Phrase {
     match round_trip {
-        Duration::ZERO => Phrase::plain("with no network between"),
+        Duration::ZERO => Phrase::plain("without a network in between"),
         round_trip => {
             Phrase::new("through a network that adds a round trip of ", say_duration(round_trip), "")
         }
@@ -340,10 +339,10 @@ impl fmt::Display for Limits {
     }
 }
 
-/// Whether something that is missing is a mistake: not while the base is read, which levels may complete.
+/// Whether a missing key is a mistake: not while the base is read, which levels may complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Completeness {
-    /// Whatever is there must be right; more may come.
+    /// What is there must be right; the rest may follow.
     Partial,
     /// All must be there.
     Whole,
@@ -358,7 +357,7 @@ pub(super) fn server(
     mistakes: &mut Collector,
 ) -> Option<Server> {
     let Some(table) = node.table() else {
-        mistakes.at(&node.place, format!("server `{name}` is {}", node.value.kind()), "a table belongs here");
+        mistakes.at(&node.place, format!("server `{name}` is {}", node.value.kind()), "expected a table");
         return None;
     };
     let mut server = Server { name: name.to_owned(), ..Server::default() };
@@ -376,30 +375,30 @@ pub(super) fn server(
     Some(server)
 }
 
-/// Lays limits upon those that a server has.
+/// Applies limits to those that a server has.
 pub(super) fn limits(node: Option<&Node>, server: &mut Server, mistakes: &mut Collector) {
     if let Some(table) = section(node, "limits", mistakes) {
         lay_upon(table, LIMITS, &mut server.limits, mistakes);
     }
 }
 
-/// What only a server that runs already can be asked for.
+/// Keys that only a server that is already running can have.
 fn refuse_of_running(server: &Server, seen: Seen<'_>, mistakes: &mut Collector) {
     let name = &server.name;
     if let (Some(place), true) = (seen.place("apply_settings"), server.apply_settings) {
-        let title = format!("server `{name}` is started by Prony and has its settings from the beginning");
-        mistakes.at(place, title, "only a server with a `url` is reconfigured while it runs");
+        let title = format!("Prony starts server `{name}` with its settings");
+        mistakes.at(place, title, "only a server with a `url` is reconfigured at run time");
     }
     if let (Some(place), true) = (seen.place("write_to_my_tables"), server.write_to_my_tables) {
-        let title = format!("server `{name}` is started by Prony and has no tables of yours");
-        mistakes.at(place, title, "leave it out: it is for servers with a `url`");
+        let title = format!("Prony starts server `{name}`, which has no tables of yours");
+        mistakes.at(place, title, "remove it: it is for servers with a `url`");
     }
 }
 
 fn refuse_limits(name: &str, seen: Seen<'_>, mistakes: &mut Collector) {
     if let Some(place) = seen.place("limits") {
-        let title = format!("server `{name}` is running already and takes no limits");
-        mistakes.at(place, title, "Prony limits only what a server that it starts may use");
+        let title = format!("server `{name}` is already running and cannot be limited");
+        mistakes.at(place, title, "Prony only limits servers that it starts");
     }
 }
 
@@ -408,9 +407,9 @@ fn read_settings(server: &mut Server, seen: Seen<'_>, root: &Table, mistakes: &m
         if let Some(place) = seen.place("settings") {
             mistakes.at_with_help(
                 place,
-                format!("server `{}` is running already and takes no settings", server.name),
-                "Prony does not configure a server that it did not start unless it is told to",
-                "`apply_settings = true` sets them while the study runs and puts back what was there",
+                format!("server `{}` is already running and is not reconfigured", server.name),
+                "Prony reconfigures a server that it did not start only on request",
+                "`apply_settings = true` applies them during the run and restores the old values afterwards",
             );
         }
         return;
@@ -432,17 +431,17 @@ fn check_source(
     let places: Vec<&Place> =
         ["product", "path", "image", "url"].iter().filter_map(|key| seen.place(key)).collect();
     if let [_, second, ..] = places.as_slice() {
-        let title = format!("server `{name}` comes from two places");
-        mistakes.at(second, title, "one of `product`, `path`, `image` and `url` is enough");
+        let title = format!("server `{name}` has two sources");
+        mistakes.at(second, title, "keep one of `product`, `path`, `image` and `url`");
     } else if places.is_empty() && completeness == Completeness::Whole {
         mistakes.at(
             &node.place,
-            format!("server `{name}` does not say what it is"),
-            "`product = \"mariadb\"`, or a `path`, an `image` or a `url` belongs here",
+            format!("server `{name}` has no source"),
+            "add `product = \"mariadb\"`, or a `path`, an `image` or a `url`",
         );
     }
     if let (Some(place), None) = (seen.place("version"), seen.place("product")) {
-        let title = format!("server `{name}` has a version and no product");
+        let title = format!("server `{name}` has a version but no product");
         mistakes.at(place, title, "only a server named by `product` has a `version`");
     }
     if let (ServerSource::Url(url), Some(place)) = (&server.source, seen.place("url")) {
@@ -454,14 +453,14 @@ fn check_source(
 fn check_url(url: &str, place: &Place, mistakes: &mut Collector) {
     match url::Url::parse(url) {
         Err(error) => {
-            let label = "mysql://user@host:port/database belongs here";
+            let label = "expected mysql://user@host:port/database";
             mistakes.at(place, format!("`url` is not an address: {error}"), label);
         }
         Ok(parsed) if parsed.password().is_some() => mistakes.at_with_help(
             place,
             "there is a password in the study",
-            "leave the password out",
-            "a study is stored with its results; give the password in the environment (MYSQL_PWD) or in an \
+            "remove the password",
+            "a study is stored with its results; put the password into the environment (MYSQL_PWD) or an \
              option file (~/.my.cnf)",
         ),
         Ok(parsed) if !["mysql", "mariadb"].contains(&parsed.scheme()) => {
@@ -475,14 +474,14 @@ fn check_url(url: &str, place: &Place, mistakes: &mut Collector) {
 pub(super) fn settings(node: &Node, mistakes: &mut Collector) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let Some(table) = node.table() else {
-        mistakes.at(&node.place, format!("`settings` is {}", node.value.kind()), "a table belongs here");
+        mistakes.at(&node.place, format!("`settings` is {}", node.value.kind()), "expected a table");
         return settings;
     };
     for entry in &table.0 {
         let name = entry.key.replace('-', "_");
         if OWN_SETTINGS.contains(&name.as_str()) {
-            let title = format!("Prony itself chooses `{name}`");
-            mistakes.at(&entry.key_place, title, "leave this setting out");
+            let title = format!("Prony sets `{name}` itself");
+            mistakes.at(&entry.key_place, title, "remove this setting");
         }
         let value = match &entry.node.value {
             Value::Flag(true) => "ON".to_owned(),
@@ -490,7 +489,7 @@ pub(super) fn settings(node: &Node, mistakes: &mut Collector) -> BTreeMap<String
             Value::Text(_) | Value::Integer(_) | Value::Real(_) => entry.node.label(),
             other => {
                 let title = format!("setting `{name}` is {}", other.kind());
-                mistakes.at(&entry.node.place, title, "text, a number, true or false belongs here");
+                mistakes.at(&entry.node.place, title, "expected text, a number, true or false");
                 continue;
             }
         };

@@ -1,4 +1,4 @@
-//! JSON schemas of what has no keys of its own: settings, levels, lists.
+//! JSON schemas of values without keys of a table: settings, levels, lists.
 
 use serde_json::{Value, json};
 

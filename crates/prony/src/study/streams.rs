@@ -14,9 +14,11 @@ use super::{
 };
 use crate::{
     arrival::{self, Parts},
+    layout::{Layout as _, neighbours, tpcc},
     workload::{self, OptionKind, Options},
 };
 use load::spec::{Arrival, Begin, ConnectionMode, Destination, Gaps, Limit, Protocol, Stream};
+use std::time::Duration;
 
 /// Highest number of connections of a stream; more than a machine has ports for one address.
 const CONNECTIONS_MAX: u32 = 100_000;
@@ -28,7 +30,7 @@ pub(super) const STREAM: &[Key<Written>] = &[
         &Put(Text, |stream: &mut Written, value| stream.name = value),
         Some(r#""main""#),
         "",
-        "Its name in results; needed where there are several.",
+        "Its name in results; required if there are several streams.",
     ),
     key(
         "workload",
@@ -42,64 +44,64 @@ pub(super) const STREAM: &[Key<Written>] = &[
         &Put(Count(0, CONNECTIONS_MAX), |stream: &mut Written, value| stream.connections = value),
         None,
         "64",
-        "Number of connections that work; 0 leaves the stream out.",
+        "Number of active connections; 0 leaves the stream out.",
     ),
     key(
         "idle",
         &Put(Count(0, CONNECTIONS_MAX), |stream: &mut Written, value| stream.idle = value),
         Some("0"),
         "",
-        "Connections that are open beside them and do nothing.",
+        "Additional connections that stay open and idle.",
     ),
     key(
         "to",
         &Put(Words(TO), |stream: &mut Written, value| stream.to = value),
         Some(r#""primary""#),
         "",
-        "Where its connections go: to the primary, to the replicas (or further nodes) in turn, to all in \
-         turn; or \"local\": to the primary by its Unix socket, as a client on the server's own machine, \
-         past any network that a `latency` makes.",
+        "Where its connections go: to the primary, to the replicas (or other nodes) in turn, to all in turn; \
+         or \"local\": to the primary over its Unix socket, like a client on the server's own machine, \
+         bypassing any `latency`.",
     ),
     key(
         "arrival",
         &Put(forms::ARRIVAL, |stream: &mut Written, value| stream.whole = Some(value)),
         Some(r#""closed""#),
         "",
-        "When a transaction starts: \"closed\", as soon as the connection's last one has ended; or one of \
-         the next three keys with its value, as \"rate 1000\", so that a study can vary it.",
+        "When a transaction starts: \"closed\": as soon as the connection's previous one has ended; or one \
+         of the next three keys with its value, such as \"rate 1000\", so that a study can vary it.",
     ),
     key(
         "think",
         &Put(forms::THINK, |stream: &mut Written, value| stream.parts.think = Some(value)),
         None,
         r#""10ms""#,
-        "A pause after each transaction: always \"10ms\", or \"exp:10ms\", exponentially distributed with \
-         this mean.",
+        "Pause after each transaction: always \"10ms\", or \"exp:10ms\": exponentially distributed with this \
+         mean.",
     ),
     key(
         "pace",
         &Put(Time(1, DAY_US), |stream: &mut Written, value| stream.parts.pace = Some(value)),
         None,
         r#""10ms""#,
-        "Each connection starts one transaction every so often, at times fixed beforehand.",
+        "Interval at which each connection starts a transaction, at times fixed beforehand.",
     ),
     key(
         "rate",
         &Put(forms::RATE, |stream: &mut Written, value| stream.parts.rate = Some(value)),
         None,
         "1000",
-        "Starts in a second, all connections together, at times fixed beforehand: 1000; in steps \
-         \"1000:10s, 2000:10s, 500\"; \"100..5000 over 60s\"; \"1000 +- 500 every 60s\", a sine; \"100 \
-         burst 5000 for 2s every 10s\"; or \"find\": each trial searches the highest at which the \
-         `objective` is kept, and is then measured at it.",
+        "Starts per second over all connections, at times fixed beforehand: 1000; steps: \"1000:10s, \
+         2000:10s, 500\"; a ramp: \"100..5000 over 60s\"; a sine: \"1000 +- 500 every 60s\"; bursts: \"100 \
+         burst 5000 for 2s every 10s\"; or \"find\": each trial searches for the highest rate that keeps the \
+         `objective`, and is then measured at that rate.",
     ),
     key(
         "objective",
         &Put(forms::OBJECTIVE, |_: &mut Written, _| ()),
         None,
         r#""p99 < 20ms, errors < 0.1%""#,
-        "What a rate that is to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \
-         \"service p99\" and its like, \"errors\" (share); several with commas.",
+        "What a rate to be found must keep: percentiles, \"mean\" or \"max\" of the response time, \"service \
+         p99\" and similar, \"errors\" (share); separated by commas.",
     ),
     key(
         "gaps",
@@ -109,23 +111,22 @@ pub(super) const STREAM: &[Key<Written>] = &[
         ),
         None,
         r#""poisson""#,
-        "How the starts of a `rate` lie in time: as independent customers come, which is the default, or \
-         evenly.",
+        "Spacing of the starts of a `rate`: as independent clients arrive, the default, or even.",
     ),
     key(
         "lateness_max",
         &Put(Time(1, DAY_US), |stream: &mut Written, value| stream.parts.lateness_max = Some(value)),
         None,
         r#""1s""#,
-        "A start of a `rate` or `pace` that is later than this is skipped; without it, none is.",
+        "Starts of a `rate` or `pace` that are later than this are skipped [default: none is skipped].",
     ),
     key(
         "reconnect",
         &Put(forms::RECONNECT, |stream: &mut Written, value| stream.reconnect = value),
         Some(r#""never""#),
         "",
-        "When a new connection takes the place of the old one: \"never\", \"transaction\", \"statement\", \
-         or a number of transactions.",
+        "When a connection is closed and opened again: \"never\", after each \"transaction\" or \
+         \"statement\", or after a number of transactions.",
     ),
     key(
         "protocol",
@@ -135,7 +136,7 @@ pub(super) const STREAM: &[Key<Written>] = &[
         ),
         Some(r#""prepared""#),
         "",
-        "Prepared statements, or plain text.",
+        "Prepared statements, or queries as text.",
     ),
     key(
         "begin",
@@ -150,8 +151,17 @@ pub(super) const STREAM: &[Key<Written>] = &[
         &Put(forms::LIMIT, |stream: &mut Written, value| stream.limit = Some(value)),
         None,
         r#""100000 transactions""#,
-        "What ends it before the interval is over: a number of transactions, or of rows. A trial ends when \
-         all limits are reached.",
+        "What ends it before the interval does: a number of transactions or of rows. A trial ends when all \
+         limits are reached.",
+    ),
+    key(
+        "time_limit",
+        &Put(Time(1_000, DAY_US), |stream: &mut Written, value| stream.time_limit = Some(value)),
+        None,
+        r#""30s""#,
+        "Time after which a stream with a `limit` is stopped even if it has not reached it [default: the \
+         whole interval]. What it would have taken is extrapolated and marked, and streams that wait for it \
+         begin.",
     ),
 ];
 
@@ -177,13 +187,14 @@ pub(super) struct Written {
     protocol: Protocol,
     begin: Begin,
     limit: Option<Limit>,
+    time_limit: Option<Duration>,
 }
 
 /// Keys that say which kind of arrival a stream has, beside `arrival` itself.
 const ARRIVAL_PARTS: [&str; 3] = ["rate", "pace", "think"];
 
-/// The options that a stream takes for its workload, beside [`STREAM`]. What shapes the data set is not among
-/// them: `[data]` says that once for all streams.
+/// The options that a stream takes for its workload, beside [`STREAM`]. Options that shape the data set are
+/// not among them: `[data]` sets those once for all streams.
 pub(super) fn options_of_streams() -> Vec<workload::OptionInfo> {
     let of_data = |info: &workload::OptionInfo| {
         has(DATA, info.name) || info.alias.is_some_and(|alias| has(DATA, alias))
@@ -213,7 +224,7 @@ pub(super) fn streams(
         }
         None => {
             mistakes.missing(
-                "the study has no stream: nothing would load the servers",
+                "the study has no stream, so nothing would load the servers",
                 "add one:\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = 64",
             );
             return Vec::new();
@@ -224,19 +235,43 @@ pub(super) fn streams(
         let Some((stream, data)) = stream(node, workloads, data, completeness, mistakes) else { continue };
         if read.iter().any(|(_, other, _)| other.name == stream.name) {
             let title = format!("there are two streams named `{}`", stream.name);
-            mistakes.at(&node.place, title, "give each stream a `name` of its own");
+            mistakes.at(&node.place, title, "give each stream a different `name`");
         }
         read.push((node, stream, data));
     }
+    lay_beside(&mut read, mistakes);
     if completeness == Completeness::Whole {
         order::check(&read, mistakes);
         if !read.is_empty() && read.iter().all(|(_, stream, _)| stream.connections == 0) {
-            let title = "no stream has connections: nothing would load the servers";
-            mistakes.at(connections_place(read[0].0), title, "one stream or more needs connections");
+            let title = "no stream has connections, so nothing would load the servers";
+            mistakes.at(connections_place(read[0].0), title, "at least one stream needs connections");
         }
         read.retain(|(_, stream, _)| stream.connections > 0);
     }
     read.into_iter().map(|(_, stream, data)| (stream, data)).collect()
+}
+
+/// Lays the neighbours beside the other streams: they work on the others' tables, and one of their own. It is
+/// there wherever a neighbour is written, also for levels without one, so that all have the same data.
+fn lay_beside(read: &mut [(&Node, Stream, DataSet)], mistakes: &mut Collector) {
+    if !read.iter().any(|(_, stream, _)| neighbours::is_one(stream)) {
+        return;
+    }
+    let first = read.iter().find(|(_, stream, _)| !neighbours::is_one(stream)).or(read.first());
+    let Some(others) = first.map(|(.., data)| data.clone()) else { return };
+    let wanted = neighbours::engine();
+    let locks_rows = others.engine().is_none_or(|engine| engine.eq_ignore_ascii_case(wanted));
+    for (node, stream, data) in read {
+        if let Some(neighbour) = neighbours::find(&stream.workload.name) {
+            neighbour.take_over(stream, &others);
+            if neighbour.needs_row_locks && !locks_rows {
+                let title = format!("`{}` needs tables of {wanted}", stream.workload.name);
+                let label = format!("other engines cannot do that: use `engine = \"{wanted}\"`");
+                mistakes.at(&node.place, title, label);
+            }
+        }
+        *data = others.clone().with_neighbours();
+    }
 }
 
 fn connections_place(stream: &Node) -> &Place {
@@ -252,7 +287,7 @@ fn stream(
     mistakes: &mut Collector,
 ) -> Option<(Stream, DataSet)> {
     let Some(table) = node.table() else {
-        mistakes.at(&node.place, format!("a stream is {}", node.value.kind()), "a table belongs here");
+        mistakes.at(&node.place, format!("a stream is {}", node.value.kind()), "expected a table");
         return None;
     };
     let options_known = option_names();
@@ -260,14 +295,36 @@ fn stream(
     let seen = read_into(table, STREAM, &options_known, &mut written, mistakes);
     let options = options(table, &options_known, data, mistakes);
     for key in ["workload", "connections"] {
-        if completeness == Completeness::Whole && seen.place(key).is_none() {
+        let has_own = key == "connections"
+            && written
+                .workload
+                .as_deref()
+                .is_some_and(|name| workload::has_terminals(name) || neighbours::find(name).is_some());
+        if completeness == Completeness::Whole && seen.place(key).is_none() && !has_own {
             let title = format!("a stream has no `{key}`");
-            mistakes.at(&node.place, title, format!("`{key}` belongs here, or `stream.{key}` into [vary]"));
+            mistakes.at(&node.place, title, format!("add `{key}` here, or `stream.{key}` to [vary]"));
         }
+    }
+    if let (Completeness::Whole, Some(place), None) = (completeness, seen.place("time_limit"), written.limit)
+    {
+        let title = "a stream has `time_limit` without `limit`";
+        mistakes.at(place, title, "it stops a stream that has not reached its `limit`; add one");
     }
     let name = written.workload.as_ref()?;
     let place = seen.place("workload").unwrap_or(&node.place);
     let (workload, data_set) = written::workload((name, place), node, workloads, (data, &options), mistakes)?;
+    if seen.place("connections").is_none() && workload::has_terminals(&workload.name) {
+        written.connections = options.warehouses * tpcc::DISTRICTS as u32;
+    }
+    let neighbour = neighbours::find(&workload.name);
+    if let Some(neighbour) = neighbour.filter(|_| seen.place("connections").is_none()) {
+        written.connections = neighbour.connections;
+    }
+    let is_said = ["arrival"].iter().chain(&ARRIVAL_PARTS).any(|key| seen.place(key).is_some());
+    let waits = workload::waits(&workload.name);
+    let waits = waits.or_else(|| written::waits(workloads, &workload.name, mistakes)).map(Arrival::Waits);
+    let own = waits.or(neighbour.map(neighbours::Neighbour::arrival)).filter(|_| !is_said);
+    let arrival = arrival(written.parts, written.whole, seen, completeness, mistakes);
     let stream = Stream {
         idle: written.idle,
         to: written.to,
@@ -275,13 +332,14 @@ fn stream(
         protocol: written.protocol,
         begin: written.begin,
         limit: written.limit,
-        arrival: arrival(written.parts, written.whole, seen, completeness, mistakes),
+        time_limit: written.time_limit,
+        arrival: own.unwrap_or(arrival),
         ..Stream::new(written.name, workload, written.connections)
     };
     Some((stream, data_set))
 }
 
-/// What its keys say of the arrival together. While the base is read, a level may still replace one of them.
+/// The arrival that its keys make together. While the base is read, a level may still replace one of them.
 fn arrival(
     mut parts: Parts,
     whole: Option<Arrival>,
@@ -290,16 +348,16 @@ fn arrival(
     mistakes: &mut Collector,
 ) -> Arrival {
     let refuse = completeness == Completeness::Whole;
-    // its default says nothing against the other keys
+    // its default does not contradict the other keys
     if let (Some(whole), Some(_)) = (whole, seen.place("arrival")) {
         let beside = ARRIVAL_PARTS.iter().find(|key| seen.place(key).is_some());
         if let Some(place) = beside.and_then(|key| seen.place(key)).filter(|_| refuse) {
             let title = format!("a stream has both `arrival` and `{}`", beside.unwrap_or(&""));
-            mistakes.at(place, title, "`arrival` says it in whole: leave one of them out");
+            mistakes.at(place, title, "`arrival` covers both: remove one of them");
         }
         (parts.rate, parts.pace, parts.think) = (None, None, None);
         match whole {
-            Arrival::Closed => {}
+            Arrival::Closed | Arrival::Waits(_) => {}
             Arrival::Think(think) => parts.think = Some(think),
             Arrival::Paced { every, .. } => parts.pace = Some(every),
             Arrival::Open { rate, .. } => parts.rate = Some(rate),
@@ -309,15 +367,11 @@ fn arrival(
         let told = match error {
             arrival::Error::Conflict(first, second) => seen.place(second).map(|place| {
                 let title = format!("a stream has both `{first}` and `{second}`");
-                (place, title, "a stream has one kind of arrival: leave one of them out".to_owned())
+                (place, title, "a stream has one kind of arrival: remove one of them".to_owned())
             }),
             arrival::Error::Missing(key, needed) => seen.place(key).map(|place| {
                 let title = format!("a stream has `{key}` without `{needed}`");
-                (
-                    place,
-                    title,
-                    format!("`{key}` says something about `{needed}`, which the stream does not have"),
-                )
+                (place, title, format!("`{key}` applies to `{needed}`, which the stream does not have"))
             }),
             _ => None,
         };
@@ -346,7 +400,7 @@ fn options(table: &Table, known: &[&str], data: &Data, mistakes: &mut Collector)
         };
         if let Some(wanted) = wanted {
             let title = format!("`{}` takes {wanted}, not {}", entry.key, entry.node.value.kind());
-            mistakes.at(&entry.node.place, title, format!("{wanted} belongs here"));
+            mistakes.at(&entry.node.place, title, format!("expected {wanted}"));
             continue;
         }
         let text = entry.node.label();

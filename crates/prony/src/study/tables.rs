@@ -2,21 +2,21 @@
 //! drawn.
 
 use super::{
+    columns::{self, COLUMN, Read, lists},
     forms,
-    keys::{self, Elsewhere, Key, Put, Seen, key},
-    kinds::{Count, Text, Words},
+    keys::{self, Elsewhere, Key, Put, key},
+    kinds::{Count, Text},
     mistake::{Collector, Place},
     tree::{Entry, Node, Table as Tree, Value},
 };
 use crate::{
     layout::custom::{Column, Data, Table, Values},
-    workload::{self, is_name},
+    workload::is_name,
 };
-use load::spec::{Distribution, Literal};
 use serde_json::json;
 
 /// Highest number of rows: more than disks hold.
-const ROWS_MAX: u64 = 1_000_000_000_000;
+pub(super) const ROWS_MAX: u64 = 1_000_000_000_000;
 
 /// `[[table]]`
 pub(super) const TABLE: &[Key<Written>] = &[
@@ -39,8 +39,8 @@ pub(super) const TABLE: &[Key<Written>] = &[
         &Put(forms::SIZE, |table: &mut Written, value| table.size = Some(value)),
         None,
         r#""10 GB""#,
-        "What it takes on disk, in place of `rows`; with both, a column `{ text = \"fill\" }` makes the \
-         rows so wide.",
+        "Its size on disk, instead of `rows`; with both, a column `{ text = \"fill\" }` makes the rows wide \
+         enough.",
     ),
     key(
         "indexes",
@@ -49,114 +49,14 @@ pub(super) const TABLE: &[Key<Written>] = &[
         r#"["city", ["last", "first"]]"#,
         "Secondary indexes: each a column, or a list of columns.",
     ),
-    key("columns", &Elsewhere(columns), None, "", "Its columns, each `NAME = { ... }`."),
+    key("columns", &Elsewhere(described), None, "", "Its columns, each `NAME = { ... }`."),
 ];
 
-/// A column of a `[[table]]`.
-pub(super) const COLUMN: &[Key<WrittenColumn>] = &[
-    key(
-        "sequence",
-        &Elsewhere(anything),
-        None,
-        "1",
-        "Counts the rows from this number on; every table has one, its primary key.",
-    ),
-    key("random", &Elsewhere(lists), None, "[1, 999]", "Whole numbers from the first to the second."),
-    key(
-        "normal",
-        &Elsewhere(lists),
-        None,
-        "[50, 10]",
-        "A normal distribution: its mean and standard deviation.",
-    ),
-    key(
-        "real",
-        &Elsewhere(lists),
-        None,
-        "[0.5, 9.5]",
-        "Numbers with `decimals`, evenly from first to second.",
-    ),
-    key(
-        "text",
-        &Elsewhere(anything),
-        None,
-        "[5, 20]",
-        "Letters and digits, so many; or \"fill\": as many as `rows` and `size` of the table ask for.",
-    ),
-    key("pattern", &Elsewhere(anything), None, r###""##-@@@""###, "Text: `#` becomes a digit, `@` a letter."),
-    key(
-        "date",
-        &Elsewhere(lists),
-        None,
-        r#"["2020-01-01", "2024-12-31"]"#,
-        "Days from the first to the second.",
-    ),
-    key(
-        "choice",
-        &Elsewhere(anything),
-        None,
-        "{ open = 1, paid = 3 }",
-        "One of these values: a list, or a table with their weights.",
-    ),
-    key(
-        "references",
-        &Elsewhere(anything),
-        None,
-        r#""customer.id""#,
-        "A value of another table's sequence: a foreign key, which the server is not told of.",
-    ),
-    key(
-        "distribution",
-        &Put(
-            Words(&[
-                ("uniform", "uniform"),
-                ("gaussian", "gaussian"),
-                ("special", "special"),
-                ("pareto", "pareto"),
-                ("zipfian", "zipfian"),
-            ]),
-            |column: &mut WrittenColumn, word| column.distribution = workload::distribution(word),
-        ),
-        None,
-        r#""zipfian""#,
-        "How `random`, `date` and `references` are distributed over their values; evenly without it.",
-    ),
-    key(
-        "decimals",
-        &Put(Count(0, DECIMALS_MAX), |column: &mut WrittenColumn, value| column.decimals = Some(value)),
-        None,
-        "2",
-        "Digits behind the point, of `real` (2) and `normal` (0).",
-    ),
-    key(
-        "null",
-        &Put(forms::SHARE, |column: &mut WrittenColumn, value| column.null = value),
-        None,
-        r#""5%""#,
-        "Share of the rows without a value.",
-    ),
-    key(
-        "type",
-        &Put(Text, |column: &mut WrittenColumn, value| column.kind = Some(value.trim().to_ascii_uppercase())),
-        None,
-        r#""VARCHAR(40)""#,
-        "Its SQL type, where the one that fits will not do.",
-    ),
-];
-
-fn anything() -> serde_json::Value {
-    json!({})
-}
-
-fn lists() -> serde_json::Value {
-    json!({ "type": "array" })
-}
-
-fn columns() -> serde_json::Value {
+fn described() -> serde_json::Value {
     json!({ "type": "object", "additionalProperties": keys::object(&keys::described(COLUMN)) })
 }
 
-/// What a table says of itself.
+/// The keys of a table itself.
 #[derive(Default)]
 pub(super) struct Written {
     name: Option<String>,
@@ -164,25 +64,10 @@ pub(super) struct Written {
     size: Option<u64>,
 }
 
-/// What a column says beside its values.
-#[derive(Default)]
-pub(super) struct WrittenColumn {
-    distribution: Option<Distribution>,
-    decimals: Option<u32>,
-    null: f64,
-    kind: Option<String>,
-}
-
-/// Keys of a column of which it has exactly one.
-const KINDS: [&str; 9] =
-    ["sequence", "random", "normal", "real", "text", "pattern", "date", "choice", "references"];
 /// Longest row that a page of the default engine takes.
 const ROW_BYTES_MAX: u64 = 8_000;
 /// Longest name in any server.
 const NAME_MAX: usize = 60;
-/// More digits behind the point than anybody counts.
-const DECIMALS_MAX: u32 = 9;
-
 /// The tables of a study; `None`: it writes none.
 pub(super) fn tables(root: &Tree, engine: Option<String>, mistakes: &mut Collector) -> Option<Data> {
     let node = root.get("table")?;
@@ -196,23 +81,61 @@ pub(super) fn tables(root: &Tree, engine: Option<String>, mistakes: &mut Collect
         let Some(draft) = draft(node, mistakes) else { continue };
         if drafts.iter().any(|other| other.table.name.eq_ignore_ascii_case(&draft.table.name)) {
             let title = format!("there are two tables named `{}`", draft.table.name);
-            mistakes.at(&node.place, title, "give each table a `name` of its own");
+            mistakes.at(&node.place, title, "give each table a different `name`");
         }
         drafts.push(draft);
     }
     drafts.iter_mut().for_each(|draft| draft.complete(mistakes));
+    count_children(&mut drafts, mistakes);
     let known: Vec<Table> = drafts.iter().map(|draft| draft.table.clone()).collect();
     let tables = drafts.into_iter().map(|draft| draft.refer(&known, mistakes)).collect();
     Some(Data { tables, engine, seed: 0 })
 }
 
-/// A table as far as it is read by itself.
+/// Whether a column says how many rows belong to each row of another table.
+fn is_children(column: &Column) -> bool {
+    matches!(column.values, Values::Children { .. })
+}
+
+/// Rows of the tables of which each row of another has a number, those of that other first.
+fn count_children(drafts: &mut [Draft<'_>], mistakes: &mut Collector) {
+    for _ in 0..drafts.len() {
+        let known: Vec<(String, u64)> =
+            drafts.iter().map(|draft| (draft.table.name.to_lowercase(), draft.table.rows)).collect();
+        for draft in drafts.iter_mut() {
+            let own = &mut draft.table;
+            let Some(column) = own.columns.iter_mut().find(|column| is_children(column)) else { continue };
+            if let Values::Children { table, parents, .. } = &mut column.values {
+                let rows = known.iter().find(|(name, _)| *name == table.to_lowercase());
+                *parents = rows.map_or(1, |(_, rows)| *rows);
+            }
+            let rows = own.rows_of_children().unwrap_or(0);
+            if draft.rows.is_none() {
+                own.rows = rows;
+            }
+        }
+    }
+    for draft in drafts.iter() {
+        let Some(rows) = draft.table.rows_of_children() else { continue };
+        let (place, name) = (&draft.node.place, &draft.table.name);
+        if rows == 0 || rows > ROWS_MAX {
+            let label = "its foreign key cannot be drawn: check `children`, and that no tables refer to each \
+                         other in a circle";
+            mistakes.at(place, format!("the table `{name}` would have {rows} rows"), label);
+        } else if draft.rows.is_some_and(|written| written != rows) {
+            let label = format!("remove `rows`: by `children` it has {rows}");
+            mistakes.at(place, format!("`rows` of `{name}` contradicts `children`"), label);
+        }
+    }
+}
+
+/// A table, read without regard to the others.
 struct Draft<'a> {
     node: &'a Node,
     table: Table,
     rows: Option<u64>,
     size: Option<u64>,
-    /// The column that makes rows as wide as they are to be.
+    /// The column that pads rows to their width.
     fill: Option<usize>,
     /// Where the columns stand that refer to others.
     references: Vec<Reference<'a>>,
@@ -228,12 +151,12 @@ struct Reference<'a> {
 
 fn draft<'a>(node: &'a Node, mistakes: &mut Collector) -> Option<Draft<'a>> {
     let Some(tree) = node.table() else {
-        mistakes.at(&node.place, format!("a table is {}", node.value.kind()), "a table of keys belongs here");
+        mistakes.at(&node.place, format!("a table is {}", node.value.kind()), "expected a table of keys");
         return None;
     };
     let (Written { name, rows, size }, seen) = keys::read(tree, TABLE, mistakes);
     let Some(name) = name else {
-        mistakes.at(&node.place, "a table has no `name`", "`name = \"customer\"` belongs here");
+        mistakes.at(&node.place, "a table has no `name`", "add `name = \"customer\"`");
         return None;
     };
     check_name(&name, seen.place("name").unwrap_or(&node.place), "table", mistakes);
@@ -245,7 +168,7 @@ fn draft<'a>(node: &'a Node, mistakes: &mut Collector) -> Option<Draft<'a>> {
         }
         Some((node, other)) => {
             let title = format!("`columns` is {}", other.kind());
-            mistakes.at(&node.place, title, "a table of columns, `[table.columns]`, belongs here");
+            mistakes.at(&node.place, title, "expected a table of columns, `[table.columns]`");
         }
         None => {}
     }
@@ -256,44 +179,31 @@ fn draft<'a>(node: &'a Node, mistakes: &mut Collector) -> Option<Draft<'a>> {
 fn check_name(name: &str, place: &Place, what: &str, mistakes: &mut Collector) {
     if !is_name(name) || name.len() > NAME_MAX {
         let title = format!("`{name}` cannot be the name of a {what}");
-        mistakes.at(place, title, format!("letters, digits and `_`, at most {NAME_MAX}, make a name"));
+        mistakes.at(place, title, format!("use letters, digits and `_`, at most {NAME_MAX} characters"));
         return;
     }
     let lower = name.to_ascii_lowercase();
     if what == "table" && (crate::layout::is_reserved(&lower) || lower.starts_with("prony_")) {
         let title = format!("`{name}` cannot be the name of a table");
-        mistakes.at(place, title, "Prony's own tables are called so; choose another name");
+        mistakes.at(place, title, "this name is reserved for Prony's own tables; choose another one");
     }
 }
 
 impl<'a> Draft<'a> {
     fn column(&mut self, entry: &'a Entry, mistakes: &mut Collector) {
         check_name(&entry.key, &entry.key_place, "column", mistakes);
-        let Some(tree) = entry.node.table() else {
-            let title = format!("column `{}` is {}", entry.key, entry.node.value.kind());
-            mistakes.at(&entry.node.place, title, "a table such as { random = [1, 999] } belongs here");
+        let Some(Read { own, seen, kind, values: held, distinct }) =
+            columns::read(entry, &self.table.columns, mistakes)
+        else {
             return;
         };
-        let (own, seen) = keys::read(tree, COLUMN, mistakes);
-        let mut kinds = tree.0.iter().filter(|entry| KINDS.contains(&entry.key.as_str()));
-        let (Some(kind), None) = (kinds.next(), kinds.next()) else {
-            let label = format!("one of {} belongs here", KINDS.join(", "));
-            return mistakes.at(&entry.node.place, "a column holds one kind of values", label);
-        };
-        let mut reader = Reader { own: &own, seen, mistakes };
-        // One that is wrong is known all the same: what names it is not wrong too.
-        let held = reader.held(kind).unwrap_or(Values::Random {
-            min: 0,
-            max: 0,
-            distribution: Distribution::Uniform,
-        });
         let place = self.table.columns.len();
         match &held {
             Values::Text { max: u32::MAX, .. } if self.fill.replace(place).is_some() => {
-                let label = "one `text = \"fill\"` is enough";
+                let label = "keep one `text = \"fill\"`";
                 mistakes.at(&kind.node.place, "two columns fill the row", label);
             }
-            Values::References { .. } => self.references.push(Reference {
+            Values::References { .. } | Values::Children { .. } => self.references.push(Reference {
                 column: place,
                 place: &kind.node.place,
                 is_typed: own.kind.is_some(),
@@ -302,25 +212,30 @@ impl<'a> Draft<'a> {
         }
         let is_key = matches!(held, Values::Sequence { .. });
         if let Some(place) = seen.place("null").filter(|_| is_key) {
-            mistakes.at(place, "a sequence is the primary key, which is never NULL", "leave it out");
+            mistakes.at(place, "a sequence is the primary key, which is never NULL", "remove it");
         }
         let is_second = |column: &Column| matches!(column.values, Values::Sequence { .. });
         if is_key && self.table.columns.iter().any(is_second) {
-            let label = "the first one is the primary key; `random` or `references` belongs here";
+            let label = "the first one is the primary key; use `random` or `references` for this one";
             mistakes.at(&kind.node.place, "a table has two sequences", label);
         }
         if let (Some(written), Some(place)) = (&own.kind, seen.place("type"))
             && let Err(wanted) = held.takes(written)
         {
-            mistakes.at(place, format!("the column cannot be {written}"), wanted);
+            mistakes.at(place, format!("the column cannot be {written}"), wanted.to_string());
         }
         let kind = own.kind.unwrap_or_else(|| held.kind());
-        self.table.columns.push(Column { name: entry.key.clone(), kind, values: held, null: own.null });
+        let (name, null) = (entry.key.clone(), own.null);
+        if matches!(held, Values::Children { .. }) && self.table.columns.iter().any(is_children) {
+            let label = "keep one `children`: it says how many rows the table has";
+            mistakes.at(&entry.node.place, "two columns say how many rows belong to a row", label);
+        }
+        self.table.columns.push(Column { name, kind, values: held, null, distinct });
     }
 
     fn indexes(&mut self, node: Option<&Node>, mistakes: &mut Collector) {
         let Some(node) = node else { return };
-        let wanted = "columns belong here: [\"city\", [\"last\", \"first\"]]";
+        let wanted = "expected columns: [\"city\", [\"last\", \"first\"]]";
         let Value::Array(nodes) = &node.value else {
             return mistakes.at(&node.place, format!("`indexes` is {}", node.value.kind()), wanted);
         };
@@ -353,16 +268,18 @@ impl<'a> Draft<'a> {
         let name = self.table.name.clone();
         let at = &self.node.place;
         if !self.table.columns.iter().any(|column| matches!(column.values, Values::Sequence { .. })) {
-            let label = "every table has one such as `id = { sequence = 1 }` in its columns";
-            mistakes.at(at, format!("the table `{name}` has no column that counts its rows"), label);
+            let label = "add one to its columns, such as `id = { sequence = 1 }`";
+            mistakes.at(at, format!("the table `{name}` has no column that numbers its rows"), label);
         }
         if let Some(column) = self.fill.and_then(|place| self.table.columns.get_mut(place)) {
             column.values = Values::Text { min: 0, max: 0 };
         }
         let row = self.table.row_bytes();
         match (self.rows, self.size, self.fill) {
+            // known with the rows of the other table
+            (None, None, None) if self.table.columns.iter().any(is_children) => {}
             (None, None, _) => {
-                let label = "`rows = 100_000`, or `size = \"10 GB\"`, belongs here";
+                let label = "add `rows = 100_000` or `size = \"10 GB\"`";
                 mistakes.at(at, format!("the table `{name}` has neither `rows` nor `size`"), label);
             }
             (Some(_), None, None) => {}
@@ -371,7 +288,10 @@ impl<'a> Draft<'a> {
                 let wide = size / rows.max(1);
                 if wide <= row || wide > ROW_BYTES_MAX {
                     let title = format!("a row of `{name}` would be {wide} bytes wide");
-                    let label = format!("with these columns and indexes it has {row} to {ROW_BYTES_MAX}");
+                    let label = format!(
+                        "with these columns and indexes, it can have {row} to \
+                                         {ROW_BYTES_MAX}"
+                    );
                     mistakes.at(at, title, label);
                 }
                 let width = self.table.columns.get(place).map_or(0, |_| wide.saturating_sub(row) * 15 / 16);
@@ -382,24 +302,27 @@ impl<'a> Draft<'a> {
                 }
             }
             (Some(_), Some(_), None) => {
-                let label = "a column `{ text = \"fill\" }` makes rows as wide as both ask; or leave one out";
+                let label = "add a column `{ text = \"fill\" }`, which fills rows to the size; or remove one \
+                             of them";
                 mistakes.at(at, format!("the table `{name}` has both `rows` and `size`"), label);
             }
             (_, _, Some(_)) => {
-                let label = "`text = \"fill\"` makes rows so wide that `rows` of them are of this `size`";
+                let label = "`text = \"fill\"` fills rows so that `rows` of them have this `size`";
                 mistakes.at(at, format!("the table `{name}` needs both `rows` and `size`"), label);
             }
         }
     }
 
-    /// Gives columns that refer to others the values that are there.
+    /// Gives columns with `references` the range of the values that they refer to.
     fn refer(mut self, known: &[Table], mistakes: &mut Collector) -> Table {
         for Reference { column, place, is_typed } in std::mem::take(&mut self.references) {
-            let Values::References { table, column: name, min, max, .. } =
-                &mut self.table.columns[column].values
-            else {
-                continue;
+            let (table, name) = match &self.table.columns[column].values {
+                Values::References { table, column, .. } | Values::Children { table, column, .. } => {
+                    (table.clone(), column.clone())
+                }
+                _ => continue,
             };
+            let (table, name) = (&table, &name);
             let Some(other) = known.iter().find(|other| other.name.eq_ignore_ascii_case(table)) else {
                 mistakes.unknown(place, "table", table, known.iter().map(|table| table.name.as_str()));
                 continue;
@@ -409,180 +332,26 @@ impl<'a> Draft<'a> {
                 continue;
             };
             let Values::Sequence { first } = found.values else {
-                let title = format!("`{table}.{name}` is no sequence");
-                mistakes.at(place, title, "the column that counts the rows of a table belongs here");
+                let title = format!("`{table}.{name}` is not a sequence");
+                mistakes.at(place, title, "expected the column that numbers the rows of a table");
                 continue;
             };
-            (*min, *max) = (first, first.saturating_add(other.rows.max(1) as i64 - 1));
+            match &mut self.table.columns[column].values {
+                Values::References { min, max, .. } => {
+                    (*min, *max) = (first, first.saturating_add(other.rows.max(1) as i64 - 1));
+                }
+                Values::Children { first: lowest, .. } => *lowest = first,
+                _ => {}
+            }
             let column = &mut self.table.columns[column];
             match column.values.takes(&column.kind) {
                 _ if !is_typed => column.kind = column.values.kind(),
-                Err(wanted) => mistakes.at(place, format!("the column cannot be {}", column.kind), wanted),
+                Err(wanted) => {
+                    mistakes.at(place, format!("the column cannot be {}", column.kind), wanted.to_string());
+                }
                 Ok(()) => {}
             }
         }
         self.table
-    }
-}
-
-/// Reads what a column holds.
-struct Reader<'a> {
-    own: &'a WrittenColumn,
-    seen: Seen<'a>,
-    mistakes: &'a mut Collector,
-}
-
-impl Reader<'_> {
-    fn held(&mut self, kind: &Entry) -> Option<Values> {
-        let node = &kind.node;
-        let decimals = self.decimals(&kind.key);
-        let distribution = self.distribution(&kind.key);
-        match kind.key.as_str() {
-            "sequence" => match node.value {
-                Value::Integer(first) if first >= 1 => Some(Values::Sequence { first }),
-                _ => self.wrong(node, "a sequence", "its first number, 1 or more,"),
-            },
-            "random" => {
-                let (min, max) = self.integers(node)?;
-                Some(Values::Random { min, max, distribution })
-            }
-            "normal" => match self.numbers(node)? {
-                (mean, deviation) if deviation > 0.0 && (mean.abs() + deviation) < 1e15 => {
-                    Some(Values::Normal { mean, deviation, decimals: decimals.unwrap_or(0) })
-                }
-                _ => self.wrong(node, "a normal distribution", "its mean, and a deviation above 0,"),
-            },
-            "real" => {
-                let decimals = decimals.unwrap_or(2);
-                let unit = 10f64.powi(decimals as i32);
-                let (min, max) = self.numbers(node)?;
-                if min > max || min.abs().max(max.abs()) * unit > 9e15 {
-                    return self.wrong(node, "a range", "two numbers, the lower first, as in [0.5, 9.5],");
-                }
-                let [min, max] = [min, max].map(|end| (end * unit).round() as i64);
-                Some(Values::Decimal { min, max, decimals })
-            }
-            "text" if node.text() == Some("fill") => Some(Values::Text { min: 0, max: u32::MAX }),
-            "text" => match self.lengths(node)? {
-                (min, max) if (0..=8_000).contains(&min) && max <= 8_000 => {
-                    Some(Values::Text { min: min as u32, max: max as u32 })
-                }
-                _ => self.wrong(node, "a length", "up to 8000 letters, or \"fill\","),
-            },
-            "pattern" => match node.text() {
-                Some(text) if !text.is_empty() && text.is_ascii() => Some(Values::Pattern(text.to_owned())),
-                _ => self.wrong(node, "a pattern", "text such as \"##-@@@\""),
-            },
-            "date" => {
-                let (first, last) = self.days(node)?;
-                Some(Values::Date { first, last, distribution })
-            }
-            "choice" => self.choice(node),
-            _ => match node.text().and_then(|text| text.split_once('.')) {
-                Some((table, column)) => Some(Values::References {
-                    table: table.trim().to_owned(),
-                    column: column.trim().to_owned(),
-                    min: 1,
-                    max: 1,
-                    distribution,
-                }),
-                None => self.wrong(node, "a reference", "table and column, as in \"customer.id\","),
-            },
-        }
-    }
-
-    fn decimals(&mut self, kind: &str) -> Option<u32> {
-        let place = self.seen.place("decimals")?;
-        if !["real", "normal"].contains(&kind) {
-            self.mistakes.at(place, "only `real` and `normal` have decimals", "leave it out");
-        }
-        self.own.decimals
-    }
-
-    fn distribution(&mut self, kind: &str) -> Distribution {
-        let Some(place) = self.seen.place("distribution") else { return Distribution::Uniform };
-        if !["random", "date", "references"].contains(&kind) {
-            self.mistakes.at(place, format!("`{kind}` has no distribution"), "leave it out");
-        }
-        self.own.distribution.unwrap_or_default()
-    }
-
-    fn integers(&mut self, node: &Node) -> Option<(i64, i64)> {
-        match pair(node).map(|(min, max)| (&min.value, &max.value)) {
-            Some((Value::Integer(min), Value::Integer(max))) if min <= max => Some((*min, *max)),
-            _ => self.wrong(node, "a range", "two whole numbers, the lower first, as in [1, 100],"),
-        }
-    }
-
-    fn lengths(&mut self, node: &Node) -> Option<(i64, i64)> {
-        match node.value {
-            Value::Integer(length) => Some((length, length)),
-            _ => self.integers(node),
-        }
-    }
-
-    fn numbers(&mut self, node: &Node) -> Option<(f64, f64)> {
-        let number = |node: &Node| match node.value {
-            Value::Integer(number) => Some(number as f64),
-            Value::Real(number) if number.is_finite() => Some(number),
-            _ => None,
-        };
-        match pair(node).map(|(one, other)| (number(one), number(other))) {
-            Some((Some(one), Some(other))) => Some((one, other)),
-            _ => self.wrong(node, "this", "two numbers, as in [50, 10],"),
-        }
-    }
-
-    fn days(&mut self, node: &Node) -> Option<(i64, i64)> {
-        let day = |node: &Node| {
-            let date: jiff::civil::Date = node.text()?.trim().parse().ok()?;
-            jiff::civil::date(1970, 1, 1).until(date).ok().map(|span| i64::from(span.get_days()))
-        };
-        match pair(node).map(|(first, last)| (day(first), day(last))) {
-            Some((Some(first), Some(last))) if first <= last => Some((first, last)),
-            _ => self.wrong(node, "a range", "two dates in quotes, as in [\"2020-01-01\", \"2024-12-31\"],"),
-        }
-    }
-
-    fn choice(&mut self, node: &Node) -> Option<Values> {
-        let wanted = "values, as in [\"open\", \"paid\"], or with their weights { open = 1, paid = 3 },";
-        let literal = |node: &Node| match &node.value {
-            Value::Text(text) => Some(Literal::Text(text.clone())),
-            Value::Integer(number) => Some(Literal::Integer(*number)),
-            _ => None,
-        };
-        let weight = |node: &Node| match node.value {
-            Value::Integer(weight) if weight > 0 => Some(weight as f64),
-            Value::Real(weight) if weight > 0.0 && weight.is_finite() => Some(weight),
-            _ => None,
-        };
-        let choice: Option<Vec<(Literal, f64)>> = match &node.value {
-            Value::Array(nodes) => nodes.iter().map(|node| Some((literal(node)?, 1.0))).collect(),
-            Value::Table(tree) => {
-                let one = |entry: &Entry| Some((Literal::Text(entry.key.clone()), weight(&entry.node)?));
-                tree.0.iter().map(one).collect()
-            }
-            _ => None,
-        };
-        match choice {
-            Some(choice) if !choice.is_empty() => Some(Values::Choice(choice)),
-            _ => self.wrong(node, "a choice", wanted),
-        }
-    }
-
-    fn wrong<T>(&mut self, node: &Node, what: &str, wanted: &str) -> Option<T> {
-        self.mistakes.at(&node.place, format!("{what} cannot be this"), format!("{wanted} belongs here"));
-        None
-    }
-}
-
-/// The two items of a list of two.
-fn pair(node: &Node) -> Option<(&Node, &Node)> {
-    match &node.value {
-        Value::Array(nodes) => match &nodes[..] {
-            [one, other] => Some((one, other)),
-            _ => None,
-        },
-        _ => None,
     }
 }

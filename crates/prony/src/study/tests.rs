@@ -184,9 +184,50 @@ fn a_price_is_kept_in_the_plan_and_shown() {
 }
 
 #[test]
+fn an_audit_says_in_which_ways_servers_crash() {
+    let audit = |text: &str| read(&format!("{GOOD}\n[audit]\n{text}"));
+    let kinds = |text: &str| audit(text).expect("right").audit.expect("one").kinds;
+    assert_eq!(kinds(""), [CrashKind::Kill]);
+    assert_eq!(kinds("kinds = \"power\""), [CrashKind::Power]);
+    assert_eq!(kinds("kinds = [\"power\", \"kill\"]"), [CrashKind::Kill, CrashKind::Power]);
+    for wrong in ["[]", "[\"kill\", \"kill\"]", "[\"fire\"]"] {
+        let shown = audit(&format!("kinds = {wrong}")).expect_err(wrong).to_string();
+        assert!(shown.contains(", each once"), "{shown}");
+    }
+    assert!(audit("kinds = \"powr\"").expect_err("no kind").to_string().contains("`power`"));
+    let (alone, pair) = (Topology::Single, Topology::Galera { nodes: 2 });
+    assert!(CrashKind::Kill.is_of(alone) && CrashKind::Kill.is_of(pair));
+    assert!(!CrashKind::Network.is_of(alone) && CrashKind::Network.is_of(pair));
+    assert!(CrashKind::Power.is_of(alone) && !CrashKind::Power.is_of(pair));
+}
+
+#[test]
+fn what_a_buyer_asks_is_complete_or_a_mistake() {
+    let asked = |text: &str| read(&format!("{GOOD}\n[buy]\n{text}"));
+    let buy = asked("rate = [2000, 500]\nobjective = \"p99<50ms\"").expect("right").buy.expect("asked");
+    assert_eq!((&*buy.rates_per_second, &*buy.objective), (&[500.0, 2000.0][..], "p99 < 50ms"));
+    for (text, told) in [
+        ("rate = 500", "does not say what is to be kept"),
+        ("rate = 0\nobjective = \"p99 < 1s\"", "a number of transactions per second"),
+        ("rate = [500, \"x\"]\nobjective = \"p99 < 1s\"", "a number of transactions per second"),
+        ("objective = \"p99 < 50\"", "`50` has no unit"),
+        ("rates = 5\nobjective = \"p99 < 1s\"", "did you mean `rate`?"),
+    ] {
+        let shown = asked(text).expect_err(text).to_string();
+        assert!(shown.contains(told), "{text}: {shown}");
+    }
+    // where a rate is searched, its objective is the buyer's
+    let searched = GOOD.replace("range_size = 10", "rate = \"find\"\nobjective = \"p99 < 20ms\"");
+    let read_with = |buy: &str| read(&format!("{searched}\n[buy]\n{buy}"));
+    assert_eq!(read_with("rate = 500").expect("right").buy.expect("asked").objective, "p99 < 20ms");
+    let shown = read_with("objective = \"p99 < 5ms\"").expect_err("two objectives").to_string();
+    assert!(shown.contains("but a rate is searched for `p99 < 20ms`"), "{shown}");
+}
+
+#[test]
 fn a_list_where_one_value_belongs_points_to_vary() {
     let shown = mistakes(&GOOD.replace("range_size = 10", "connections = [4, 8]\nrate = [100, 200]"));
-    assert_eq!(shown.matches("a list of levels belongs into [vary]").count(), 2, "{shown}");
+    assert_eq!(shown.matches("put lists of levels into [vary]").count(), 2, "{shown}");
     assert!(shown.ends_with("2 mistakes in test.toml; nothing was started."), "{shown}");
 }
 
@@ -347,8 +388,93 @@ fn a_load_comes_from_one_process_or_several_and_their_number_varies_as_any_key()
     };
     assert!(words("[load]\nprocesses = 4\n").contains("shared by 4 load processes"));
     assert!(!words("").contains("process"));
+    // a built-in study has `processes` at its levels, and takes `--set load.agents`
+    assert!(!words("[load]\nprocesses = 4\nagents = [\"a\"]\n").contains("process"));
+    let hosts = "[vary]\n\"load.agents\" = [[\"a\"], [\"a\", \"b:7500\"]]\n";
+    let varied = study(hosts).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let agents: Vec<_> =
+        varied.treatments.iter().map(|treatment| treatment.client.agents.join(" ")).collect();
+    assert_eq!(agents, ["a:7433", "a:7433 b:7500"]);
+    let set = |value: &str| {
+        let study =
+            with(&[&format!("load.agents={value}")], None).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let all: std::collections::BTreeSet<String> =
+            study.treatments.iter().map(|each| each.client.agents.join(" ")).collect();
+        all.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(set("[\"a\", \"b\"]"), "a:7433 b:7433");
+    assert_eq!(set("[[\"a\"], [\"a\", \"b\"]]"), "a:7433, a:7433 b:7433");
+    assert!(words("[load]\nagents = [\"a\", \"b\"]\n").contains("from the load hosts a:7433, b:7433"));
+    for (wrong, said) in [
+        ("agents = [\"a\", \"a:7433\"]", "listed twice"),
+        ("agents = [\"a\"]\n[client]\npin = \"0\"", "is about this machine"),
+        ("agents = [\"a\"]\n[client]\nsources = [\"127.0.0.1\"]", "is about this machine"),
+        ("agents = [\"a:port\"]", "expected a list of load hosts"),
+    ] {
+        let told = study(&format!("[load]\n{wrong}\n")).expect_err(wrong).to_string();
+        assert!(told.contains(said), "{told}");
+    }
     let wrong = study("[load]\nprocesses = 65\nagents = 2\n").expect_err("two mistakes").to_string();
     assert!(wrong.contains("processes") && wrong.contains("agents"), "{wrong}");
+}
+
+#[test]
+fn a_load_comes_from_pods_whose_number_varies_as_any_key() {
+    let study = |more: &str| {
+        let text = "[server.a]\nurl = \"mysql://u@db/t\"\n[[stream]]\nworkload = \"oltp_point_select\"\n\
+                    connections = 8\n";
+        read(&format!("{text}{more}"))
+    };
+    let pods = |more: &str| {
+        let study = study(more).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        study.treatments.into_iter().map(|one| one.client.kubernetes.expect("pods")).collect::<Vec<_>>()
+    };
+    let all = r#"
+[load.kubernetes]
+replicas = 6
+image = "i:1"
+namespace = "n"
+resources = { cpu = 2 }
+node_selector = { pool = "load" }
+tolerations = [{ key = "k" }]
+affinity = { a = { b = [1] } }
+"#;
+    let [one] = &pods(all)[..] else { panic!("one treatment") };
+    assert_eq!((one.replicas, &*one.image, one.namespace.as_deref()), (6, "i:1", Some("n")));
+    assert_eq!(one.resources.requests, one.resources.limits);
+    assert_eq!(one.resources.limits["cpu"], "2");
+    assert_eq!(one.node_selector["pool"], "load");
+    assert_eq!(one.tolerations, Some(serde_json::json!([{ "key": "k" }])));
+    assert_eq!(one.affinity, Some(serde_json::json!({ "a": { "b": [1] } })));
+    let apart =
+        "[load.kubernetes]\nimage = \"i\"\nresources = { requests.cpu = \"1\", limits.cpu = \"2\" }\n";
+    let resources = &pods(apart)[0].resources;
+    assert_eq!([&resources.requests["cpu"], &resources.limits["cpu"]], ["1", "2"]);
+    let varied = pods("[load.kubernetes]\nimage = \"i\"\n[vary]\n\"load.kubernetes.replicas\" = [1, 2, 4]\n");
+    assert_eq!(varied.iter().map(|pods| pods.replicas).collect::<Vec<_>>(), [1, 2, 4]);
+    assert!(varied[0].is_like(&varied[2]) && varied[0] != varied[2]);
+    // they take the place of processes on this machine
+    assert_eq!(pods("[load]\nprocesses = 2\nkubernetes = { image = \"i\" }\n")[0].replicas, 1);
+    for (wrong, said) in [
+        ("[load.kubernetes]\nreplicas = 2", "`kubernetes` has no `image`"),
+        ("[load]\nagents = [\"a\"]\nkubernetes = { image = \"i\" }", "not from both"),
+        (
+            "[client]\nlatency = \"1ms\"\n[load.kubernetes]\nimage = \"i\"",
+            "which pods have nothing to do with",
+        ),
+        ("[load.kubernetes]\nimage = \"i\"\nreplica = 2", "replicas"),
+        ("[load.kubernetes]\nimage = \"i\"\nresources = 2", "expected { cpu"),
+    ] {
+        let told = study(&format!("{wrong}\n")).expect_err(wrong).to_string();
+        assert!(told.contains(said), "{told}");
+    }
+    let own = "[server.a]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_point_select\"\nconnections \
+               = 8\n[load.kubernetes]\nimage = \"i\"\n";
+    let told = read(own).expect_err("it is on this machine").to_string();
+    assert!(told.contains("pods cannot reach server `a`"), "{told}");
+    let flag = super::pods("replicas = 3, image = \"i\"").expect("pods");
+    assert_eq!((flag.replicas, &*flag.image), (3, "i"));
+    assert!(super::pods("replicas = 3").is_err() && super::pods("}").is_err());
 }
 
 #[test]
@@ -381,6 +507,37 @@ fn several_streams_say_each_its_load_and_vary_by_name() {
         (after.connect, &after.begin),
         (ConnectionMode::Statement, &Begin::WhenDone("lookups".to_owned()))
     );
+}
+
+#[test]
+fn what_is_between_client_and_server_and_who_logs_in_can_be_varied() {
+    let study = |more: &str| {
+        let text = "[server.a]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_point_select\"\n\
+                    connections = 8\nlimit = \"10 rows\"\n";
+        read(&format!("{text}{more}"))
+    };
+    let narrow = study(
+        "time_limit = \"3s\"\n[client]\nbandwidth = \"100 Mbit/s\"\n[vary]\n\"client.authentication\" = \
+         [\"ed25519\", \"mysql_native_password\"]\n",
+    )
+    .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let clients = narrow.treatments.iter().map(|treatment| &treatment.client);
+    let told: Vec<_> = clients.clone().map(|client| (client.bandwidth, client.authentication)).collect();
+    let (one, other) = (Authentication::Ed25519, Authentication::MysqlNativePassword);
+    assert_eq!(told, [(Some(12_500_000), Some(one)), (Some(12_500_000), Some(other))]);
+    assert_eq!(narrow.treatments[0].streams[0].time_limit, Some(Duration::from_secs(3)));
+    let words: Vec<String> =
+        super::client_words().map(|say| say(&narrow.treatments[0].client).text()).collect();
+    assert!(words.iter().any(|said| said == "at most 100 Mbit/s each way"), "{words:?}");
+    let told = |more: &str| study(more).expect_err(more).to_string();
+    let socket = told("[client]\nbandwidth = \"1 Mbit/s\"\ntransport = \"socket\"\n");
+    assert!(socket.contains("a Unix socket bypasses the network"), "{socket}");
+    assert!(told("[client]\nauthentication = \"ed25518\"\n").contains("did you mean `ed25519`?"));
+    let text = "[server.a]\nurl = \"mysql://u@h/d\"\n[[stream]]\nworkload = \"oltp_point_select\"\n\
+                connections = 8\ntime_limit = \"1s\"\n[client]\nauthentication = \"ed25519\"\n";
+    let elsewhere = mistakes(text);
+    assert!(elsewhere.contains("only on servers that it starts"), "{elsewhere}");
+    assert!(elsewhere.contains("`time_limit` without `limit`"), "{elsewhere}");
 }
 
 #[test]
@@ -441,7 +598,7 @@ fn what_excludes_or_waits_for_each_other_is_refused() {
     let oneself = STREAMS.replace("after lookups", "after after");
     assert!(mistakes(&oneself).contains("begins after itself"));
     let nobody = STREAMS.replace("connections = 4", "connections = 0");
-    assert!(mistakes(&nobody).contains("has no connections, so it is left out"));
+    assert!(mistakes(&nobody).contains("has no connections and is left out"));
     let which = STREAMS.replace("\"back-ground.connections\"", "\"stream.connections\"");
     assert!(mistakes(&which).contains("name the stream: `stream.lookups.connections`"));
     let named = STREAMS.replace("\"lookups\"", "\"rate\"");
@@ -450,6 +607,20 @@ fn what_excludes_or_waits_for_each_other_is_refused() {
     assert!(mistakes(&running).contains("reached as its `url` says"));
     let none = GOOD.replace("[1, 4]", "[0, 4]");
     assert!(mistakes(&none).contains("nothing would load the servers"));
+}
+
+#[test]
+fn the_background_is_alone_before_a_stream_that_has_an_end() {
+    let alone = |measure: &str| format!("{GOOD}[measure]\n{measure}\n");
+    assert!(mistakes(&alone("alone = \"2s\"")).contains("no stream begins after the background was `alone`"));
+    let limited = |measure: &str| alone(measure).replace("range_size = 10", "limit = \"10 rows\"");
+    let study = read(&limited("warm_up = \"1s\"\nalone = \"2s\"")).expect("right");
+    assert_eq!((study.warm_up, study.alone), (Duration::from_secs(1), Duration::from_secs(2)));
+    let auto = mistakes(&limited("warm_up = \"auto\"\nalone = \"2s\""));
+    assert!(auto.contains("a warm-up of a known length"), "{auto}");
+    let claim = "[[claim]]\nsays = \"it\"\nmetric = \"cpu_idle_alone\"\nvalue = \"> 10%\"\n";
+    assert!(mistakes(&format!("{GOOD}{claim}")).contains("the background is never alone"));
+    assert!(read(&(limited("alone = \"2s\"") + claim)).is_ok());
 }
 
 const SHOP: &str = r###"
@@ -485,6 +656,34 @@ fn a_workload_can_be_written_in_the_study() {
     assert_eq!((stream.workload.name.as_str(), stream.workload.tables), ("shop", 4));
     assert_eq!(stream.workload.transactions().len(), 2);
     assert_eq!(study.treatments[0].data.columns("sbtest4").map(|columns| columns.len()), Some(4));
+}
+
+#[test]
+fn each_transaction_of_a_written_workload_can_have_waits() {
+    use load::spec::{Arrival, Think, Waits};
+    let waits = |text: &str| {
+        let study = read(text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        study.treatments[0].streams[0].arrival.clone()
+    };
+    let keyed = SHOP.replace("weight = 4", "weight = 4\nkeying = \"2s\"\nthink = \"12s\"");
+    let seconds = Duration::from_secs;
+    let both = Waits { keying: seconds(2), think: seconds(12) };
+    assert_eq!(waits(&keyed), Arrival::Waits(vec![both, Waits::default()]));
+    assert_eq!(waits(SHOP), Arrival::Closed);
+    let paced = keyed.replace("connections = 8", "connections = 8\nthink = \"1s\"");
+    assert_eq!(waits(&paced), Arrival::Think(Think::Fixed(seconds(1))), "the stream's own arrival");
+    let wrong = mistakes(&SHOP.replace("weight = 4", "weight = 4\nkeying = 2"));
+    assert!(wrong.contains("`keying` is a whole number") && wrong.contains("such as \"2s\""), "{wrong}");
+}
+
+#[test]
+fn a_statement_of_a_study_is_found_by_its_place() {
+    let line = |place| line_of_statement(SHOP, "shop", place);
+    let of = |text: &str| Some(SHOP[..SHOP.find(text).unwrap()].matches('\n').count() + 1);
+    assert_eq!(line(0), of("SELECT c FROM"));
+    assert_eq!(line(2), of("{ sql = \"SELECT k"));
+    assert_eq!((line(3), line(4)), (of("\"\"\""), of("\"COMMIT\"")));
+    assert_eq!((line(5), line_of_statement(SHOP, "other", 0)), (None, None));
 }
 
 #[test]
@@ -597,7 +796,7 @@ fn mistakes_in_what_varies_are_pointed_at_with_the_nearest_names() {
         .replace("[1024, 4096]", "[1024, 2048]");
     insta::assert_snapshot!(mistakes(&wrong));
     let twice = VARIED.replace("\"settings.thread_pool_size\"", "\"stream.connections\"");
-    assert!(mistakes(&twice).contains("`connections` is varied everywhere already"));
+    assert!(mistakes(&twice).contains("`connections` is already varied everywhere"));
     let both = VARIED.replace(
         "under = { server = \"mysql\", connections = \">= 64\" }\nvary.\"client.transport\"",
         "under = { connections = 64 }\nvary.\"settings.thread_pool_size\"",
@@ -618,7 +817,7 @@ workload = "oltp_read_only"
 [vary]
 "stream.connections" = [4, 64, 1024]
 [[claim]]
-says = "The pool doubles throughput at most connections."
+says = "At the highest connection count, the pool doubles throughput."
 of = { server = "pool", connections = "highest" }
 over = { server = "threads" }
 ratio = ">= 2"
@@ -676,13 +875,35 @@ fn mistakes_in_claims_are_pointed_at_with_the_nearest_names() {
         ("over = { server = \"threads\" }\nratio", "ratio", "`ratio` without `over`"),
         ("< 0.5 s", "< 0.5 parsecs", "`0.5 parsecs` is not a length of time: write 10s"),
         ("< 0.5 s", "< 500", "`500` has no unit: write 10s"),
-        ("ratio = \">= 2\"", "", "a claim says nothing that could be measured"),
-        ("slope = \"> 0.9\"", "slope = \"> 0.9\"\nalong = \"server\"", "no numbers to grow along"),
-        ("[\"pool\", \"threads\"]", "[\"pool\"]", "less than two"),
+        ("ratio = \">= 2\"", "", "a claim has nothing to check"),
+        ("slope = \"> 0.9\"", "slope = \"> 0.9\"\nalong = \"server\"", "`server` are not numbers"),
+        ("[\"pool\", \"threads\"]", "[\"pool\"]", "at least two levels"),
+        ("slope = \"> 0.9\"", "variation = \"< 1\"\nthan = \"row\"", "no factor `row`"),
+        ("slope = \"> 0.9\"", "variation = \"< 1\"\nby = \"server\"", "`by` has no effect with `variation`"),
+        ("slope = \"> 0.9\"", "linear = \"10%\"\nalong = \"server\"", "`server` are not numbers"),
+        ("slope = \"> 0.9\"", "linear = \"10%\"\nnumbers = { 4 = \"x\" }", "a number for each level"),
+        ("slope = \"> 0.9\"", "slope = \"> 1\"\nnumbers = { 5 = 1 }", "level of `connections`"),
     ] {
         let shown = mistakes(&CLAIMS.replace(from, to));
         assert!(shown.contains(told), "{shown}");
     }
+}
+
+#[test]
+fn levels_with_units_are_numbers_to_grow_along_and_others_are_given_theirs() {
+    let text = |claim: &str| {
+        format!(
+            "[server.a]\nproduct = \"mariadb\"\n[[stream]]\nworkload = \"oltp_read_only\"\nconnections = \
+             1\n[vary]\n\"stream.think\" = [\"1ms\", \"10ms\", \"exp:5ms\"]\n[[claim]]\nsays = \
+             \"It grows.\"\nslope = \"> 0\"\nalong = \"think\"\n{claim}"
+        )
+    };
+    let shown = mistakes(&text(""));
+    assert!(shown.contains("`numbers = { LEVEL = NUMBER }`"), "{shown}");
+    let study = read(&text("numbers = { \"exp:5ms\" = 0.005 }")).unwrap_or_else(|told| panic!("{told}"));
+    let Statement::Slope { numbers, .. } = &study.claims[0].statement else { panic!("{:?}", study.claims) };
+    assert_eq!(number_of("1ms", numbers), Some(0.001));
+    assert_eq!((number_of("exp:5ms", numbers), number_of("64", numbers)), (Some(0.005), Some(64.0)));
 }
 
 const SEARCHES: &str = r#"
@@ -782,7 +1003,7 @@ fn a_setting_that_is_varied_or_said_in_the_wrong_place_is_told_with_what_to_writ
     let vary = |line: &str| mistakes(&GOOD.replace("[vary]", &format!("[vary]\n{line}")));
     let text = vary("innodb_flush_log_at_trx_commit = [1, 2]");
     assert!(text.contains("\"settings.innodb_flush_log_at_trx_commit\""), "{text}");
-    assert!(!text.contains("known here"), "{text}");
+    assert!(!text.contains("known: "), "{text}");
     let text = vary("\"server.a.innodb_io_capacity\" = [1, 2]");
     assert!(text.contains("\"server.a.settings.innodb_io_capacity\""), "{text}");
     assert!(vary("conections = [1, 2]").contains("did you mean `stream.connections`?"));

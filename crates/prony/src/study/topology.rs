@@ -23,46 +23,46 @@ pub(super) const TOPOLOGY: &[Key<Written>] = &[
         &Put(Count(0, SERVERS_MAX), |of: &mut Written, value| of.replicas = value),
         Some("0"),
         "",
-        "Replicas of the server, which is then their primary: each with a data directory and settings like \
-         it.",
+        "Number of replicas of the server, which is their primary; each has its own data directory and the \
+         primary's settings.",
     ),
     key(
         "replication",
         &Put(Words(REPLICATION), |of: &mut Written, value| of.wait = value),
         Some(r#""async""#),
         "",
-        "What a commit waits for: nothing, or until replicas have received it: \"after-sync\", before it is \
-         in the engine and others see it; \"after-commit\", later; \"semi-sync\", where the server does by \
-         default.",
+        "What a commit waits for: nothing (\"async\"), or for replicas to receive it: \"after-sync\": before \
+         the engine commits it and others see it; \"after-commit\": after that; \"semi-sync\": at the \
+         server's default point.",
     ),
     key(
         "acknowledgements",
         &Put(Count(1, SERVERS_MAX), |of: &mut Written, value| of.acknowledgements = value),
         Some("1"),
         "",
-        "Replicas that must have received a commit.",
+        "Number of replicas that must receive a commit.",
     ),
     key(
         "timeout",
         &Put(Time(1_000, DAY_US), |of: &mut Written, value| of.timeout = value),
         Some(r#""10s""#),
         "",
-        "After this a commit goes on without them, and replication is asynchronous until they have caught \
-         up.",
+        "Time after which a commit no longer waits for them, and replication is asynchronous until they have \
+         caught up.",
     ),
     key(
         "latency",
         &Put(Time(0, LATENCY_MAX_US), |of: &mut Written, value| of.latency = Some(value)),
         None,
         r#""0.8ms""#,
-        "Round trip of a network between the primary and each replica.",
+        "Round-trip latency to add between the primary and each replica.",
     ),
     key(
         "galera",
         &Put(Count(2, SERVERS_MAX), |of: &mut Written, value| of.galera = Some(value)),
         None,
         "2",
-        "Nodes of a Galera cluster of MariaDB, in place of `replicas`.",
+        "Number of nodes of a MariaDB Galera cluster, instead of `replicas`.",
     ),
 ];
 
@@ -101,7 +101,7 @@ pub enum Topology {
     /// One server.
     #[default]
     Single,
-    /// A primary, and replicas that carry out what it has committed.
+    /// A primary and replicas that apply its commits.
     Replicas {
         /// Number of replicas, 1 or more.
         count: u32,
@@ -159,8 +159,7 @@ impl Topology {
 pub(super) fn read(server: &mut Server, common: Option<&Node>, own: Option<&Node>, mistakes: &mut Collector) {
     if !server.may(Act::Start) {
         if let Some(node) = own {
-            let title =
-                format!("server `{}` is running already and has the topology that it has", server.name);
+            let title = format!("server `{}` is already running and keeps its topology", server.name);
             mistakes.at(&node.place, title, "Prony never configures a server that it did not start");
         }
         return;
@@ -177,9 +176,9 @@ pub(super) fn read(server: &mut Server, common: Option<&Node>, own: Option<&Node
     if let (Topology::Galera { .. }, true, Some(place)) = (server.topology, is_apart, place("latency")) {
         mistakes.at(
             place,
-            format!("server `{}` is a cluster whose nodes Prony cannot put apart", server.name),
-            "nodes of Galera tell each other where they are and then connect directly, past any network \
-             that Prony makes",
+            format!("server `{}` is a cluster whose nodes Prony cannot separate", server.name),
+            "Galera nodes exchange their addresses and then connect directly, bypassing any network that \
+             Prony sets up",
         );
     }
 }
@@ -193,14 +192,14 @@ fn topology<'a>(
     let Written { replicas, wait, acknowledgements, timeout, galera, .. } = *written;
     if let Some(nodes) = galera {
         if let (Some(place), true) = (place("replicas"), replicas > 0) {
-            let title = format!("server `{name}` is a Galera cluster and has replicas");
-            mistakes.at(place, title, "one of `galera` and `replicas` is enough");
+            let title = format!("server `{name}` has both `galera` and `replicas`");
+            mistakes.at(place, title, "keep one of `galera` and `replicas`");
         }
         if let (Some(place), ServerSource::Product { product, .. }) = (place("galera"), source)
             && product != "mariadb"
         {
             let title = format!("server `{name}` cannot be a Galera cluster");
-            mistakes.at(place, title, "of the products that Prony knows, MariaDB alone has Galera");
+            mistakes.at(place, title, "of the products that Prony knows, only MariaDB has Galera");
         }
         return Topology::Galera { nodes };
     }
@@ -211,8 +210,8 @@ fn topology<'a>(
         return Topology::Replicas { count: replicas, replication: Replication::Asynchronous };
     };
     if let Some(place) = place("acknowledgements").filter(|_| acknowledgements > replicas) {
-        let title = format!("server `{name}` waits for {acknowledgements} replicas and has {replicas}");
-        mistakes.at(place, title, format!("at most {replicas} belongs here"));
+        let title = format!("server `{name}` waits for {acknowledgements} replicas but has {replicas}");
+        mistakes.at(place, title, format!("expected at most {replicas}"));
     }
     let replication = Replication::SemiSynchronous { wait_point, acknowledgements, timeout };
     Topology::Replicas { count: replicas, replication }
@@ -235,11 +234,11 @@ pub(super) fn check_streams(
     if !server.may(Act::Start) {
         for (stream, _) in streams.iter().filter(|(stream, _)| stream.to == Destination::Local) {
             let title =
-                format!("stream `{}` goes to the socket of a server that is running already", stream.name);
+                format!("stream `{}` uses the socket of a server that is already running", stream.name);
             mistakes.at(
                 place_of(stream),
                 title,
-                "only servers that Prony starts have another way; put `?socket=PATH` behind the `url`",
+                "only servers that Prony starts offer this; append `?socket=PATH` to the `url`",
             );
         }
     }
@@ -250,12 +249,12 @@ pub(super) fn check_streams(
         |stream: &&(Stream, DataSet)| matches!(stream.0.to, Destination::Members | Destination::All);
     let writes = |stream: &Stream| workload::effect(&stream.workload) != Effect::Reads;
     for (stream, _) in streams.iter().filter(reaches_replicas).filter(|(stream, _)| writes(stream)) {
-        let title = format!("stream `{}` goes to replicas and writes", stream.name);
+        let title = format!("stream `{}` writes, but goes to replicas", stream.name);
         mistakes.at(
             place_of(stream),
             title,
-            "what is written at a replica is nowhere else: `to = \"primary\"`, or a workload that only \
-             reads, belongs here",
+            "rows written on a replica exist only there: use `to = \"primary\"`, or a workload that only \
+             reads",
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The study's text as a tree of values that remember where they were written, so that overrides of a scale
-//! or of a `--set` can be merged in and a mistake still points at the text it came from.
+//! The study's text as a tree of values that remember where they were written. So overrides of a scale or of
+//! a `--set` can be merged in, and a mistake still points at the text that it came from.
 
 use super::mistake::{Collector, Place, nearest};
 use toml_edit::{Document, Item};
@@ -190,7 +190,7 @@ fn merge_streams(streams: &mut [Node], over: &Table, mistakes: &mut Collector) {
                     Some(name) => format!("did you mean `stream.{name}`?"),
                     None => format!("name the stream: `stream.{}.{}`", names[0], entry.key),
                 };
-                let title = format!("`stream.{}` does not say which stream", entry.key);
+                let title = format!("`stream.{}` does not name a stream", entry.key);
                 mistakes.at(&entry.key_place, title, label);
             }
         }

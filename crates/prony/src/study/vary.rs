@@ -112,7 +112,7 @@ pub(super) fn variations(root: &Table, elsewhere: &[Factor], mistakes: &mut Coll
 fn read_vary(node: Option<&Node>, root: &Table, mistakes: &mut Collector) -> Vec<Variation> {
     let Some(node) = node else { return Vec::new() };
     let Some(table) = node.table() else {
-        mistakes.at(&node.place, format!("`vary` is {}", node.value.kind()), "a table belongs here");
+        mistakes.at(&node.place, format!("`vary` is {}", node.value.kind()), "expected a table");
         return Vec::new();
     };
     let mut written: Vec<Entry> = Vec::new();
@@ -124,7 +124,7 @@ fn read_vary(node: Option<&Node>, root: &Table, mistakes: &mut Collector) -> Vec
         let Some(path) = path else { continue };
         if variations.iter().any(|other| other.path == path) {
             let title = format!("`{}` is varied twice", entry.key);
-            mistakes.at(&entry.key_place, title, "leave one of them out");
+            mistakes.at(&entry.key_place, title, "remove one of them");
             continue;
         }
         let levels = match path.as_slice() {
@@ -152,15 +152,11 @@ fn levels_of_factor(
     let Some(factor) = factor else { return Vec::new() };
     let Some(table) = factor.node.table() else {
         let title = format!("factor `{name}` is {}", factor.node.value.kind());
-        mistakes.at(&factor.node.place, title, "levels belong here: `small = { data.rows = 1000 }`");
+        mistakes.at(&factor.node.place, title, "expected levels: `small = { data.rows = 1000 }`");
         return Vec::new();
     };
     if table.0.is_empty() {
-        mistakes.at(
-            &factor.key_place,
-            format!("factor `{name}` has no level"),
-            "one level or more belongs here",
-        );
+        mistakes.at(&factor.key_place, format!("factor `{name}` has no level"), "expected one level or more");
     }
     let levels: Vec<Level> =
         table.0.iter().filter_map(|entry| level_of_factor(name, entry, root, mistakes)).collect();
@@ -182,7 +178,7 @@ fn levels_of_factor(
 fn level_of_factor(factor: &str, entry: &Entry, root: &Table, mistakes: &mut Collector) -> Option<Level> {
     let Some(table) = entry.node.table() else {
         let title = format!("level `{}` of factor `{factor}` is {}", entry.key, entry.node.value.kind());
-        mistakes.at(&entry.node.place, title, "what it sets belongs here: `{ data.rows = 1000 }`");
+        mistakes.at(&entry.node.place, title, "expected the keys that it sets: `{ data.rows = 1000 }`");
         return None;
     };
     let mut written: Vec<Entry> = Vec::new();
@@ -210,8 +206,8 @@ fn read_nested(
         let Some(table) = node.table() else { continue };
         let ((), values) = read(table, NESTED, mistakes);
         if values.place("under").is_none() || values.place("vary").is_none() {
-            let label = "`under = { FACTOR = LEVEL }` and `vary = { KEY = [LEVELS] }` belong here";
-            mistakes.at(&node.place, "a nested factor says what it varies, and under which levels", label);
+            let label = "add `under = { FACTOR = LEVEL }` and `vary = { KEY = [LEVELS] }`";
+            mistakes.at(&node.place, "a nested factor needs `under` and `vary`", label);
             continue;
         }
         let factors = factors(variations);
@@ -222,8 +218,8 @@ fn read_nested(
         for mut variation in read_vary(table.get("vary"), root, mistakes) {
             let everywhere = |other: &Variation| other.path == variation.path && other.under.is_none();
             if variations.iter().any(everywhere) {
-                let title = format!("`{}` is varied everywhere already", variation.name);
-                mistakes.at(&node.place, title, "leave it out here, or in [vary]");
+                let title = format!("`{}` is already varied everywhere", variation.name);
+                mistakes.at(&node.place, title, "remove it here, or in [vary]");
                 continue;
             }
             variation.under.clone_from(&under);
@@ -259,12 +255,12 @@ fn levels<'a>(entry: &'a Entry, mistakes: &mut Collector) -> Option<&'a [Node]> 
     let Value::Array(levels) = &entry.node.value else {
         let title =
             format!("`{}` in [vary] takes a list of levels, not {}", entry.key, entry.node.value.kind());
-        mistakes.at(&entry.node.place, title, "put the levels into brackets: [ ... ]");
+        mistakes.at(&entry.node.place, title, "put the levels in brackets: [ ... ]");
         return None;
     };
     if levels.is_empty() {
         let title = format!("`{}` in [vary] has no level", entry.key);
-        mistakes.at(&entry.node.place, title, "one level or more belongs here");
+        mistakes.at(&entry.node.place, title, "expected one level or more");
         return None;
     }
     for (index, level) in levels.iter().enumerate() {
@@ -273,7 +269,7 @@ fn levels<'a>(entry: &'a Entry, mistakes: &mut Collector) -> Option<&'a [Node]> 
             mistakes.at(
                 &level.place,
                 title,
-                "leave it out; `repeats` in [measure] says how often all are measured",
+                "remove it; `repeats` in [measure] says how often all are measured",
             );
         }
     }

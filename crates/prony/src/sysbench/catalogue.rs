@@ -4,9 +4,10 @@
 use script::Script;
 use std::path::{Path, PathBuf};
 
-/// Scripts of 1.0, and what they `require`.
-const SCRIPTS: &[(&str, &str)] = &[
+/// Scripts of 1.0, and what they and those of earlier versions `require`.
+pub(super) const SCRIPTS: &[(&str, &str)] = &[
     ("bulk_insert", include_str!("scripts/bulk_insert.lua")),
+    ("legacy_options", include_str!("scripts/legacy_options.lua")),
     ("oltp_common", include_str!("scripts/oltp_common.lua")),
     ("oltp_delete", include_str!("scripts/oltp_delete.lua")),
     ("oltp_insert", include_str!("scripts/oltp_insert.lua")),
@@ -22,12 +23,12 @@ const SCRIPTS: &[(&str, &str)] = &[
 
 /// What each test does, for help.
 pub(super) const ABOUT: &[(&str, &str)] = &[
-    ("bulk_insert", "many rows in each INSERT, a table for each thread"),
+    ("bulk_insert", "INSERTs of many rows, one table per thread"),
     ("oltp_delete", "DELETE by primary key"),
     ("oltp_insert", "INSERT of single rows"),
     ("oltp_point_select", "SELECT by primary key"),
-    ("oltp_read_only", "transactions of SELECT queries, by primary key and by range"),
-    ("oltp_read_write", "the same with UPDATE, DELETE and INSERT"),
+    ("oltp_read_only", "transactions of SELECTs by primary key and by range"),
+    ("oltp_read_write", "the same, with UPDATE, DELETE and INSERT"),
     ("oltp_update_index", "UPDATE of an indexed column"),
     ("oltp_update_non_index", "UPDATE of a column without index"),
     ("oltp_write_only", "transactions of UPDATE, DELETE and INSERT"),
@@ -35,7 +36,7 @@ pub(super) const ABOUT: &[(&str, &str)] = &[
     ("select_random_ranges", "SELECT of several ranges of an index"),
 ];
 
-/// Tests of sysbench that need no database, and what has them.
+/// Tests of sysbench that need no database, and the program that runs them.
 const NOT_OURS: &[(&str, &str)] = &[
     ("cpu", "sysbench cpu, or stress-ng --cpu"),
     ("fileio", "fio"),
@@ -81,7 +82,7 @@ pub(super) enum Missing {
     Unreadable(String, std::io::Error),
 }
 
-/// A test with its script, and what must be said about it.
+/// A test with its script, and a note about it.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) script: Script,
@@ -91,7 +92,15 @@ pub(super) struct Found {
     pub(super) note: Option<String>,
 }
 
-/// The test that a word means.
+impl Found {
+    /// Where it looks for other scripts: first beside itself, then on the common path.
+    pub(super) fn search_path(&self) -> Vec<String> {
+        let beside = Path::new(&self.script.name).parent().map(|place| place.display().to_string());
+        beside.into_iter().filter(|place| !place.is_empty()).chain(search_path()).collect()
+    }
+}
+
+/// Finds the test by a word of the command line.
 pub(super) fn find(word: &str) -> Result<Found, Missing> {
     if let Some((name, program)) = NOT_OURS.iter().find(|(name, _)| *name == word) {
         return Err(Missing::NotOurs { name: (*name).to_owned(), program });
@@ -108,8 +117,8 @@ pub(super) fn find(word: &str) -> Result<Found, Missing> {
     if !word.contains('/') {
         places.extend(search_path().iter().map(|place| Path::new(place).join(format!("{plain}.lua"))));
     }
-    // those of this program stand in for the installed ones of the same name
-    let own = SCRIPTS.iter().find(|(name, _)| *name == plain);
+    // built-in scripts take precedence over installed ones of the same name
+    let own = SCRIPTS.iter().find(|(name, _)| *name == plain && *name != "legacy_options");
     let local = places.iter().filter(|place| place.is_file());
     let mut local = local.filter(|place| own.is_none() || !place.starts_with("/usr") || word.contains('/'));
     if let Some(place) = local.next() {

@@ -1,5 +1,5 @@
 //! Reads a command line as sysbench does: options in any order, `-` and `_` alike, then the test and the
-//! command. What no option of the table is may be one of the script's, which is known only later.
+//! command. An option that is not in the table may belong to the script, which is known only later.
 
 use super::options::{self, Kind, RENAMED};
 use std::collections::BTreeMap;
@@ -9,28 +9,53 @@ use std::collections::BTreeMap;
 pub(super) struct Line {
     /// Given values by name.
     given: BTreeMap<&'static str, String>,
-    /// What is none of the table: as typed, its name with `_`, its value.
+    /// Options that are not in the table: as typed, the name with `_`, the value.
     pub(super) unknown: Vec<(String, String, Option<String>)>,
     pub(super) test: Option<String>,
     pub(super) command: Option<String>,
     /// `--test`, as scripts of 0.4 and 0.5 are started.
     pub(super) old_test: Option<String>,
-    /// Said on the side: warnings for stdout.
+    /// Warnings for stdout.
     pub(super) warnings: Vec<String>,
 }
 
-/// Why a command line cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Mistake {
+/// Why a command line cannot be used, in the words that sysbench has for it.
+#[derive(Debug, thiserror::Error)]
+pub enum Mistake {
+    /// A word too many.
     #[error("Unrecognized command line argument: {0}")]
     Surplus(String),
+    /// An option's value is of the wrong kind.
     #[error("Invalid value for the '{0}' option: '{1}'")]
     Value(String, String),
-    /// Said as a fatal message.
-    #[error("{0}")]
-    Fatal(String),
+    /// The file of `--config-file`.
     #[error("cannot read the options in {0}: {1}")]
-    File(String, String),
+    File(String, std::io::Error),
+    /// The test has no such option, or not with this value.
+    #[error("invalid option: {0}")]
+    Invalid(String),
+    /// No connection, or more than there are ports.
+    #[error("Invalid value for --threads: {0}.\n")]
+    Threads(String),
+    /// A value of the right kind, but out of range.
+    #[error("Invalid value for --{0}: {1}")]
+    Unusable(&'static str, String),
+    /// `--rand-type`.
+    #[error("Invalid random numbers distribution: {0}.")]
+    Distribution(String),
+    /// A server that cannot be connected to.
+    #[error("unable to connect to MySQL server on {0}, aborting...\nFATAL: error 2005: {1}")]
+    Server(String, load::hub::Error),
+}
+
+impl Mistake {
+    /// Whether sysbench prints it as a fatal message on the standard output.
+    pub(super) fn is_fatal(&self) -> bool {
+        match self {
+            Self::Surplus(_) | Self::Value(..) | Self::File(..) | Self::Invalid(_) => false,
+            Self::Threads(_) | Self::Unusable(..) | Self::Distribution(_) | Self::Server(..) => true,
+        }
+    }
 }
 
 impl Line {
@@ -68,7 +93,7 @@ impl Line {
     fn option(&mut self, word: &str, name: &str, value: Option<String>) -> Result<(), Mistake> {
         let name = name.replace('_', "-");
         if name == "test" {
-            // what was taken for the test before is the command
+            // the word that was taken for the test is the command
             self.old_test = value;
             if self.command.is_none() {
                 self.command = self.test.take();
@@ -82,6 +107,8 @@ impl Line {
         let value = match (value, entry.kind) {
             (Some(value), _) => value,
             (None, Kind::Switch) => "on".to_owned(),
+            // a switch in 1.0.20, a mode later
+            (None, _) if name == "mysql-ssl" => "on".to_owned(),
             (None, _) => return Err(Mistake::Value(name, String::new())),
         };
         let fits = match entry.kind {
@@ -98,9 +125,10 @@ impl Line {
         Ok(())
     }
 
-    /// Options of a file: `name=value` a line, `#` and `[sections]` left out. The command line comes first.
+    /// Options of a file, one `name=value` per line; `#` and `[sections]` are skipped. The command line takes
+    /// precedence.
     fn file(&mut self, path: &str) -> Result<(), Mistake> {
-        let failed = |error: std::io::Error| Mistake::File(path.to_owned(), error.to_string());
+        let failed = |error: std::io::Error| Mistake::File(path.to_owned(), error);
         let text = std::fs::read_to_string(path).map_err(failed)?;
         let before = std::mem::take(&mut self.given);
         for row in text.lines().map(str::trim) {
@@ -130,16 +158,15 @@ impl Line {
     }
 
     fn check(&self) -> Result<(), Mistake> {
-        let fatal = |text: String| Err(Mistake::Fatal(text));
         if self.number("threads") == 0 || self.number("threads") > u64::from(THREADS_MAX) {
-            return fatal(format!("Invalid value for --threads: {}.\n", self.text("threads")));
+            return Err(Mistake::Threads(self.text("threads")));
         }
         if self.number("percentile") > 100 {
-            return fatal(format!("Invalid value for --percentile: {}", self.text("percentile")));
+            return Err(Mistake::Unusable("percentile", self.text("percentile")));
         }
         let types = ["uniform", "gaussian", "special", "pareto", "zipfian"];
         if !types.contains(&self.text("rand-type").as_str()) {
-            return fatal(format!("Invalid random numbers distribution: {}.", self.text("rand-type")));
+            return Err(Mistake::Distribution(self.text("rand-type")));
         }
         for (option, value) in self.numbers_of_lists() {
             if value.parse::<f64>().is_err() {
@@ -154,7 +181,7 @@ impl Line {
         of("report-checkpoints").chain(of("prony-percentiles")).chain(of("mysql-port")).collect()
     }
 
-    /// Sets a default that this test has and others have not.
+    /// Sets a default that only this test has.
     pub(super) fn set_default(&mut self, name: &'static str, value: &str) {
         self.given.entry(name).or_insert_with(|| value.to_owned());
     }

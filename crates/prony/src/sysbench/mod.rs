@@ -10,10 +10,14 @@ mod line;
 mod options;
 mod report;
 mod servers;
+mod workload;
 
-use catalogue::{Age, Found};
-use line::{Line, Mistake, listed, size, switch};
-use load::{Stop, spec::Distribution};
+pub use line::Mistake;
+pub use workload::{Refused, make, workload};
+
+use catalogue::{Age, Found, Missing};
+use line::Line;
+use load::Stop;
 use report::{Form, Style};
 use script::{
     Declared, Error, Event, How, Ignored, Kind, Level, Listener, Options, Random, Session, Settings, Value,
@@ -26,15 +30,18 @@ use std::{
     time::Duration,
 };
 
-/// It went well.
+/// Plays scripts as streams of loads.
+pub static PLAYER: script::Player = script::Player { modules: catalogue::SCRIPTS };
+
+/// Success.
 const WELL: u8 = 0;
-/// It did not.
+/// Failure.
 const FAILED: u8 = 1;
-/// Events were cut off.
+/// `--forced-shutdown` cut events off.
 const FORCED: u8 = 2;
-/// The user ended it (128 + SIGINT).
+/// The user interrupted it (128 + SIGINT).
 const INTERRUPTED: u8 = 130;
-/// Messages that are remembered, so that none is said once for each of thousands of connections.
+/// Most messages that are remembered, so that none is printed by each of thousands of connections.
 const SAID_MAX: usize = 1000;
 
 /// What the command line is connected to.
@@ -45,7 +52,7 @@ pub struct Outside<'a> {
     pub err: &'a mut dyn Write,
     /// Ends a run.
     pub stop: &'a Stop,
-    /// Where random sequences begin unless `--rand-seed` says so.
+    /// Seed of random sequences unless `--rand-seed` is given.
     pub seed: u64,
 }
 
@@ -54,11 +61,11 @@ pub struct Outside<'a> {
 pub struct Ended {
     /// sysbench's exit code.
     pub code: u8,
-    /// What is to be kept, and where, if that was asked for.
+    /// The result to store, and where, if `--prony-store` asks for it.
     pub kept: Option<Kept>,
 }
 
-/// A result to be kept.
+/// A result to store.
 #[derive(Debug)]
 pub struct Kept {
     /// The report, as sysbench prints it.
@@ -77,44 +84,48 @@ pub fn main(words: &[String], outside: Outside<'_>) -> Ended {
     let mut kept = None;
     let code = run.line(words, &mut kept).unwrap_or_else(|ending| {
         match ending {
-            Ending::Aside(text) => run.aside(&text),
-            Ending::Fatal(text) => console.log(0, &text),
             Ending::Script(Error::Interrupted) => return INTERRUPTED,
-            // why has been told
+            // the reason has been printed
             Ending::Script(Error::Failed) => {}
-            Ending::Script(error) => console.log(0, &error.to_string()),
+            ending if ending.is_fatal() => console.log(0, &ending.to_string()),
+            ending => run.aside(&ending.to_string()),
         }
         FAILED
     });
     Ended { code, kept }
 }
 
-/// Why a command line was not carried out to its end.
-#[derive(Debug)]
+/// Why a command line was not carried out to its end, in the words that sysbench has for it.
+#[derive(Debug, thiserror::Error)]
 enum Ending {
-    /// Said on the standard error.
-    Aside(String),
-    /// Said as sysbench says what ends it.
-    Fatal(String),
-    Script(Error),
+    #[error(transparent)]
+    Line(#[from] Mistake),
+    #[error(transparent)]
+    Test(#[from] Missing),
+    #[error("'{test}' test does not implement the '{command}' command.")]
+    Lacks { test: String, command: String },
+    #[error("Unknown command: {0}")]
+    Unknown(String),
+    #[error("cannot find the event() function in {0}")]
+    NoEvent(String),
+    #[error("`{function}' function failed: {message}")]
+    Function { function: String, message: String },
+    #[error(transparent)]
+    Script(#[from] Error),
 }
 
-impl From<Error> for Ending {
-    fn from(error: Error) -> Self {
-        Self::Script(error)
-    }
-}
-
-impl From<Mistake> for Ending {
-    fn from(mistake: Mistake) -> Self {
-        match mistake {
-            Mistake::Fatal(text) => Self::Fatal(text),
-            other => Self::Aside(other.to_string()),
+impl Ending {
+    /// Whether sysbench prints it as a fatal message on the standard output, otherwise on the standard error.
+    fn is_fatal(&self) -> bool {
+        match self {
+            Self::Line(mistake) => mistake.is_fatal(),
+            Self::Lacks { .. } | Self::Unknown(_) => false,
+            Self::Test(_) | Self::NoEvent(_) | Self::Function { .. } | Self::Script(_) => true,
         }
     }
 }
 
-/// The standard output, as sysbench uses it: for messages, too.
+/// The standard output, which sysbench uses for messages, too.
 struct Console {
     out: Mutex<Box<dyn Write + Send>>,
     verbosity: Mutex<Level>,
@@ -149,7 +160,7 @@ impl Console {
 
     fn out(&self, text: &str) {
         let mut out = lock(&self.out);
-        // that nobody reads on (`| head`) does not end what is going on
+        // a reader that is gone (`| head`) does not end the run
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }
@@ -196,7 +207,7 @@ impl Run<'_> {
             return Ok(WELL);
         }
         let is_old = line.old_test.as_deref().is_some_and(catalogue::is_old);
-        // options of tests of that time have their own names
+        // tests of old versions have other names for options
         if !is_old {
             line.warnings.iter().for_each(|warning| self.console.out(&format!("{warning}\n")));
         }
@@ -231,7 +242,7 @@ impl Run<'_> {
             }
         };
         self.notice(&heading);
-        let found = found.map_err(|missing| Ending::Fatal(missing.to_string()))?;
+        let found = found?;
         if let Some(note) = &found.note {
             self.aside(note);
         }
@@ -245,12 +256,23 @@ impl Run<'_> {
         words: &[String],
         kept: &mut Option<Kept>,
     ) -> Result<u8, Ending> {
-        let settings = settings(line, words, self.seed)?;
+        let servers = servers::of(line)?;
+        let search_path = found.search_path();
+        let settings = Settings { search_path, ..settings(line, words, servers, self.seed) };
         let named = Options { named: line.all(), globals: Vec::new() };
         let ear = Box::new(Ear(Arc::clone(&self.console)));
         let mut session = Session::open(found.script.clone(), settings, named, ear)?;
         let declared = session.declared()?;
-        let options = self.script_options(line, found, declared.as_deref())?;
+        let (options, unknown) = workload::options(line, declared.as_deref())?;
+        match unknown.first() {
+            Some(word) if found.age == Age::Of10 => {
+                return Err(Mistake::Invalid(word.clone()).into());
+            }
+            _ => {}
+        }
+        for word in unknown {
+            self.aside(&format!("note: this test has no option {word}; it is ignored"));
+        }
         session.set_options(options)?;
         let code = match line.command.as_deref() {
             None => WELL,
@@ -262,55 +284,9 @@ impl Run<'_> {
         Ok(code)
     }
 
-    /// What the command line says of the script's options.
-    fn script_options(
-        &mut self,
-        line: &Line,
-        found: &Found,
-        declared: Option<&[Declared]>,
-    ) -> Result<Options, Ending> {
-        let mut named = line.all();
-        let Some(declared) = declared else {
-            let mut globals: Vec<(String, String)> =
-                named.iter().filter_map(|(name, value)| Some((name.clone(), global(value)?))).collect();
-            globals.extend(
-                line.unknown
-                    .iter()
-                    .map(|(_, name, value)| (name.clone(), value.clone().unwrap_or_else(|| "on".to_owned()))),
-            );
-            return Ok(Options { globals, named });
-        };
-        let mut given: Vec<(&str, Value)> = Vec::new();
-        for (word, name, value) in &line.unknown {
-            match declared.iter().find(|option| option.name == *name) {
-                Some(option) => match value_of(option, value.as_deref()) {
-                    Some(value) => given.push((name, value)),
-                    None => return Err(Ending::Aside(format!("invalid option: {word}"))),
-                },
-                None if found.age != Age::Of10 => {
-                    self.aside(&format!("note: this test has no option {word}; it is left out"));
-                }
-                None => return Err(Ending::Aside(format!("invalid option: {word}"))),
-            }
-        }
-        for option in declared {
-            let given = given.iter().rev().find(|(name, _)| *name == option.name);
-            // an option of the same name in the table of the program belongs to it
-            if given.is_none() && named.iter().any(|(name, _)| *name == option.name) {
-                continue;
-            }
-            let value = given.map_or_else(|| default_of(option), |(_, value)| value.clone());
-            named.push((option.name.clone(), value));
-        }
-        Ok(Options { named, globals: Vec::new() })
-    }
-
     fn help(&mut self, found: &Found, declared: Option<&[Declared]>) -> Result<u8, Ending> {
         let Some(declared) = declared else {
-            return Err(Ending::Aside(format!(
-                "'{}' test does not implement the 'help' command.",
-                found.script.name
-            )));
+            return Err(Ending::Lacks { test: found.script.name.clone(), command: "help".to_owned() });
         };
         self.console.out(&format!("{} options:\n", found.script.name.trim_end_matches(".lua")));
         let lines = declared.iter().map(|option| {
@@ -336,26 +312,20 @@ impl Run<'_> {
         session: &mut Session,
     ) -> Result<u8, Ending> {
         if !session.has(command)? {
-            let text = match command {
-                "prepare" | "cleanup" => {
-                    format!("'{}' test does not implement the '{command}' command.", found.script.name)
-                }
-                _ => format!("Unknown command: {command}"),
-            };
-            return Err(Ending::Aside(text));
+            let (test, command) = (found.script.name.clone(), command.to_owned());
+            return Err(match &*command {
+                "prepare" | "cleanup" => Ending::Lacks { test, command },
+                _ => Ending::Unknown(command),
+            });
         }
         if session.is_parallel(command)? && line.number("threads") > 1 {
             self.notice("Initializing worker threads...\n");
             session.call_on_all(command, self.stop)?;
             return Ok(WELL);
         }
-        match session.call(command) {
-            Err(Error::Script(message)) => {
-                let function = "sysbench.cmdline.call_command";
-                Err(Ending::Fatal(format!("`{function}' function failed: {message}")))
-            }
-            result => Ok(result.map(|()| WELL)?),
-        }
+        let is_declared = session.declares(command)?;
+        let function = if is_declared { "sysbench.cmdline.call_command" } else { command };
+        call(session, command, function).map(|()| WELL)
     }
 
     fn run(
@@ -366,10 +336,9 @@ impl Run<'_> {
         kept: &mut Option<Kept>,
     ) -> Result<u8, Ending> {
         if !session.has("event")? && !session.has("thread_run")? {
-            let text = format!("cannot find the event() function in {}", found.script.name);
-            return Err(Ending::Fatal(text));
+            return Err(Ending::NoEvent(found.script.name.clone()));
         }
-        session.call("init")?;
+        call(session, "init", "init")?;
         self.announce(line);
         let style = style(line, found.age);
         let is_json = line.is_on("prony-json");
@@ -397,24 +366,28 @@ impl Run<'_> {
             }
             text.push_str(&words);
         };
-        let ended = session.run(&watch, self.stop, &mut tell)?;
+        let ended = session.run(&watch, self.stop, &mut tell);
+        if matches!(ended, Err(Error::Failed)) {
+            self.finish(session)?;
+        }
+        let ended = ended?;
         let unfinished = if let How::Forced(count) = ended.how { Some(count) } else { None };
         let words = style.full(&ended.stat, unfinished);
         text.push_str(&words);
         if ended.stat.dropped > 0 {
             let dropped = ended.stat.dropped;
-            self.aside(&format!("note: {dropped} events of --rate found the queue full and were given up"));
+            self.aside(&format!("note: {dropped} events of --rate were dropped because the queue was full"));
         }
         if is_json {
             let total = style.figures(&ended.stat);
             let json = serde_json::json!({ "test": found.name, "intervals": figures, "total": total });
             let json = serde_json::to_string_pretty(&json).unwrap_or_default();
             self.console.out(&format!("{json}\n"));
-        } else {
+        } else if !ended.is_told {
             self.console.log(3, words.trim_end_matches('\n'));
             self.notice("");
         }
-        session.call("done")?;
+        self.finish(session)?;
         if !line.text("prony-store").is_empty() {
             *kept = Some(Kept { text, test: found.name.clone(), store: line.text("prony-store") });
         }
@@ -423,6 +396,17 @@ impl Run<'_> {
             How::Forced(_) => FORCED,
             How::Interrupted => INTERRUPTED,
         })
+    }
+
+    /// Calls the script's `done`. A failure is printed and does not change the result.
+    fn finish(&self, session: &mut Session) -> Result<(), Ending> {
+        match call(session, "done", "done") {
+            Err(failed @ Ending::Function { .. }) => {
+                self.console.log(0, &failed.to_string());
+                Ok(())
+            }
+            result => result,
+        }
     }
 
     /// What is printed before connections are opened.
@@ -466,6 +450,14 @@ impl Run<'_> {
     }
 }
 
+/// Calls a function of the script, if it has one of this name; `function` is its name in messages.
+fn call(session: &mut Session, name: &str, function: &str) -> Result<(), Ending> {
+    session.call(name).map_err(|error| match error {
+        Error::Script(message) => Ending::Function { function: function.to_owned(), message },
+        other => other.into(),
+    })
+}
+
 fn style(line: &Line, age: Age) -> Style {
     let percentiles = line.list("prony-percentiles");
     Style {
@@ -499,89 +491,29 @@ fn forced_shutdown(line: &Line) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-fn settings(line: &Line, words: &[String], seed: u64) -> Result<Settings, Ending> {
-    let servers = servers::of(line).map_err(Ending::Fatal)?;
-    let ignored = line.list("mysql-ignore-errors");
+fn settings(line: &Line, words: &[String], servers: servers::Servers, seed: u64) -> Settings {
     let threads = line.number("threads") as u32;
-    let number = |name: &str| line.number(name) as u32;
-    let (iterations, hot_percent, hot_draws) =
-        (number("rand-spec-iter"), number("rand-spec-pct"), number("rand-spec-res"));
-    let (h, exponent) = (line.real("rand-pareto-h"), line.real("rand-zipfian-exp"));
-    let default = match line.text("rand-type").as_str() {
-        "uniform" => Distribution::Uniform,
-        "gaussian" => Distribution::Gaussian { iterations },
-        "pareto" => Distribution::Pareto { h },
-        "zipfian" => Distribution::Zipfian { exponent },
-        _ => Distribution::Special { iterations, hot_set_percent: hot_percent, hot_draws_percent: hot_draws },
-    };
+    let options = line.all();
     let given = line.number("rand-seed");
-    let random = Random {
-        default,
-        iterations,
-        hot_percent,
-        hot_draws,
-        h,
-        exponent,
-        seed: if given == 0 { seed } else { given },
-    };
-    Ok(Settings {
+    Settings {
         threads,
         ways: servers.ways,
         places: servers.places,
         driver: line.text("db-driver"),
         prepares: line.text("db-ps-mode") != "disable",
         dry_run: line.is_on("mysql-dry-run"),
-        ignored: match ignored.first().map(String::as_str) {
-            Some("all") => Ignored::All,
-            _ => Ignored::Codes(ignored.iter().filter_map(|code| code.parse().ok()).collect()),
-        },
-        random,
+        ignored: Ignored::of(&options),
+        random: Random::of(&options, if given == 0 { seed } else { given }),
         events: line.number("events"),
         time: Duration::from_secs(line.number("time")),
         warm_up: Duration::from_secs(line.number("warmup-time")),
         forced_shutdown: forced_shutdown(line),
         rate: line.number("rate") as f64,
-        workers: Some(number("prony-workers")).filter(|&workers| workers > 0),
+        counting: (0, 1),
+        workers: Some(line.number("prony-workers") as u32).filter(|&workers| workers > 0),
         arguments: words.to_vec(),
         command: line.command.clone(),
         search_path: catalogue::search_path(),
-    })
-}
-
-/// A script's option as it was typed; `None`: it cannot be that.
-fn value_of(option: &Declared, text: Option<&str>) -> Option<Value> {
-    Some(match (option.kind, text) {
-        (Kind::Bool, None) => Value::Bool(true),
-        (Kind::Bool, Some(text)) => Value::Bool(switch(text)?),
-        (_, None) => return None,
-        // as in sysbench, a number that is none is nil for the script
-        (Kind::Int, Some(text)) => {
-            text.parse::<i64>().map_or(Value::Nil, |number| Value::Number(number as f64))
-        }
-        (Kind::Double, Some(text)) => text.parse().map_or(Value::Nil, Value::Number),
-        (Kind::Size, Some(text)) => Value::Number(size(text)?),
-        (Kind::List, Some(text)) => Value::List(listed(text)),
-        (Kind::Text | Kind::File, Some(text)) => Value::Text(text.to_owned()),
-    })
-}
-
-/// An option of the program as a global variable of an old script.
-fn global(value: &Value) -> Option<String> {
-    match value {
-        Value::Nil => None,
-        Value::Bool(_) | Value::Number(_) => Some(written(value)),
-        Value::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-        Value::List(_) => Some(written(value)).filter(|text| !text.is_empty()),
-    }
-}
-
-fn default_of(option: &Declared) -> Value {
-    match (&option.default, option.kind) {
-        (Value::Nil, Kind::Int | Kind::Double | Kind::Size) => Value::Number(0.0),
-        (Value::Nil, Kind::Bool) => Value::Bool(false),
-        (Value::Nil, Kind::List) => Value::List(Vec::new()),
-        (Value::Text(text), Kind::Size) => size(text).map_or(Value::Nil, Value::Number),
-        (default, _) => default.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The options of sysbench's command line: one table, from which the line is read and `--help` is written.
 //! Names, kinds and defaults are those of 1.0.20, and those of later versions where they have more; the
-//! sentences are our own.
+//! sentences are Prony's own.
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,36 +60,31 @@ pub(super) const GROUPS: &[Group] = &[
     Group {
         heading: "General options:",
         entries: &[
-            entry("threads", Number, "1", "connections, each with a script state of its own"),
-            entry("events", Number, "0", "end after so many events; 0: no limit"),
-            entry("time", Number, "10", "end after so many seconds; 0: no limit"),
-            entry("warmup-time", Number, "0", "run events for so many seconds before counting begins"),
+            entry("threads", Number, "1", "connections, each with its own script state"),
+            entry("events", Number, "0", "end after this many events; 0: no limit"),
+            entry("time", Number, "10", "end after this many seconds; 0: no limit"),
+            entry("warmup-time", Number, "0", "run events for this many seconds before counting starts"),
             entry(
                 "forced-shutdown",
                 Text,
                 "off",
                 "seconds (or per cent of --time, as 10%) that events may take after the end of --time",
             ),
-            entry("thread-stack-size", Size, "64K", "accepted; connections need no stack of their own"),
+            entry("thread-stack-size", Size, "64K", "accepted; connections need no stack"),
             entry("thread-init-timeout", Number, "30", "accepted; each connection has 30 s to open"),
-            entry(
-                "rate",
-                Number,
-                "0",
-                "events in a second on average, in an open loop; 0: one after another",
-            ),
-            entry("report-interval", Number, "0", "print figures every so many seconds; 0: never"),
+            entry("rate", Number, "0", "average events per second, in an open loop; 0: one after another"),
+            entry("report-interval", Number, "0", "print figures at this interval in seconds; 0: never"),
             entry(
                 "report-checkpoints",
                 List,
                 "",
-                "seconds at which a full report is printed and counting begins anew",
+                "seconds at which a full report is printed and counting restarts",
             ),
             entry("debug", Switch, "off", "more messages"),
-            entry("validate", Switch, "off", "accepted; has no meaning for tests of databases"),
+            entry("validate", Switch, "off", "accepted; has no effect for tests of databases"),
             entry("help", Switch, "off", "print this text"),
             entry("version", Switch, "off", "print the version"),
-            entry("config-file", File, "", "a file with options, one NAME=VALUE a line"),
+            entry("config-file", File, "", "a file with options, one NAME=VALUE per line"),
             entry("tx-rate", Number, "0", "old name of --rate"),
             entry("max-requests", Number, "0", "old name of --events"),
             entry("max-time", Number, "0", "old name of --time"),
@@ -108,7 +103,7 @@ pub(super) const GROUPS: &[Group] = &[
             entry("rand-spec-iter", Number, "12", "uniform numbers that make one of gaussian and special"),
             entry("rand-spec-pct", Number, "1", "special: size of the hot set, per cent of the rows"),
             entry("rand-spec-res", Number, "75", "special: share of draws from the hot set, per cent"),
-            entry("rand-seed", Number, "0", "where random sequences begin; 0: anywhere"),
+            entry("rand-seed", Number, "0", "seed of random sequences; 0: random"),
             entry(
                 "rand-pareto-h",
                 Real,
@@ -131,7 +126,7 @@ pub(super) const GROUPS: &[Group] = &[
         entries: &[
             entry("db-driver", Text, "mysql", "mysql is the only one"),
             entry("db-ps-mode", Text, "auto", "prepared statements: auto or disable"),
-            entry("db-debug", Switch, "off", "accepted; has no meaning"),
+            entry("db-debug", Switch, "off", "accepted; has no effect"),
         ],
     },
     Group {
@@ -139,7 +134,7 @@ pub(super) const GROUPS: &[Group] = &[
         entries: &[
             entry("mysql-host", List, "localhost", "hosts; connections take them in turn"),
             entry("mysql-port", List, "3306", "ports; connections take them in turn, before the next host"),
-            entry("mysql-socket", List, "", "Unix sockets, in place of hosts and ports"),
+            entry("mysql-socket", List, "", "Unix sockets, instead of hosts and ports"),
             entry("mysql-user", Text, "sbtest", "account"),
             entry("mysql-password", Text, "", "its password"),
             entry("mysql-db", Text, "sbtest", "database"),
@@ -151,18 +146,18 @@ pub(super) const GROUPS: &[Group] = &[
             ),
             entry("mysql-ssl-key", Text, "", "key of the client certificate"),
             entry("mysql-ssl-cert", Text, "", "client certificate"),
-            entry("mysql-ssl-ca", Text, "", "certificates of the authorities to trust"),
+            entry("mysql-ssl-ca", Text, "", "CA certificates to trust"),
             entry("mysql-ssl-cipher", Text, "", "accepted; TLS chooses the cipher"),
             entry("mysql-compression", Switch, "off", "compress the protocol"),
             entry("mysql-compression-algorithms", Text, "", "zlib, or uncompressed"),
-            entry("mysql-debug", Switch, "off", "accepted; has no meaning"),
+            entry("mysql-debug", Switch, "off", "accepted; has no effect"),
             entry(
                 "mysql-ignore-errors",
                 List,
                 "1213,1020,1205",
-                "errors after which an event begins anew, or `all`",
+                "errors after which an event is restarted, or `all`",
             ),
-            entry("mysql-dry-run", Switch, "off", "send nothing, and take every statement as done"),
+            entry("mysql-dry-run", Switch, "off", "send nothing, and treat every statement as executed"),
         ],
     },
     Group {
@@ -172,26 +167,26 @@ pub(super) const GROUPS: &[Group] = &[
                 "prony-percentiles",
                 List,
                 "",
-                "more percentiles, as 50,99,99.9: exact, not on sysbench's grid",
+                "more percentiles, such as 50,99,99.9; exact, not rounded to sysbench's grid",
             ),
-            entry("prony-json", Switch, "off", "print one JSON object in place of the report"),
+            entry("prony-json", Switch, "off", "print one JSON object instead of the report"),
             entry(
                 "prony-store",
                 Text,
                 "",
-                "keep the result in this store (`on`: the usual one) for `prony report`",
+                "save the result in this store (`on`: the default one) for `prony report`",
             ),
             entry(
                 "prony-workers",
                 Number,
                 "0",
-                "threads of this machine that share the connections; 0: as many as fit",
+                "threads that share the connections; 0: chosen automatically",
             ),
             entry(
                 "prony-get-server-public-key",
                 Switch,
                 "off",
-                "let an unverified server hand out the key that the password is encrypted with",
+                "accept the key for password encryption from an unverified server",
             ),
         ],
     },

@@ -1,5 +1,5 @@
 //! What sysbench prints about a run, letter for letter: 1.0's form, and 0.5's for tests of that time. Exact
-//! percentiles and JSON are ours.
+//! percentiles and JSON are Prony's addition.
 
 use script::{Stat, Tally};
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub(super) enum Form {
     Of05,
 }
 
-/// What a report shows beside counts.
+/// What a report shows in addition to counts.
 #[derive(Debug, Clone)]
 pub(super) struct Style {
     pub(super) form: Form,
@@ -20,7 +20,7 @@ pub(super) struct Style {
     /// More of them, exact.
     pub(super) percentiles: Vec<f64>,
     pub(super) histogram: bool,
-    /// Whether events come at a rate.
+    /// Whether events start at a rate.
     pub(super) is_open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a transaction costs: rates of a time divided by the transactions of that time.
+//! What a transaction costs: rates over a time divided by the transactions of that time.
 
 use super::{Column, Reading, Series, WITHIN};
 use schemars::JsonSchema;
@@ -16,11 +16,13 @@ pub struct Cost {
     pub client_cpu_us: Option<f64>,
     /// Processor time of the relays that make Prony's networks, us; null also where there are none.
     pub relay_cpu_us: Option<f64>,
-    /// Context switches of the servers' threads: they waited, or had to give way.
+    /// Context switches of the servers' threads: they waited, or were preempted.
     pub context_switches: Option<f64>,
-    /// Whether these are the machine's without those of Prony, and so at most as many: counting them thread
-    /// by thread would have taken too long.
+    /// Whether these are the machine's minus Prony's, and so an upper limit: counting them thread by thread
+    /// would have taken too long.
     pub context_switches_at_most: bool,
+    /// Whether these are extrapolated from some threads: there were too many to read each.
+    pub context_switches_sampled: bool,
     /// Of these, those where a thread had to give way.
     pub context_switches_involuntary: Option<f64>,
     /// Reads from disks, as the servers count them.
@@ -30,7 +32,33 @@ pub struct Cost {
     pub written_kb: Option<f64>,
     /// Syncs of the log; MariaDB 10.8 and later do not count these apart from those of data files.
     pub log_syncs: Option<f64>,
+    /// Rows that the servers read to find those that they returned or changed: by keys, along indexes, by
+    /// position and in scans, those of temporary tables included; null also where sampling itself, once a
+    /// second, may have read more than a twentieth of them.
+    pub rows_examined: Option<f64>,
+    /// Temporary tables that the servers created for statements; null as before.
+    pub temporary_tables: Option<f64>,
+    /// Of these, those on disk.
+    pub temporary_tables_on_disk: Option<f64>,
+    /// Sorts.
+    pub sorts: Option<f64>,
 }
+
+/// What counts the rows that servers read.
+const EXAMINED: [&str; 5] = [
+    "status/index_steps",
+    "status/index_steps_back",
+    "status/key_reads",
+    "status/rows_by_position",
+    "status/rows_scanned",
+];
+
+/// What asking servers for their counters adds to these in a second at most: they list their counters in a
+/// temporary table, which they count for nobody's connection. Seen: one table, and 300 to 730 rows.
+const OWN_ROWS: f64 = 1_500.0;
+const OWN_TABLES: f64 = 2.0;
+/// Share of a figure that this may be.
+const OWN_SHARE: f64 = 0.05;
 
 impl Cost {
     /// From readings of the time `from` to `until` since the load began, in which `transactions` ended per
@@ -52,6 +80,10 @@ impl Cost {
             Some((each(readings.of("machine/context_switches"))? - others).max(0.0))
         };
         let switches = counted.or_else(at_most);
+        let every = |names: &[&str]| names.iter().map(|name| all(name)).sum::<Option<f64>>();
+        let certain = |figure: Option<f64>, own: f64, least: f64| {
+            figure.filter(|figure| own / transactions <= (figure * OWN_SHARE).max(least))
+        };
         let cpu = |mode: &str| all(mode).map(|seconds| seconds * 1e6);
         let (user, system) = (cpu("process/cpu_user"), cpu("process/cpu_system"));
         Self {
@@ -61,12 +93,17 @@ impl Cost {
             relay_cpu_us: each(readings.relay_cpu()).map(|seconds| seconds * 1e6),
             context_switches: switches,
             context_switches_at_most: switches.is_some() && counted.is_none(),
+            context_switches_sampled: counted.is_some() && all("process/threads_looked_at").is_some(),
             context_switches_involuntary: involuntary,
             reads: all("status/data_reads"),
             written_kb: all("process/written_bytes")
                 .or_else(|| all("status/data_written_bytes"))
                 .map(|bytes| bytes / 1e3),
             log_syncs: all("status/log_syncs"),
+            rows_examined: certain(every(&EXAMINED), OWN_ROWS, 1.0),
+            temporary_tables: certain(all("status/temporary_tables"), OWN_TABLES, 0.01),
+            temporary_tables_on_disk: all("status/temporary_tables_on_disk"),
+            sorts: every(&["status/sorts_of_ranges", "status/sorts_of_scans"]),
         }
     }
 }
@@ -115,6 +152,9 @@ mod tests {
                 ("relay/2/cpu_user", 0.02),
                 ("relay/1/cpu_system", 0.03),
                 ("relay/2/cpu_system", 0.04),
+                ("node/a/status/sorts_of_ranges", syncs),
+                ("node/a/status/sorts_of_scans", syncs / 2.0),
+                ("node/a/status/key_reads", syncs),
             ]
         };
         let readings = Series::from(vec![
@@ -129,9 +169,27 @@ mod tests {
         assert!((cost.client_cpu_us.unwrap() - 5000.0).abs() < 1e-6);
         assert!((cost.relay_cpu_us.unwrap() - 1000.0).abs() < 1e-6);
         assert!((cost.log_syncs.unwrap() - 1.0).abs() < 1e-9);
+        assert!((cost.sorts.unwrap() - 1.5).abs() < 1e-9);
+        assert_eq!(cost.rows_examined, None, "of some kinds of reads nothing is known");
         assert_eq!((cost.reads, cost.written_kb, cost.context_switches), (None, None, None));
         let nothing = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(5)), 0.0);
         assert_eq!(nothing, Cost::default(), "no transaction has a cost");
+    }
+
+    #[test]
+    fn rows_and_tables_that_may_be_samplings_own_are_not_told() {
+        let work = |rows: f64, transactions: f64| {
+            let mut values: Vec<(String, f64)> =
+                EXAMINED.iter().map(|name| (format!("node/a/{name}"), rows / 5.0)).collect();
+            values.push(("node/a/status/temporary_tables".to_owned(), 1.0));
+            let values: Vec<(&str, f64)> = values.iter().map(|(name, value)| (&**name, *value)).collect();
+            let readings = Series::from(vec![reading(1000, 1000, &values)]);
+            let cost = Cost::of(&readings, (Duration::ZERO, Duration::from_secs(1)), transactions);
+            (cost.rows_examined, cost.temporary_tables)
+        };
+        assert_eq!(work(700.0, 0.4), (None, None), "as good as nothing but sampling");
+        assert_eq!(work(2e6, 10.0), (Some(2e5), None), "scans");
+        assert_eq!(work(1e4, 2_000.0), (Some(5.0), Some(0.0005)), "of so many it is none");
     }
 
     #[test]

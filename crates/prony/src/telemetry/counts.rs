@@ -1,6 +1,6 @@
 //! From counters to rates. A counter that is missing, has gone back (it wrapped around, or belongs to a
-//! process that was started anew) or was not there before gives no rate: never a negative one, never an
-//! invented one.
+//! process that was restarted) or was not there before gives no rate: never a negative one, never an invented
+//! one.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Instant};
 pub(super) struct Counts {
     /// When.
     pub(super) at: Instant,
-    /// Numbers the life of what counts: after a restart all counters begin anew, also those that are already
+    /// Numbers the life of what counts: after a restart all counters begin again, also those that are already
     /// higher.
     pub(super) life: u64,
     /// Counters that only grow, by path.

@@ -1,4 +1,4 @@
-//! The machine as its kernel counts: processors, disks, networks, pressure. What the kernel does not tell is
+//! What the machine's kernel counts: processors, disks, networks, pressure. What the kernel does not tell is
 //! absent.
 //!
 //! The files are those behind vmstat, iostat and `ip -s link`; proc(5) and the kernel's
@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// Interfaces and disks that are told at most: hosts of containers have hundreds of the former.
+/// Most interfaces and disks that are reported: hosts of containers have hundreds of the former.
 const NAMES_MAX: usize = 16;
 /// Bytes of a sector in `/proc/diskstats`, whatever the disk's own are.
 const SECTOR: f64 = 512.0;
@@ -33,22 +33,24 @@ pub(super) struct Host {
 impl Host {
     /// With the disks behind these directories, or all where one of them lies on none that is known.
     pub(super) fn new(directories: &[PathBuf]) -> Self {
-        let root = PathBuf::from("/");
+        let host = Self::below(Path::new("/"));
         let found: Vec<Option<BTreeSet<String>>> =
-            directories.iter().map(|directory| disks_behind(&root, directory)).collect();
+            directories.iter().map(|directory| disks_behind(&host.root, directory)).collect();
         let disks = found.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default();
-        Self {
-            root,
-            ticks_per_second: procfs::ticks_per_second() as f64,
-            disks: disks.into_iter().flatten().collect(),
-        }
+        Self { disks: disks.into_iter().flatten().collect(), ..host }
+    }
+
+    /// With no disks asked for, and its files below `root`.
+    pub(super) fn below(root: &Path) -> Self {
+        let ticks_per_second = procfs::ticks_per_second() as f64;
+        Self { root: root.to_owned(), ticks_per_second, disks: BTreeSet::new() }
     }
 
     fn text(&self, file: &str) -> Option<String> {
         fs::read_to_string(self.root.join(file)).ok()
     }
 
-    fn processors(&self, counts: &mut Counts) {
+    pub(super) fn processors(&self, counts: &mut Counts) {
         for line in self.text("proc/stat").unwrap_or_default().lines() {
             let mut words = line.split_ascii_whitespace();
             let name = words.next().unwrap_or_default();
@@ -78,7 +80,7 @@ impl Host {
         }
     }
 
-    fn memory(&self, counts: &mut Counts) {
+    pub(super) fn memory(&self, counts: &mut Counts) {
         for line in self.text("proc/meminfo").unwrap_or_default().lines() {
             let mut words = line.split_ascii_whitespace();
             let path = match words.next() {
@@ -126,7 +128,7 @@ impl Host {
         }
     }
 
-    /// Whether `name` is a disk of its own: partitions and what is stacked upon disks would count twice.
+    /// Whether `name` is a disk itself: partitions, and what is stacked upon disks, would count twice.
     fn is_whole(&self, name: &str) -> bool {
         !NO_DISKS.iter().any(|kind| name.starts_with(kind))
             && self.root.join("sys/block").join(name.replace('/', "!")).join("device").exists()

@@ -82,7 +82,7 @@ fn virtualisation(cpuinfo: &str) -> String {
     found.join(", ")
 }
 
-/// The control groups of this process, of version 2 or 1, as seen below `/sys/fs/cgroup`.
+/// The cgroups of this process, of version 2 or 1, as seen below `/sys/fs/cgroup`.
 #[derive(Debug)]
 pub struct ControlGroup {
     /// Directories from the process's own group up to the root: the tightest limit of all holds.

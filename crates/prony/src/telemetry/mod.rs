@@ -1,5 +1,5 @@
-//! Samples machine, client and servers while a load runs, each second or as asked. Knows nothing else of
-//! Prony but the load engine's control connection and what families of servers call things.
+//! Samples machine, client, load hosts and servers while a load runs, each second or as asked. Of the rest of
+//! Prony it knows only the load engine's control connection, and what families of servers call things.
 //!
 //! Every value of a [`Reading`] has a path, whose beginning says whose it is:
 //!
@@ -8,23 +8,27 @@
 //!   `network/NAME/...`, `pressure/...`
 //! * `client/...`: this process and those that carry the load out with it, as one: as a server's `process`;
 //!   `telemetry_cpu`: what sampling itself takes, CPUs
+//! * `load_host/ADDRESS/...`: a load host, as it sees itself: `machine/...`, `client/...` (its load process,
+//!   with `waiting`: how long its threads were ready to run and waited for a processor), `network/...` (all
+//!   interfaces together: `received_bytes`, `sent_bytes`, TCP `segments` sent and of these `retransmits`)
 //! * `relay/NUMBER/...`: a process that makes one of Prony's own networks: as a server's `process`
 //! * `node/NAME/process/...`: a server's process on this machine: `cpu_user`, `cpu_system`, `memory_bytes`,
-//!   `threads`, `switches_voluntary`, `switches_involuntary`, `read_bytes`, `written_bytes`
-//! * `node/NAME/group/...`: its control group: `throttled` (share of the time that it was held back),
-//!   `memory_bytes`
+//!   `threads`, `switches_voluntary`, `switches_involuntary`, `threads_looked_at` (where these are those of
+//!   some threads, counted for all), `read_bytes`, `written_bytes`
+//! * `node/NAME/group/...`: its cgroup: `throttled` (share of the time that it was held back), `memory_bytes`
 //! * `node/NAME/status/...`: what it counts itself, by the names of [`crate::family::COUNTERS`]; where all
 //!   was asked for, the rest by its own names, also as `metric/...`
 //! * `node/NAME/state/...`: how many of its connections are doing what
 //! * `node/NAME/machine/...`: the machine of a server elsewhere, from a node_exporter
 //!
-//! What counts is told per second (time in seconds per second: a share), what goes up and down as it is.
+//! Counters are reported per second (time in seconds per second: a share), levels as they are.
 
 mod beside;
 mod cost;
 mod counts;
 mod exporter;
 mod host;
+mod load_host;
 mod machine;
 mod process;
 mod profile;
@@ -36,6 +40,7 @@ mod stored;
 pub use beside::Beside;
 pub use cost::{Cost, mean};
 pub use host::stolen;
+pub use load_host::{LoadHostNow, look};
 pub use machine::ControlGroup;
 pub use profile::Profile;
 pub use sampler::{Running, Sampler};
@@ -63,10 +68,10 @@ pub struct Machine {
     pub virtualisation: String,
     /// Limit of open files of this process.
     pub open_files_max: u64,
-    /// CPUs that the control group of this process may use; `None`: no limit.
+    /// CPUs that the cgroup of this process may use; `None`: no limit.
     #[serde(default)]
     pub cpu_limit: Option<f64>,
-    /// Memory that the control group of this process may use, bytes; `None`: no limit.
+    /// Memory that the cgroup of this process may use, bytes; `None`: no limit.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
 }
@@ -103,7 +108,7 @@ impl Default for Options {
     }
 }
 
-/// What machine, client and servers did in a second, or as long as asked. What is not known has no value.
+/// What machine, client and servers did in a second, or as long as asked. Unknown values are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "stored::Stored")]
 pub struct Reading {
@@ -156,6 +161,12 @@ pub fn of_servers(values: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
 pub fn of_relays(values: &BTreeMap<String, f64>, what: &str) -> Option<f64> {
     let of_relays = values.iter().filter(|(path, _)| is_of_relay(path, what));
     of_relays.map(|(_, value)| *value).reduce(|sum, one| sum + one)
+}
+
+/// The path of a value of a load host, as `client/cpu_user`.
+#[must_use]
+pub fn of_load_host(address: &str, what: &str) -> String {
+    format!("{}{address}/{what}", load_host::PREFIX)
 }
 
 /// Whether a path is that of a value of any relay, as `cpu_user`.

@@ -1,5 +1,5 @@
-//! One process as the kernel counts: processor time, memory, threads, context switches, bytes from and to
-//! disks; and the control group that it runs in, where there is one.
+//! What the kernel counts for one process: processor time, memory, threads, context switches, bytes from and
+//! to disks; and the cgroup that it runs in, where there is one.
 
 use super::counts::{Counts, Source};
 use std::{
@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Share of a processor that looking at every single thread may take: of 4096 threads it takes 40 ms, so it
-/// is then done more seldom.
+/// Share of a processor that reading every single thread may take: for 4096 threads it takes 40 ms, so it is
+/// then done less often.
 const THREADS_SHARE: f64 = 0.002;
 /// The same for the memory that is shared with other processes, for which the kernel walks through all pages.
 const PAGES_SHARE: f64 = 0.001;
@@ -28,8 +28,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// `pid` is told as `prefix`; the figures of its control group as `group`, unless the whole machine is
-    /// its group.
+    /// `pid` is reported as `prefix`; the figures of its cgroup as `group`, unless the whole machine is its
+    /// cgroup.
     pub(super) fn new(pid: u32, prefix: &str, group: Option<&str>) -> Self {
         Self {
             prefix: prefix.to_owned(),
@@ -82,9 +82,12 @@ impl Source for Process {
         counts.level(self.path("threads"), stat.threads);
         self.disk(&mut counts);
         self.shared_memory(&mut counts);
-        if let Some((voluntary, involuntary)) = self.switches.per_second(&self.directory.join("task")) {
-            counts.level(self.path("switches_voluntary"), voluntary);
-            counts.level(self.path("switches_involuntary"), involuntary);
+        if let Some(per_second) = self.switches.per_second(&self.directory.join("task")) {
+            counts.level(self.path("switches_voluntary"), per_second.voluntary);
+            counts.level(self.path("switches_involuntary"), per_second.involuntary);
+            if per_second.looked_at < per_second.threads {
+                counts.level(self.path("threads_looked_at"), per_second.looked_at as f64);
+            }
         }
         if let Some(group) = &self.group {
             group.read(&mut counts);
@@ -93,7 +96,7 @@ impl Source for Process {
     }
 }
 
-/// What the load comes from: this process, and those that carry the load out with it, as one.
+/// The source of the load: this process, and those that run the load with it, as one.
 #[derive(Debug)]
 pub(super) struct Client(Vec<Process>);
 
@@ -131,17 +134,17 @@ fn add(sums: &mut [(String, f64)], values: Vec<(String, f64)>) {
 
 /// What Prony needs of `/proc/PID/stat`.
 #[derive(Debug, PartialEq)]
-struct Stat {
-    user_ticks: f64,
-    system_ticks: f64,
+pub(super) struct Stat {
+    pub(super) user_ticks: f64,
+    pub(super) system_ticks: f64,
     threads: f64,
     started: u64,
-    resident_pages: f64,
+    pub(super) resident_pages: f64,
 }
 
 impl Stat {
     /// The second column is the program's name, which may have spaces and parentheses in it.
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         // proc(5) numbers the columns from 1; the first one here is number 3
@@ -156,7 +159,7 @@ impl Stat {
     }
 }
 
-/// Something that is looked at so seldom that it takes no more than a share of a processor.
+/// Something that is read so seldom that it takes no more than a share of a processor.
 #[derive(Debug)]
 struct Sparing {
     share: f64,
@@ -190,11 +193,37 @@ pub(super) fn own_time() -> Duration {
 /// What a thread had when it was looked at: its number, voluntary switches, the others.
 type OfThread = (u32, f64, f64);
 
+/// Up to this many threads are all read; of more, this many, or up to twice as many.
+const THREADS_ALL: usize = 256;
+/// The oldest of them, the server's own, differ from those of connections: they are all looked at.
+const THREADS_OLDEST: usize = 64;
+
 /// Context switches, which the kernel counts for each thread alone.
 #[derive(Debug)]
 struct Switches {
     sparing: Sparing,
-    last: Option<(Instant, Vec<OfThread>)>,
+    last: Option<(Instant, Look)>,
+}
+
+/// What was seen at one time.
+#[derive(Debug)]
+struct Look {
+    threads: usize,
+    /// One of so many is looked at.
+    share: u32,
+    /// Numbers up to this are of the oldest threads.
+    oldest: u32,
+    /// In the order of numbers.
+    looked_at: Vec<OfThread>,
+}
+
+/// Switches per second; where not all threads were read, extrapolated from those that were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct PerSecond {
+    voluntary: f64,
+    involuntary: f64,
+    threads: usize,
+    looked_at: usize,
 }
 
 impl Default for Switches {
@@ -206,38 +235,70 @@ impl Default for Switches {
 impl Switches {
     /// Of all threads below `tasks` together since they were looked at last. What a thread did between then
     /// and its end nobody knows.
-    fn per_second(&mut self, tasks: &Path) -> Option<(f64, f64)> {
-        let now = self.sparing.look(|| Self::look(tasks))?;
+    fn per_second(&mut self, tasks: &Path) -> Option<PerSecond> {
+        let now = self.sparing.look(|| Look::at(tasks, THREADS_ALL))?;
         let at = Instant::now();
         let last = self.last.replace((at, now));
         let (before, old) = last?;
         let (_, now) = self.last.as_ref()?;
-        let mut sums = (0.0, 0.0);
-        for (thread, voluntary, others) in now {
-            let place = old.binary_search_by_key(thread, |(known, ..)| *known);
-            let (had_voluntary, had_others) = place.map_or((0.0, 0.0), |place| (old[place].1, old[place].2));
-            // lower: the number of a thread that has gone was given to a new one
-            let is_same = *voluntary >= had_voluntary && *others >= had_others;
-            sums.0 += voluntary - if is_same { had_voluntary } else { 0.0 };
-            sums.1 += others - if is_same { had_others } else { 0.0 };
+        if (now.share, old.share) != (1, 1) && (now.share, now.oldest) != (old.share, old.oldest) {
+            return None; // others were chosen, of which nothing is known before
         }
         let seconds = at.saturating_duration_since(before).as_secs_f64();
-        (seconds > 0.0).then(|| (sums.0 / seconds, sums.1 / seconds))
-    }
-
-    fn look(tasks: &Path) -> Vec<(u32, f64, f64)> {
-        let entries = fs::read_dir(tasks).into_iter().flatten().flatten();
-        let mut threads: Vec<(u32, f64, f64)> = entries
-            .filter_map(|entry| {
-                let number = entry.file_name().to_str()?.parse().ok()?;
-                let (voluntary, others) = switches(&fs::read_to_string(entry.path().join("status")).ok()?)?;
-                Some((number, voluntary, others))
-            })
-            .collect();
-        threads.sort_unstable_by_key(|(number, ..)| *number);
-        threads
+        (seconds > 0.0).then(|| now.since(&old, seconds))
     }
 }
+
+impl Look {
+    /// All threads below `tasks`, or, where there are more than `all`, the oldest ones and of the others
+    /// those whose numbers fall among a share: the same ones each time.
+    fn at(tasks: &Path, all: usize) -> Self {
+        let entries = fs::read_dir(tasks).into_iter().flatten().flatten();
+        let mut numbers: Vec<u32> =
+            entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        numbers.sort_unstable();
+        let threads = numbers.len();
+        let share = threads.div_ceil(all.max(1)).next_power_of_two().max(1) as u32;
+        let oldest = numbers.get(THREADS_OLDEST.min(threads.max(1)) - 1).copied().unwrap_or(0);
+        let is_chosen =
+            |number: &u32| *number <= oldest || number.wrapping_mul(SCATTER) >> 16 & (share - 1) == 0;
+        let of_thread = |number: u32| {
+            let status = fs::read_to_string(tasks.join(number.to_string()).join("status")).ok()?;
+            let (voluntary, others) = switches(&status)?;
+            Some((number, voluntary, others))
+        };
+        let looked_at = numbers.into_iter().filter(is_chosen).filter_map(of_thread).collect();
+        Self { threads, share, oldest, looked_at }
+    }
+
+    /// What was done since an earlier look.
+    fn since(&self, old: &Self, seconds: f64) -> PerSecond {
+        // of the oldest, and of the others
+        let (mut sums, mut counts) = ([(0.0, 0.0); 2], [0_usize; 2]);
+        for (thread, voluntary, others) in &self.looked_at {
+            let place = old.looked_at.binary_search_by_key(thread, |(known, ..)| *known);
+            let (had_voluntary, had_others) =
+                place.map_or((0.0, 0.0), |place| (old.looked_at[place].1, old.looked_at[place].2));
+            // lower: the number of a thread that has gone was given to a new one
+            let is_same = *voluntary >= had_voluntary && *others >= had_others;
+            let kind = usize::from(*thread > self.oldest);
+            sums[kind].0 += voluntary - if is_same { had_voluntary } else { 0.0 };
+            sums[kind].1 += others - if is_same { had_others } else { 0.0 };
+            counts[kind] += 1;
+        }
+        let looked_at = counts[0] + counts[1];
+        let others = self.threads.saturating_sub(counts[0]) as f64 / counts[1].max(1) as f64;
+        PerSecond {
+            voluntary: (sums[0].0 + sums[1].0 * others) / seconds,
+            involuntary: (sums[0].1 + sums[1].1 * others) / seconds,
+            threads: self.threads,
+            looked_at,
+        }
+    }
+}
+
+/// Spreads numbers that follow each other (Knuth's multiplicative hash).
+const SCATTER: u32 = 2_654_435_761;
 
 fn switches(status: &str) -> Option<(f64, f64)> {
     // these lines are the last ones
@@ -246,7 +307,7 @@ fn switches(status: &str) -> Option<(f64, f64)> {
     Some((voluntary.trim().parse().ok()?, others.trim().parse().ok()?))
 }
 
-/// The control group of a process, of version 2 or 1.
+/// The cgroup of a process, of version 2 or 1.
 #[derive(Debug)]
 struct Group {
     prefix: String,
@@ -325,7 +386,7 @@ mod tests {
         let sleeper = thread::spawn(|| (0..50).for_each(|_| thread::sleep(Duration::from_millis(2))));
         while !sleeper.is_finished() {
             thread::sleep(Duration::from_millis(1));
-            if let Some((voluntary, _)) = switches.per_second(&tasks) {
+            if let Some(PerSecond { voluntary, .. }) = switches.per_second(&tasks) {
                 assert!(voluntary.is_finite() && voluntary >= 0.0);
             }
         }
@@ -334,8 +395,36 @@ mod tests {
         for _ in 0..20 {
             thread::sleep(Duration::from_millis(1));
         }
-        let (voluntary, _) = switches.per_second(&tasks).unwrap();
+        let PerSecond { voluntary, .. } = switches.per_second(&tasks).unwrap();
         assert!(voluntary >= 10.0, "this thread alone slept 20 times: {voluntary}");
+    }
+
+    #[test]
+    fn of_many_threads_some_stand_for_the_others_and_the_oldest_for_themselves() {
+        let home = tempfile::tempdir().unwrap();
+        // 64 threads of the server's own that switch much, and 1024 of connections alike
+        let write = |round: u32| {
+            for number in 1..=1088_u32 {
+                let each = if number <= 64 { 1000 } else { 10 };
+                let directory = home.path().join((100 + number).to_string());
+                fs::create_dir_all(&directory).unwrap();
+                let status = format!(
+                    "Name:\tx\nvoluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t{round}\n",
+                    each * round
+                );
+                fs::write(directory.join("status"), status).unwrap();
+            }
+        };
+        write(1);
+        let before = Look::at(home.path(), 256);
+        write(3);
+        let told = Look::at(home.path(), 256).since(&before, 2.0);
+        assert_eq!(told.threads, 1088);
+        assert!((128..512).contains(&told.looked_at), "{told:?}");
+        assert!((told.voluntary - (64_000.0 + 10_240.0)).abs() < 1e-6, "{told:?}");
+        assert!((told.involuntary - 1088.0).abs() < 1e-6, "{told:?}");
+        let all = Look::at(home.path(), 2000);
+        assert_eq!((all.threads, all.looked_at.len()), (1088, 1088));
     }
 
     #[test]

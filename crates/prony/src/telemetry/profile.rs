@@ -1,5 +1,5 @@
-//! What `perf script` prints, folded: one line for each different stack, with how often it was met. The form
-//! is that of Brendan Gregg's flame graphs: frames from the root to the leaf, joined by semicolons.
+//! The output of `perf script`, folded: one line for each different stack, with its number of samples. The
+//! form is that of Brendan Gregg's flame graphs: frames from the root to the leaf, joined by semicolons.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
-//! Takes a [`Reading`] of machine, client and servers at fixed times, on threads of its own and on the run's
+//! Takes a [`Reading`] of machine, client and servers at fixed times, on its own threads and on the run's
 //! clock.
 //!
-//! What lies in this machine's kernel is read by one thread; each server, and each exporter, is asked by a
-//! thread of its own, so that one that hangs keeps nothing from being told but itself. These hand over what
-//! was counted, never rates, so that an answer that comes late, or not at all, loses nothing of the next one.
+//! One thread reads what this machine's kernel tells. Each server and each exporter is asked by its own
+//! thread, so that one that hangs delays only its own readings. They hand over counts, never rates, so that
+//! an answer that comes late, or not at all, loses nothing of the next one.
 
 use super::{
     Node, Options, Reading,
@@ -42,7 +42,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens what is needed to sample these servers; one that cannot be asked now is tried again at each
+    /// Opens what is needed to sample these servers; one that does not answer now is tried again at each
     /// reading.
     #[must_use]
     pub fn prepare(nodes: &[Node], options: Options) -> Self {
@@ -112,7 +112,7 @@ impl std::fmt::Debug for Sampler {
     }
 }
 
-/// A sampler at work; ends when dropped, with a last reading of the time since the one before.
+/// A running sampler; ends when dropped, with a last reading of the time since the one before.
 #[derive(Debug)]
 pub struct Running {
     stop: Option<SyncSender<()>>,

@@ -37,7 +37,7 @@ impl Column {
         self.0.get(row).copied().filter(|value| !value.is_nan())
     }
 
-    /// Other values in place of those that it has.
+    /// Other values instead of those that it has.
     #[must_use]
     pub fn map(&self, other: impl Fn(f64) -> f64) -> Self {
         Self(self.0.iter().map(|&value| other(value)).collect())

@@ -1,5 +1,5 @@
-//! A server as it counts itself. Over a connection of its own that is opened before the load, so that neither
-//! full connections nor a stuck thread pool stop it.
+//! What a server counts. It is asked over a connection that is opened before the load, so that neither full
+//! connections nor a stuck thread pool stop it.
 
 use super::counts::{Counts, Source};
 use crate::family::{self, Status, Whereabouts};
@@ -21,7 +21,7 @@ pub(super) struct Sql {
     targets: Vec<Target>,
     all: bool,
     open: Option<(Connection, Box<dyn Status>)>,
-    /// A server that was started anew lives another life.
+    /// A server that was restarted lives another life.
     life: u64,
     uptime: f64,
 }

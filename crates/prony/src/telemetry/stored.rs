@@ -1,4 +1,4 @@
-//! Readings as older versions stored them: a record is read for ever.
+//! Readings as older versions stored them: every record stays readable.
 
 use super::Reading;
 use crate::family;

@@ -1,6 +1,6 @@
 //! Workloads as values: the built-in ones, which come with the layouts of their data, and those that a user
 //! writes in a study. Both are [`load::spec::Workload`]s, which the engine interprets; nothing here talks to
-//! a server or knows when and by whom a workload is run.
+//! a server, or knows when and by whom a workload is run.
 
 mod names;
 mod sql;
@@ -12,21 +12,27 @@ mod written;
 
 pub use crate::layout::{
     Builtin, Effect, Error,
-    sysbench::{OptionInfo, OptionKind, Options, Random, distribution},
+    sysbench::{OptionInfo, OptionKind, Options, Random},
 };
 pub use sql::is_name;
 pub use tables::{foreign_written, needs_data};
-pub use writes::{effect, written_by};
+pub use writes::{effect, makes_tables, only_reads, written_by};
 pub use writing::{Name, Writes};
-pub use written::{Entry, Mistake, Surroundings, Value, Written, written};
+pub use written::{Context, Entry, Mistake, Value, Written, written};
 
-use crate::layout::{nearest, sysbench};
-use load::spec::Workload;
+use crate::layout::{DataSet, nearest, neighbours, sysbench, tpcc};
+use load::spec::{Waits, Workload};
+use std::sync::LazyLock;
+
+static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
+    let neighbours = neighbours::ALL.iter().map(|neighbour| &neighbour.builtin);
+    sysbench::BUILTINS.iter().chain(&tpcc::BUILTINS).chain(neighbours).copied().collect()
+});
 
 /// All built-in workloads.
 #[must_use]
 pub fn list() -> &'static [Builtin] {
-    &sysbench::BUILTINS
+    &BUILTINS
 }
 
 /// The entry of a built-in workload.
@@ -47,10 +53,51 @@ pub fn find(name: &str) -> Result<&'static Builtin, Error> {
 pub fn builtin(name: &str, options: &Options) -> Result<Workload, Error> {
     let builtin = find(name)?;
     options.check()?;
+    if neighbours::find(name).is_some() {
+        let others = neighbours::Data::default();
+        return Ok(neighbours::workload(name, &DataSet::Neighbours(others)));
+    }
+    if is_tpcc(name) {
+        return Ok(tpcc::workload(builtin.name, options.warehouses));
+    }
     sysbench::workload(builtin.name, options)
 }
 
+/// Whether a workload is one of those like TPC-C's.
+#[must_use]
+pub fn is_tpcc(name: &str) -> bool {
+    tpcc::BUILTINS.iter().any(|builtin| builtin.name == name)
+}
+
+/// Whether its connections are terminals, of which a warehouse has ten.
+#[must_use]
+pub fn has_terminals(name: &str) -> bool {
+    name == tpcc::NAME
+}
+
+/// How long connections wait around each transaction of a built-in workload; `None`: not at all.
+#[must_use]
+pub fn waits(name: &str) -> Option<Vec<Waits>> {
+    has_terminals(name).then(tpcc::waits)
+}
+
 /// The data set that a built-in workload needs, with seed 0: the seed is the caller's to set.
+///
+/// # Errors
+/// Unknown name, or options that make no sense.
+pub fn data_set(name: &str, options: &Options) -> Result<DataSet, Error> {
+    if neighbours::find(name).is_some() {
+        return Ok(DataSet::Neighbours(neighbours::Data::default()));
+    }
+    if !is_tpcc(name) {
+        return Ok(data(name, options)?.into());
+    }
+    options.check()?;
+    let (warehouses, engine) = (options.warehouses, Some(options.engine.clone()));
+    Ok(tpcc::Data { warehouses, engine, seed: 0 }.into())
+}
+
+/// The same of a workload of sysbench's.
 ///
 /// # Errors
 /// Unknown name, or options that make no sense.

@@ -1,6 +1,6 @@
-//! Whether the tables and columns that a statement names are there, as far as that can be told for sure
-//! without a parser of SQL: tables where SQL has nothing but tables, and columns where it has nothing but
-//! columns. What it says is missing is missing; what it does not say may be.
+//! Whether the tables and columns that a statement names exist, as far as that is certain without a parser of
+//! SQL: tables where SQL allows nothing but tables, and columns where it allows nothing but columns. What it
+//! reports as missing is missing; other names may be missing too.
 
 use super::tokens::{Token, tokens};
 use crate::layout::{DataSet, Layout as _};
@@ -149,7 +149,7 @@ fn name_of(token: &Token) -> Option<&str> {
     }
 }
 
-/// Names that the statement gives itself: behind AS, and those of common table expressions before it.
+/// Names that the statement defines: after AS, and those of common table expressions before it.
 fn own_names(tokens: &[Token]) -> BTreeSet<String> {
     let places = (0..tokens.len()).filter(|&at| tokens[at].is("AS"));
     let named = places.filter_map(|at| match tokens.get(at + 1)? {
@@ -170,7 +170,7 @@ fn expression(before: &[Token]) -> Option<&str> {
 struct Reader<'a> {
     tokens: &'a [Token],
     known: &'a Known<'a>,
-    /// Columns of the tables, by table and alias in small letters; `None`: nobody knows.
+    /// Columns of the tables, by table and alias in small letters; `None`: unknown.
     tables: BTreeMap<String, Option<Vec<String>>>,
     /// Whether the columns of all tables are known.
     all_known: bool,

@@ -15,13 +15,13 @@ pub(super) struct Scope<'a> {
     columns: Vec<(SlotIndex, Draw)>,
 }
 
-/// Why a name has no value.
+/// A name that has no value, and why.
 #[derive(Debug, PartialEq)]
-pub(super) enum Unknown {
-    /// Nothing is called so.
-    Value,
-    /// It is a column's, of which none can be drawn.
-    Column(Undrawn),
+pub(super) struct Unknown {
+    /// The name; of a column with its table.
+    pub(super) name: String,
+    /// `None`: nothing is called so; else it is a column's, of which none can be drawn.
+    pub(super) column: Option<Undrawn>,
 }
 
 impl<'a> Scope<'a> {
@@ -62,20 +62,49 @@ impl<'a> Scope<'a> {
 
     /// The slot of a value that is named.
     pub(super) fn slot(&mut self, name: &str) -> Result<SlotIndex, Unknown> {
+        let name = &name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let unknown = |column| Unknown { name: name.clone(), column };
         let place = match (self.names.iter().position(|known| known == name), name.split_once('.')) {
             (Some(place), _) => place,
-            (None, None) => return Err(Unknown::Value),
+            (None, None) => return Err(unknown(None)),
             (None, Some((table, column))) => {
-                let draw = self.data.draw(table, column, self.distribution).map_err(Unknown::Column)?;
+                let draw = match condition(column) {
+                    Some((column, by, value)) => self.draw_with(table, (column, by), value)?,
+                    None => {
+                        let draw = self.data.draw(table, column, self.distribution);
+                        draw.map_err(|why| unknown(Some(why)))?
+                    }
+                };
                 let slot = self.keep(name);
                 self.columns.push((slot, draw));
                 usize::from(slot)
             }
         };
         self.used[place] = true;
-        SlotIndex::try_from(place).map_err(|_| Unknown::Value)
+        SlotIndex::try_from(place).map_err(|_| unknown(None))
+    }
+
+    /// What draws a row of a table by the value of a column.
+    fn draw_with(&mut self, table: &str, (column, by): (&str, &str), value: &str) -> Result<Draw, Unknown> {
+        let rows = self
+            .data
+            .rows_with(table, column, by)
+            .map_err(|(column, why)| Unknown { name: format!("{table}.{column}"), column: Some(why) })?;
+        Ok(Draw::RowWith { slot: self.slot(value)?, rows })
     }
 }
+
+/// Takes `id where customer_id = customer` apart: column, column of the condition, name of the value.
+pub(super) fn condition(text: &str) -> Option<(&str, &str, &str)> {
+    let (column, condition) = text.split_once(" where ").or_else(|| text.split_once(" WHERE "))?;
+    let (by, value) = condition.split_once('=')?;
+    let parts = (column.trim(), by.trim(), value.trim());
+    let is_value = parts.2.split('.').all(is_name) && parts.2.matches('.').count() <= 1;
+    (is_name(parts.0) && is_name(parts.1) && is_value).then_some(parts)
+}
+
+/// What stands for a table's number: any table's, and that of the connection's own table.
+pub(super) const TABLES: [&str; 2] = ["table", "own_table"];
 
 /// A statement's pieces, and what is wrong with its text.
 pub(super) struct Pieces {
@@ -86,8 +115,8 @@ pub(super) struct Pieces {
 /// What is wrong with a statement's text, and where in it.
 #[derive(Debug, PartialEq)]
 pub(super) enum Mistake {
-    /// It names a value that is not there, or not yet, or of which none can be drawn.
-    Unknown { within: Range<usize>, name: String, why: Unknown },
+    /// It names a value that does not exist, or not yet, or that cannot be drawn.
+    Unknown { within: Range<usize>, what: Unknown },
     /// Anything else.
     Text { within: Range<usize>, title: &'static str, label: &'static str },
 }
@@ -130,7 +159,7 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn parse(&mut self, scope: &mut Scope<'_>) {
         if self.text.trim().is_empty() {
-            self.wrong(0..self.text.len(), "a statement is empty", "SQL belongs here");
+            self.wrong(0..self.text.len(), "a statement is empty", "expected SQL");
         }
         while let Some(next) = self.text[self.at..].chars().next() {
             let rest = &self.text[self.at..];
@@ -143,8 +172,8 @@ impl Parser<'_> {
                 '}' => {
                     self.wrong(
                         self.at..self.at + 1,
-                        "a brace is closed that was not opened",
-                        "write }} for a brace",
+                        "a closing brace without an opening one",
+                        "write }} for a literal brace",
                     );
                     self.at += 1;
                 }
@@ -175,8 +204,8 @@ impl Parser<'_> {
             (None, '\'' | '"' | '`') => self.quote = Some(next),
             (Some(open), _) if open == next => self.quote = None,
             (None, ';') => {
-                let label = "one statement each: begin a new one in the list";
-                self.wrong(self.at..self.at + 1, "there are two statements in one", label);
+                let label = "put each statement into its own string in the list";
+                self.wrong(self.at..self.at + 1, "two statements in one string", label);
             }
             _ => {}
         }
@@ -185,7 +214,12 @@ impl Parser<'_> {
     fn placeholder(&mut self, scope: &mut Scope<'_>) {
         let start = self.at;
         let Some(length) = self.text[start..].find('}') else {
-            self.wrong(start..self.text.len(), "a brace is not closed", "write {{ for a brace");
+            self.wrong(
+                start..self.text.len(),
+                "an opening brace without a closing \
+                                                one",
+                "write {{ for a literal brace",
+            );
             self.at = self.text.len();
             return;
         };
@@ -197,21 +231,33 @@ impl Parser<'_> {
             Some((name, number)) => {
                 let number: Option<i64> = number.trim().parse().ok().filter(|number| *number >= 0);
                 let Some(number) = number else {
-                    return self.wrong(within, "this cannot be added", "write a number, as in {id + 99}");
+                    return self.wrong(
+                        within,
+                        "this is not a number to \
+                                               add",
+                        "write a number, as in {id + 99}",
+                    );
                 };
                 (name.trim_end(), if inner[name.len()..].starts_with('-') { -number } else { number })
             }
         };
-        if !name.split('.').all(is_name) || name.matches('.').count() > 1 {
-            return self.wrong(within, "there is no value's name in these braces", "write {{ for a brace");
+        let is_row = name.split_once('.').is_some_and(|(table, rest)| {
+            is_name(table.trim())
+                && condition(&rest.split_whitespace().collect::<Vec<_>>().join(" ")).is_some()
+        });
+        if !is_row && (!name.split('.').all(is_name) || name.matches('.').count() > 1) {
+            return self.wrong(
+                within,
+                "no name of a value in these braces",
+                "write {{ for a literal \
+                brace",
+            );
         }
         let slot = match scope.slot(name) {
             Ok(slot) => slot,
-            Err(why) => {
-                return self.mistakes.push(Mistake::Unknown { within, name: name.to_owned(), why });
-            }
+            Err(what) => return self.mistakes.push(Mistake::Unknown { within, what }),
         };
-        if name == "table" {
+        if TABLES.contains(&name) {
             if plus != 0 {
                 return self.wrong(within, "nothing can be added to a table's number", "write {table}");
             }
@@ -221,8 +267,8 @@ impl Parser<'_> {
         if self.quote.is_some() {
             return self.wrong(
                 within,
-                "a value stands in quotes",
-                "leave the quotes out: values get their own",
+                "a value is inside quotes",
+                "remove the quotes: values are quoted automatically",
             );
         }
         self.end_plain();
@@ -286,6 +332,12 @@ mod tests {
             made.mistakes.iter().map(at).collect()
         };
         assert_eq!(pointed("SELECT {nmae} + {id"), ["{nmae}", "{id"]);
+        assert_eq!(
+            pointed("SELECT {sbtest1.id where k = id}"),
+            ["{sbtest1.id where k = id}"],
+            "unknown rows"
+        );
+        assert_eq!(pointed("SELECT {sbtest1.id where k}"), ["{sbtest1.id where k}"]);
         assert_eq!(pointed("SELECT '{name}', \"{id}\", `t{table}`"), ["{name}", "{id}"]);
         assert_eq!(pointed("SELECT }"), ["}"]);
         assert_eq!(pointed("SELECT 1; SELECT 2;"), [";"]);

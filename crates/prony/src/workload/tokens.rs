@@ -1,5 +1,5 @@
-//! The text of a statement as words, names and signs, so that it can be told what it does. No parser of SQL:
-//! what is not known is for the caller to refuse.
+//! The text of a statement as words, names and signs, from which Prony can tell what it does. This is no
+//! parser of SQL: the caller refuses what is unknown.
 
 /// A part of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]

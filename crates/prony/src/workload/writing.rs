@@ -1,4 +1,4 @@
-//! What a load writes into, as far as its statements tell.
+//! What a load writes into, as far as its statements show.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub struct Writes {
     /// Tables that they may change.
     pub tables: BTreeSet<Name>,
-    /// What they call like a function: a stored one may change anything.
+    /// The functions that they call: a stored one may change anything.
     pub calls: BTreeSet<Name>,
     /// Statements of which it cannot be told, as they are written.
     pub untold: BTreeSet<String>,

@@ -123,10 +123,10 @@ fn each_wrong_certificate_is_refused_with_what_is_wrong_and_what_to_do() {
     let cases: [(Wrong, &[&str], &[&str]); 6] = [
         (Wrong::Nothing, &[], &[]),
         (Wrong::Expired, &["expired", "days ago: renew"], &["expired", "days ago: renew"]),
-        (Wrong::NotYet, &["not valid yet", "clock"], &["not valid yet", "clock"]),
+        (Wrong::NotYet, &["becomes valid only in", "clock"], &["becomes valid only in", "clock"]),
         (Wrong::OtherHost, &[], &["elsewhere.example", "127.0.0.1", "ssl-mode=verify_ca"]),
-        (Wrong::OtherAuthority, &["no authority in `ssl-ca`"], &["no authority in `ssl-ca`"]),
-        (Wrong::SelfSigned, &["no authority in `ssl-ca`"], &["no authority in `ssl-ca`"]),
+        (Wrong::OtherAuthority, &["no CA in `ssl-ca`"], &["no CA in `ssl-ca`"]),
+        (Wrong::SelfSigned, &["no CA in `ssl-ca`"], &["no CA in `ssl-ca`"]),
     ];
     for (wrong, ca, identity) in cases {
         let case = case(home.path(), wrong, None);
@@ -189,7 +189,7 @@ fn a_handshake_that_falls_silent_is_given_up_and_no_mode_goes_on_without_tls() {
     std::thread::scope(|scope| {
         for mode in ["required", "verify_ca", "preferred"] {
             let (home, case) = (&home, &case);
-            scope.spawn(move || case.is_refused(home, mode, &["did not answer in time"]));
+            scope.spawn(move || case.is_refused(home, mode, &["did not reply in time"]));
         }
     });
     assert!(!case.heard_a_login());

@@ -86,7 +86,9 @@ fn carry_out(
                     };
                     told.trials.push((name, trial.again_of, reason));
                 }
-                Event::Noted(Note::Died { server, reason }) => told.deaths.push((*server, reason.clone())),
+                Event::Noted(Note::Died { server, reason }) => {
+                    told.deaths.push((*server, Words::default().cause(reason)))
+                }
                 Event::RunFinished { complete } => told.complete = Some(*complete),
                 _ => {}
             }
@@ -127,14 +129,14 @@ fn servers_that_are_killed_between_and_within_trials_are_started_again() {
     // the death that no trial saw is told apart
     let [(server, reason)] = &told.deaths[..] else { panic!("{told:?}") };
     assert_eq!(*server, dead);
-    for words in ["ended after it had run for", "signal: 9 (SIGKILL)"] {
+    for words in ["exited after", "signal: 9 (SIGKILL)"] {
         assert!(reason.contains(words), "{reason}");
     }
     assert!(!reason.contains("while it was starting"), "{reason}");
     let of = |name: &str| told.trials.iter().filter(|(server, ..)| server == name).collect::<Vec<_>>();
     let failed: Vec<_> = of(within).into_iter().filter(|(.., reason)| reason.is_some()).collect();
     let [(_, None, Some(reason))] = &failed[..] else { panic!("{told:?}") };
-    assert!(reason.contains("ended after it had run for") && reason.contains("SIGKILL"), "{reason}");
+    assert!(reason.contains("exited after") && reason.contains("SIGKILL"), "{reason}");
     // the failed one is repeated, and well
     assert!(of(within).iter().any(|(_, again, reason)| again.is_some() && reason.is_none()), "{told:?}");
     assert!(of(between).iter().all(|(.., reason)| reason.is_none()), "{told:?}");
@@ -197,7 +199,7 @@ fn a_resumed_run_measures_what_a_death_cost_and_is_no_failure() {
     let ended = program::wait(running);
     assert_eq!(ended.code, Some(1), "{}", ended.said());
     assert!(ended.said().contains("1 of 2 trials could not be measured"), "{}", ended.said());
-    assert!(ended.said().contains("ended after it had run for"), "{}", ended.said());
+    assert!(ended.said().contains("exited after"), "{}", ended.said());
     let ended = program::wait(run(&["--resume"]));
     assert_eq!(ended.code, Some(0), "{}", ended.said());
     let ended = program::wait(run(&["--resume"]));

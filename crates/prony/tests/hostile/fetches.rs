@@ -170,7 +170,7 @@ fn kill((mut child, _): (Child, PathBuf)) {
     child.wait().expect("a child");
 }
 
-const WAITS: &str = "waiting for another Prony that fetches mine";
+const WAITS: &str = "waiting for another Prony process that is doing the same";
 
 #[test]
 fn the_second_of_two_waits_says_so_and_both_have_the_same_server() {

@@ -9,7 +9,7 @@ use crate::{
 fn a_lock_that_is_neither_taken_nor_refused_is_not_taken() {
     let home = Home::new();
     for (answer, words) in [
-        (Answer::Rows(vec!["l"], vec![vec![None]]), "answers NULL"),
+        (Answer::Rows(vec!["l"], vec![vec![None]]), "returned NULL"),
         (
             Answer::Error(3058, "Deadlock found when trying to get user-level lock".to_owned()),
             "Deadlock found",

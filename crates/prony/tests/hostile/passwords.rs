@@ -72,13 +72,13 @@ fn plan_and_run_say_once_who_gets_a_password_that_is_not_the_studys() {
         )
     };
     home.file("study.toml", &study(&server.url()));
-    let told = format!("the password in MYSQL_PWD is used to log in to {}", server.address());
+    let told = format!("the password in MYSQL_PWD will be used to log in to {}", server.address());
     for command in ["plan", "run"] {
         let mut with = home.command(&[command, "study.toml"]);
         let said = crate::program::wait(crate::program::start(with.env("MYSQL_PWD", PASSWORD))).said();
         assert_eq!(said.matches(&told).count(), 1, "{command}: {said}");
         let said = home.prony(&[command, "study.toml"]).said();
-        assert!(!said.contains("is used to log in"), "{command}: {said}");
+        assert!(!said.contains("will be used to log in"), "{command}: {said}");
         // the user's own option file names the server
         let address = server.address();
         home.file(
@@ -86,7 +86,7 @@ fn plan_and_run_say_once_who_gets_a_password_that_is_not_the_studys() {
             &format!("[client]\nhost={}\nport={}\npassword=x\n", address.ip(), address.port()),
         );
         let said = home.prony(&[command, "study.toml"]).said();
-        assert!(!said.contains("is used to log in"), "{command}: {said}");
+        assert!(!said.contains("will be used to log in"), "{command}: {said}");
         std::fs::remove_file(home.path().join(".my.cnf")).expect("a file");
     }
 }

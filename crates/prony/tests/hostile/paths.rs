@@ -49,7 +49,7 @@ fn a_store_whose_path_has_a_line_break_is_refused_before_anything_begins() {
             let ended = ended(&mut command);
             let said = ended.said();
             assert_eq!(ended.code, Some(2), "{arguments:?}: {said}");
-            let words = ["the path of the store has a line break", r"two\nlines", "--store"];
+            let words = ["the path of the store contains a line break", r"two\nlines", "--store"];
             assert!(words.iter().all(|word| said.contains(word)), "{arguments:?}: {said}");
         }
     }
@@ -76,7 +76,7 @@ fn a_data_directory_whose_path_has_a_line_break_is_refused_and_not_made() {
         let ended = ended(&mut command);
         let said = ended.said();
         assert_eq!(ended.code, Some(2), "{data:?}: {said}");
-        let words = ["the path has a line break", r"two\nlines", "name another directory"];
+        let words = ["the path contains a line break", r"two\nlines", "choose another directory"];
         assert!(words.iter().all(|word| said.contains(word)), "{data:?}: {said}");
         assert!(!below.join("data").exists() && (data != BROKEN || !below.exists()), "{data:?}");
         fs::create_dir_all(&below).expect("a directory");

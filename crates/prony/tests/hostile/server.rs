@@ -49,9 +49,9 @@ pub(crate) enum Fault {
     Mute,
     /// It sends its greeting a byte at a time, with a pause after each.
     Dribbles(Duration),
-    /// These bytes in place of a greeting.
+    /// These bytes instead of a greeting.
     Says(Vec<u8>),
-    /// In place of an answer to the login: the server asks for another plug-in, with this challenge after its
+    /// Instead of an answer to the login: the server asks for another plug-in, with this challenge after its
     /// name; what the client answers, it takes.
     Switches(&'static [u8], Vec<u8>),
     /// It lets everybody in, and answers each statement as the closure says.
@@ -126,7 +126,7 @@ impl Hostile {
     }
 }
 
-/// An error packet as a server sends it in place of its greeting.
+/// An error packet as a server sends it instead of its greeting.
 pub(crate) fn refusal(message: &[u8]) -> Vec<u8> {
     let mut packet = vec![(message.len() + 3) as u8, 0, 0, 0, 0xff, 0x15, 0x04];
     packet.extend_from_slice(message);

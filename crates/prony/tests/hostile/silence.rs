@@ -113,7 +113,7 @@ fn a_server_that_never_ends_its_greeting_is_given_up_after_the_limit_of_a_login(
         let server = Hostile::new(fault);
         for (command, ended) in all(&server, None) {
             assert_eq!(ended.code, Some(2), "{command:?}: {}", ended.said());
-            assert!(ended.said().contains("did not answer in time"), "{command:?}: {}", ended.said());
+            assert!(ended.said().contains("did not reply in time"), "{command:?}: {}", ended.said());
             assert!(ended.took < BOUND, "{command:?}: {:?}", ended.took);
         }
     }

@@ -7,7 +7,7 @@ use std::{fs, path::Path, path::PathBuf, process::Command};
 pub(crate) struct Disk(PathBuf);
 
 impl Disk {
-    /// One of this size (`8m`) at `path`; `None`: it cannot be had, and the test is to be left out.
+    /// One of this size (`8m`) at `path`; `None`: it is not available, and the test is to be left out.
     pub(crate) fn mounted(path: PathBuf, size: &str) -> Option<Self> {
         fs::create_dir_all(&path).expect("a directory");
         let mount = Command::new("mount")

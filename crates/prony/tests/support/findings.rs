@@ -3,7 +3,8 @@
 
 use load::{Histogram, sample::Connects};
 use prony::{
-    analyse::{Axis, Comparison, Finding, Findings, LeftOut, Point, Uncounted, Verdict},
+    analyse::{Answer, Axis, Comparison, Finding, Findings, LeftOut, Point, Trust, Uncounted, Verdict},
+    plan::Metric,
     run::{Doubt, TrialOutcome},
     store::RunRecord,
 };
@@ -25,17 +26,23 @@ pub fn findings(record: &RunRecord) -> Findings {
         let Some(base) = base else { continue };
         let mut levels = one.levels.clone();
         levels.remove("server");
-        for metric in ["throughput", "p95", "p99"] {
+        for metric in [Metric::Throughput, Metric::Quantile(95_000), Metric::Quantile(99_000)] {
             comparisons.push(comparison(&points, &levels, index, base, metric));
         }
     }
     let findings = sentences(&points);
     Findings {
+        neighbours: Vec::new(),
+        answer: Answer { findings: (0..findings.len().min(2)).collect(), ..Answer::default() },
+        trust: Trust { trials: record.trials.len() as u32, ..Trust::default() },
         axis: Axis::of(&record.plan),
         points,
         comparisons,
         effects: Vec::new(),
         rates: Vec::new(),
+        buying: None,
+        advice: Vec::new(),
+        next: None,
         crashes: Vec::new(),
         published: None,
         unscaled: Vec::new(),
@@ -50,14 +57,15 @@ fn comparison(
     levels: &BTreeMap<String, String>,
     point: usize,
     base: usize,
-    metric: &str,
+    metric: Metric,
 ) -> Comparison {
-    let value = |index: usize| {
-        if metric == "throughput" { points[index].throughput } else { points[index].latency_ms[metric] }
+    let value = |index: usize| match metric {
+        Metric::Throughput => points[index].throughput,
+        _ => points[index].latency_ms[&metric.to_string()],
     };
     let (one, other) = (value(point), value(base));
     let ratio = estimate(one.value / other.value, 0.03, 3);
-    let better = if metric == "throughput" { ratio.value > 1.0 } else { ratio.value < 1.0 };
+    let better = if metric.more_is_better() { ratio.value > 1.0 } else { ratio.value < 1.0 };
     let verdict = match (ratio.value - 1.0).abs() {
         change if change < 0.01 => Verdict::Same,
         change if change < 0.05 => Verdict::Undecided,
@@ -70,7 +78,7 @@ fn comparison(
         levels: levels.clone(),
         point,
         base,
-        metric: metric.to_owned(),
+        metric,
         ratio,
         verdict,
         p_value,
@@ -117,15 +125,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
     }
     let trials = rates.len() as u32;
     let throughput = estimate(rates.iter().sum::<f64>() / f64::from(trials), 0.018, trials);
-    let quantiles = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
-    let mut latency_ms: BTreeMap<String, Estimate> = quantiles
-        .iter()
-        .map(|(name, quantile)| {
-            let value = histogram.quantile_ns(*quantile) as f64 / 1e6;
-            ((*name).to_owned(), estimate(value, 0.02 + quantile * 0.06, trials))
-        })
-        .collect();
-    latency_ms.insert("mean".to_owned(), estimate(histogram.mean_ns() / 1e6, 0.02, trials));
+    let latency_ms = latencies(&histogram, trials);
     Some(Point {
         treatment,
         levels: planned.levels.clone(),
@@ -142,6 +142,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         histogram,
         service_ms: BTreeMap::new(),
         mix: Vec::new(),
+        tpcc: None,
         schedule: None,
         active_s: f64::from(trials) * 8.0,
         utilisation: None,
@@ -163,6 +164,16 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
     })
 }
 
+fn latencies(histogram: &Histogram, trials: u32) -> BTreeMap<String, Estimate> {
+    let quantiles = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+    let quantiles = quantiles.into_iter().map(|(name, quantile)| {
+        let value = histogram.quantile_ns(quantile) as f64 / 1e6;
+        (name.to_owned(), estimate(value, 0.02 + quantile * 0.06, trials))
+    });
+    let mean = ("mean".to_owned(), estimate(histogram.mean_ns() / 1e6, 0.02, trials));
+    quantiles.chain([mean]).collect()
+}
+
 fn sentences(points: &[Point]) -> Vec<Finding> {
     let levels = |workload: &str| BTreeMap::from([("workload".to_owned(), workload.to_owned())]);
     let find = |server: &str, connections: u32, workload: &str| {
@@ -177,11 +188,11 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
     };
     let throughput =
         |server: &str, connections: u32| points[find(server, connections, "oltp_read_only")].throughput;
-    let advantage = |metric: &str, first: u32, value: f64| Finding::Advantage {
+    let advantage = |metric: Metric, first: u32, value: f64| Finding::Advantage {
         levels: levels("oltp_read_only"),
         server: "pool".to_owned(),
         base: "threads".to_owned(),
-        metric: metric.to_owned(),
+        metric,
         stretch: (f64::from(first), 1024.0),
         ratio: estimate(value, 0.03, 3),
         at: 1024.0,
@@ -191,7 +202,7 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
             levels: levels("oltp_read_only"),
             server: "pool".to_owned(),
             base: "threads".to_owned(),
-            metric: "throughput".to_owned(),
+            metric: Metric::Throughput,
             stretch: (256.0, 1024.0),
             whole: false,
             ratio: estimate(1.36, 0.04, 3),
@@ -201,11 +212,11 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
                 estimate(throughput("pool", 1024).value / throughput("threads", 1024).value, 0.03, 3),
             )),
         },
-        advantage("p99", 1024, 0.62),
+        advantage(Metric::Quantile(99_000), 1024, 0.62),
         Finding::NoDifference {
             levels: levels("oltp_update_non_index"),
             servers: ("pool".to_owned(), "threads".to_owned()),
-            metric: "p95".to_owned(),
+            metric: Metric::Quantile(95_000),
             resolution: 0.081,
             rungs: (4, 4),
             stretch: Some((4.0, 1024.0)),
@@ -218,6 +229,7 @@ fn sentences(points: &[Point]) -> Vec<Finding> {
             throughput: throughput("threads", 64),
             last: 1024.0,
             throughput_last: throughput("threads", 1024),
+            enough: 16.0,
         },
         Finding::Doubtful {
             points: vec![find("pool", 4, "oltp_read_only"), find("pool", 4, "oltp_update_non_index")],

@@ -22,24 +22,42 @@ pub(crate) enum Need {
     Sysbench,
     /// `python3 -m venv`, with pip in it.
     Python,
+    /// Debian's tools for packages.
+    Debian,
+    /// The program that makes a root file system from Debian packages, as root.
+    Mmdebstrap,
+    /// The program that builds images from a Containerfile, as root.
+    Buildah,
     /// A file system that is full after some megabytes.
     SmallDisk,
+    /// A file system in an image, on a loop device.
+    LoopDevice,
     /// Network namespaces, which servers are set apart in.
     Namespaces,
-    /// Control groups, which limit servers.
+    /// Time namespaces, in which a process has a clock that is off.
+    TimeNamespaces,
+    /// Cgroups, which limit servers.
     ControlGroups,
+    /// What a Kubernetes on this machine needs.
+    Kubernetes,
     /// A block device below temporary files, which writing can be limited on.
     BlockDevice,
 }
 
 impl Need {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Sysbench,
         Self::Python,
+        Self::Debian,
+        Self::Mmdebstrap,
+        Self::Buildah,
         Self::SmallDisk,
+        Self::LoopDevice,
         Self::Namespaces,
+        Self::TimeNamespaces,
         Self::ControlGroups,
+        Self::Kubernetes,
         Self::BlockDevice,
     ];
 
@@ -48,9 +66,19 @@ impl Need {
         match self {
             Self::Sysbench => ("sysbench", "apt-get install sysbench"),
             Self::Python => ("Python's venv", "apt-get install python3-venv"),
+            Self::Debian => ("Debian's dpkg-deb", "apt-get install dpkg"),
+            Self::Mmdebstrap => ("mmdebstrap", "run it as root, with apt-get install mmdebstrap"),
+            Self::Buildah => ("buildah", "run it as root, with apt-get install buildah"),
             Self::SmallDisk => ("a small disk", "run it as root, where mount is allowed"),
+            Self::LoopDevice => ("a loop device", "run it as root, where mount is allowed, with e2fsprogs"),
             Self::Namespaces => ("network namespaces", "run it as root, with iproute2 and util-linux"),
+            Self::TimeNamespaces => ("time namespaces", "run it as root, with util-linux"),
             Self::ControlGroups => ("control groups", "run it as root, where /sys/fs/cgroup can be written"),
+            Self::Kubernetes => (
+                "a Kubernetes of its own",
+                "run it as root, with Go and apt-get install etcd-server containerd runc \
+                 containernetworking-plugins iproute2 openssl",
+            ),
             Self::BlockDevice => ("a disk that can be limited", "set TMPDIR to a directory on ext4 or XFS"),
         }
     }
@@ -59,15 +87,21 @@ impl Need {
     pub(crate) fn excuse(self) -> Option<Excuse> {
         let excuse = |reason, holds_here| Some(Excuse { reason, holds_here });
         match self {
-            Self::Sysbench | Self::Python => None,
-            Self::SmallDisk => {
+            Self::Sysbench | Self::Python | Self::Debian | Self::Mmdebstrap | Self::Buildah => None,
+            Self::SmallDisk | Self::LoopDevice => {
                 excuse("a container's root may have no right to mount", || !has_right(CAP_SYS_ADMIN))
             }
             Self::Namespaces => excuse("a kernel or a container may forbid them", || {
                 !has_right(CAP_SYS_ADMIN) || !runs(Command::new("unshare").args(["--net", "true"]))
             }),
+            Self::TimeNamespaces => excuse("a kernel or a container may forbid them", || {
+                !has_right(CAP_SYS_ADMIN) || !runs(Command::new("unshare").args(["--time", "true"]))
+            }),
             Self::ControlGroups => excuse("a container may see them without the right to write", || {
                 !["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].into_iter().any(can_have_directory)
+            }),
+            Self::Kubernetes => excuse("a container's root may have no right to mount", || {
+                !has_right(CAP_SYS_ADMIN) || !runs(Command::new("unshare").args(["--net", "true"]))
             }),
             Self::BlockDevice => excuse("overlayfs, tmpfs and btrfs have none of their own", || {
                 let device = fs::metadata(env::temp_dir()).map_or(0, |found| found.dev());

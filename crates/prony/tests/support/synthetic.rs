@@ -11,7 +11,7 @@ use load::{
 use prony::{
     layout::sysbench,
     plan::{Factor, PLAN_FORMAT, Plan, ServerPlan, ServerSource, Treatment, Trial},
-    provision::ServerDescription,
+    provision::{self, ServerDescription},
     run::{Doubt, Event, TrialFailure, TrialOutcome},
     telemetry::{Machine, Reading},
 };
@@ -89,8 +89,10 @@ pub fn plan() -> Plan {
         format: PLAN_FORMAT,
         name: "quickstart".to_owned(),
         title: "Thread pool under many connections".to_owned(),
+        title_zh: "大量连接下的线程池".to_owned(),
         study_text: STUDY_TEXT.to_owned(),
         scale: Some("quick".to_owned()),
+        set: Vec::new(),
         seed: 42,
         fairness: prony::plan::Fairness::Report,
         factors: vec![
@@ -106,7 +108,9 @@ pub fn plan() -> Plan {
         trials: trials.collect(),
         treatments,
         warm_up_auto: false,
+        alone: Duration::ZERO,
         audit: None,
+        buy: None,
         relevant: 0.03,
         warm_up: Duration::from_secs(u64::from(WARM_UP_SECONDS)),
         interval: Duration::from_secs(u64::from(MEASURE_SECONDS)),
@@ -229,7 +233,10 @@ pub fn events() -> Vec<Event> {
     let plan = plan();
     let mut events = vec![Event::RunStarted { plan: Box::new(plan.clone()), machine: Box::new(machine()) }];
     for server in 0..2 {
-        events.push(Event::ServerStarting { server, step: "starting".to_owned() });
+        events.push(Event::ServerStarting {
+            server,
+            step: provision::Step::Starting { of: "mariadb 10.11".to_owned() },
+        });
         events.push(Event::ServerReady { server, description: Box::new(description(server)) });
         events.push(Event::DataReady {
             server,

@@ -1,6 +1,6 @@
 //! A run that never was, of every kind of load: orders at a rate that one of two servers cannot keep up with,
-//! readers at a pace who connect anew after 100 transactions, and an export of so many rows. For tests of
-//! store and report, and for the sample report of the browser test.
+//! readers at a pace who reconnect after 100 transactions, and an export of so many rows. For tests of store
+//! and report, and for the sample report of the browser test.
 
 use load::{
     Histogram,

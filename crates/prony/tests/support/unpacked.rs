@@ -3,7 +3,7 @@
 use prony::provision::{Places, Provisioner, Software, fetch};
 use std::path::PathBuf;
 
-/// The newest MariaDB 10.11 of the catalogue that can be had, and the directory into which it was unpacked.
+/// The newest MariaDB 10.11 of the catalogue that is available, and the directory into which it was unpacked.
 pub(crate) fn mariadb() -> (Software, PathBuf) {
     let (provisioner, places) = (Provisioner::new().expect("a home"), Places::of_user().expect("a home"));
     let fetched = |name: &str| {

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Folders of source whose files form no circle.
-const WITHOUT_CIRCLES: &[&str] = &["load/src"];
+const WITHOUT_CIRCLES: &[&str] = &["load/src", "prony/src/cli"];
 
 type Module = Vec<String>;
 
@@ -199,9 +199,11 @@ fn spread(tree: &str, before: &[String], paths: &mut Vec<Vec<String>>) {
 /// Paths that stand in the code itself.
 fn inline(text: &str) -> Vec<Vec<String>> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    // who may see something is no use of it
+    let text = text.replace("pub(in crate::", "pub(in ");
     let mut paths = Vec::new();
     let mut path: Vec<String> = Vec::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some(begin) = rest.find(is_part) {
         let end = rest[begin..].find(|letter| !is_part(letter)).map_or(rest.len(), |end| begin + end);
         if !(begin == 2 && rest.starts_with("::")) {
@@ -239,7 +241,10 @@ fn circles_are_found_in_every_form() {
     let sources = [
         source("lib.rs", "mod a;\nmod b;\nmod c;\nmod d;\npub use b::B;\n"),
         source("a.rs", "use crate::{\n    c::{C, Other as Name},\n    B,\n};\n"),
-        source("b.rs", "fn f() -> crate::c::C { \"crate::a::A\" } // crate::a::A\n"),
+        source(
+            "b.rs",
+            "fn f() -> crate::c::C { \"crate::a::A\" } // crate::a::A\npub(in crate::a) struct B;\n",
+        ),
         source("c/mod.rs", "mod inner;\nuse self::inner::I;\npub(crate) use inner::J;\n"),
         source("c/inner.rs", "use super::super::d;\nfn g() { d::h() }"),
         source("d.rs", "fn h() -> crate::c::J {}\n"),

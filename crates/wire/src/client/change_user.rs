@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER: a login anew on the same connection.
+//! COM_CHANGE_USER: a login again on the same connection.
 
 use super::{
     Handshake, Options, Session,

@@ -1,4 +1,4 @@
-//! Logging in: greeting, TLS, authentication. One state machine also for a change of user.
+//! Logging in: greeting, TLS, authentication. The same state machine also changes the user.
 
 use super::{BUFFER_MIN, Options, Session, TlsWish, Transport};
 use crate::{
@@ -70,7 +70,7 @@ impl Handshake {
         Self { options, channel, sequence: 0, state: State::Greeting, compression: None }
     }
 
-    /// Another account, and with it a fresh session in place of `session`, on a connection that is logged in.
+    /// Another account, and with it a fresh session instead of `session`, on a connection that is logged in.
     /// `out` receives the command. Capabilities stay as they are agreed; the character set is that of
     /// `options`.
     pub fn change_user(session: &Session, options: Arc<Options>, out: &mut Vec<u8>) -> Result<Self, Error> {

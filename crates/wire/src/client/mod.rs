@@ -48,7 +48,7 @@ pub struct Options {
     pub found_rows: bool,
     /// Several statements in one query.
     pub multi_statements: bool,
-    /// OK in place of EOF after rows where the server knows it: fewer packets.
+    /// OK instead of EOF after rows where the server knows it: fewer packets.
     pub deprecate_eof: bool,
     /// MariaDB's extended capabilities: an execution does not repeat the column definitions that are known.
     pub mariadb_extended: bool,

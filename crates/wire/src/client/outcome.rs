@@ -1,4 +1,4 @@
-//! What a reply comes to, and the packets that end one.
+//! The outcome of a reply, and the packets that end one.
 
 use super::{Prepared, handshake::read_error};
 use crate::{Error, ServerError, error::malformed, packet::Reader};

@@ -38,8 +38,6 @@ pub(super) enum Awaited {
     Execute(u32),
     /// Answer to prepare.
     Prepare,
-    /// A packet of text.
-    Text,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,10 +153,6 @@ impl Machine {
         self.statements.remove(&statement);
     }
 
-    pub(super) fn forget_all(&mut self) {
-        self.statements.clear();
-    }
-
     /// A command begins.
     #[inline]
     pub(super) fn begin(&mut self, awaited: Awaited) -> Result<(), Error> {
@@ -246,7 +240,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Goes on with a packet that is taken in parts; whether it is complete.
+    /// Resumes a packet that is taken in parts; whether it is complete.
     fn take_part(
         &mut self,
         mut part: Part,
@@ -396,10 +390,6 @@ impl Machine {
         }
         match (first, self.awaited) {
             (0xff, _) => self.failed(payload).map(Some),
-            (_, Awaited::Text) => {
-                self.message = String::from_utf8_lossy(payload).into_owned();
-                Ok(self.done())
-            }
             (0x00, Awaited::Prepare) => self.prepared(payload),
             (0x00, _) => Ok(self.end_of_result(read_ok(payload)?, sink)),
             (0xfe, Awaited::Ok) => Ok(self.end_of_result(read_eof(payload)?, sink)),

@@ -12,7 +12,7 @@ pub trait Sink {
     /// Whether [`Sink::column`] is to be called for the next result.
     fn wants_columns(&self) -> bool;
     /// Whether [`Sink::row`] is to be called for the next row. Asked also where a result begins: if the
-    /// answer is no there, its rows cannot be had later.
+    /// answer is no there, its rows is not available later.
     fn wants_rows(&self) -> bool;
     /// Longest row that is taken, in bytes; a longer one that is wanted is an error. Memory grows with what
     /// has arrived of a row, never with what was announced; a row that is not wanted takes none, however

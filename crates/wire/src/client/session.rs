@@ -1,5 +1,5 @@
 //! Commands of a session that is logged in. Each encoder appends whole packets to the caller's buffer, and
-//! allocates nothing where that has room.
+//! allocates nothing if the buffer has room.
 
 use super::{
     Progress, Sink, Statement,
@@ -66,8 +66,7 @@ impl Session {
         self.machine.is_idle()
     }
 
-    /// The server's words to the error in the last [`super::Reply`], or the text that [`Session::statistics`]
-    /// asked for.
+    /// The server's words to the error in the last [`super::Reply`].
     #[must_use]
     pub fn message(&self) -> &str {
         self.machine.message()
@@ -189,37 +188,12 @@ impl Session {
         Ok(())
     }
 
-    /// A piece of parameter `parameter` (from 0); [`Value::LongData`] then stands for it. Has no reply.
-    pub fn send_long_data(
-        &mut self,
-        statement: &Statement,
-        parameter: u16,
-        data: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        self.machine.begin(Awaited::Nothing)?;
-        let start = packet::begin(out);
-        out.push(command::STMT_SEND_LONG_DATA);
-        out.extend_from_slice(&statement.prepared().id.to_le_bytes());
-        out.extend_from_slice(&parameter.to_le_bytes());
-        out.extend_from_slice(data);
-        self.finish(out, start, true);
-        Ok(())
-    }
-
     /// Forgets a prepared statement. Has no reply.
     pub fn close(&mut self, statement: Statement, out: &mut Vec<u8>) -> Result<(), Error> {
         let id = statement.prepared().id;
         self.command(Awaited::Nothing, command::STMT_CLOSE, &id.to_le_bytes(), out)?;
         self.machine.forget(id);
         Ok(())
-    }
-
-    /// Forgets long data that was sent for a statement.
-    pub fn reset_statement(&mut self, statement: &mut Statement, out: &mut Vec<u8>) -> Result<(), Error> {
-        statement.forget_types();
-        let id = statement.prepared().id.to_le_bytes();
-        self.command(Awaited::Ok, command::STMT_RESET, &id, out)
     }
 
     /// Asks for a sign of life.
@@ -230,28 +204,6 @@ impl Session {
     /// Says good-bye. Has no reply; the server closes the connection.
     pub fn quit(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.command(Awaited::Nothing, command::QUIT, &[], out)
-    }
-
-    /// Changes the schema.
-    pub fn init_db(&mut self, schema: &str, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.command(Awaited::Ok, command::INIT_DB, schema.as_bytes(), out)
-    }
-
-    /// Forgets variables, temporary tables and prepared statements; MySQL from 5.7.3, MariaDB from 10.2.4 on.
-    pub fn reset_connection(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.command(Awaited::Ok, command::RESET_CONNECTION, &[], out)?;
-        self.machine.forget_all();
-        Ok(())
-    }
-
-    /// Asks for a line of figures, which [`Session::message`] then has.
-    pub fn statistics(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.command(Awaited::Text, command::STATISTICS, &[], out)
-    }
-
-    /// Switches multi-statements on or off.
-    pub fn set_multi_statements(&mut self, on: bool, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.command(Awaited::Ok, command::SET_OPTION, &u16::from(!on).to_le_bytes(), out)
     }
 
     /// Takes what has arrived. Returns how many bytes of `input` are done with, and how far the reply is. A

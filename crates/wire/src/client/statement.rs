@@ -66,6 +66,5 @@ fn type_number(value: &Value<'_>) -> u64 {
         Value::Date(_) => 7,
         Value::DateTime(_) => 8,
         Value::Time(_) => 9,
-        Value::LongData => 10,
     }
 }

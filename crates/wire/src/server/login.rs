@@ -1,7 +1,7 @@
 //! Greeting a client and reading its login.
 
 use crate::{
-    auth::{self, NONCE},
+    auth::NONCE,
     constants::{CHARSET_UTF8MB4, capability, status},
     error::Error,
     packet::{Reader, put_nul_text},
@@ -112,12 +112,6 @@ impl<'a> Login<'a> {
             login.attributes = reader.lenenc_bytes(WHAT)?;
         }
         Ok(Some(login))
-    }
-
-    /// Whether the answer is that of mysql_native_password to `nonce`.
-    #[must_use]
-    pub fn knows_native(&self, nonce: &[u8; NONCE], password: &str) -> bool {
-        self.response == auth::native(nonce, password.as_bytes())
     }
 
     /// Names and values of the attributes; ends at the first that is damaged.

@@ -1,8 +1,8 @@
-//! The server's side: as much as scripted fakes and a null server need. It parses every command and encodes
-//! every kind of reply, checks a native password if asked to, and knows no SQL.
+//! The server's side, as far as scripted fakes and a null server need it. It parses every command, encodes
+//! every kind of reply and checks a native password on request; it knows no SQL.
 //!
-//! A reply to a command of one packet always begins with packet number 1, so a reply that is always the same
-//! can be encoded once, by an [`Encoder`], and copied ever after.
+//! A reply to a command of one packet always begins with packet number 1. So a reply that is always the same
+//! can be encoded once, by an [`Encoder`], and copied from then on.
 
 mod login;
 mod reply;
@@ -95,8 +95,8 @@ impl Connection {
     }
 
     /// Takes one packet that is no command: a piece of a local file (empty: its end) or an answer of an
-    /// authentication plug-in. To be called in place of [`Connection::next`] after
-    /// [`Encoder::local_file`] or [`Encoder::packet`].
+    /// authentication plug-in. To be called instead of [`Connection::next`] after [`Encoder::local_file`] or
+    /// [`Encoder::packet`].
     pub fn next_data<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<&'a [u8]>), Error> {
         let Some((length, sequence)) = header(input) else { return Ok((0, None)) };
         let Some(payload) = input.get(HEADER..HEADER + length) else { return Ok((0, None)) };

@@ -85,15 +85,6 @@ impl Encoder {
         self.definitions(out, columns);
     }
 
-    /// Begins a result with rows whose columns the client has; under MariaDB's cached metadata only.
-    pub fn columns_known(&mut self, out: &mut Vec<u8>, count: u64) {
-        self.packet(out, |out| {
-            put_lenenc(out, count);
-            out.push(0);
-        });
-        self.definitions_end(out);
-    }
-
     /// A row in the text protocol; `None` is NULL.
     pub fn text_row(&mut self, out: &mut Vec<u8>, values: &[Option<&[u8]>]) {
         self.packet(out, |out| {

@@ -3,7 +3,7 @@
 use super::Login;
 use crate::{
     ColumnKind, Error, Value,
-    constants::{capability, column_type, command},
+    constants::{capability, command},
     error::malformed,
     packet::Reader,
 };
@@ -36,7 +36,7 @@ pub enum Request<'a> {
     ResetStatement(u32),
     /// Change the schema.
     InitDb(&'a [u8]),
-    /// Log in anew.
+    /// Log in again.
     ChangeUser(ChangeUser<'a>),
     /// Forget the session's state.
     ResetConnection,
@@ -60,7 +60,7 @@ pub struct Execute<'a> {
     parameters: &'a [u8],
 }
 
-/// Logging in anew.
+/// Logging in again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeUser<'a> {
     /// Account.
@@ -129,8 +129,7 @@ impl<'a> ChangeUser<'a> {
 
 impl<'a> Execute<'a> {
     /// The values of `count` parameters. `kinds` holds the types that the client told last for this
-    /// statement, and is changed if it tells new ones. Parameters that went as long data are
-    /// [`Value::LongData`].
+    /// statement, and is changed if it tells new ones.
     pub fn parameters(&self, count: u16, kinds: &mut Vec<ColumnKind>) -> Result<Vec<Value<'a>>, Error> {
         const WHAT: &str = "the parameters of an execution";
         let count = usize::from(count);
@@ -153,9 +152,6 @@ impl<'a> Execute<'a> {
         for (index, &kind) in kinds.iter().enumerate() {
             values.push(if nulls[index / 8] & 1 << (index % 8) != 0 {
                 Value::Null
-            } else if kind.code == column_type::BLOB {
-                // Our own client's way to say that the bytes went before.
-                Value::LongData
             } else {
                 Value::take_binary(&mut reader, kind)?
             });

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A transaction with so many that ended well, all at one time.
+/// A transaction of which this many succeeded, all with the same time.
 fn of(name: &str, count: u64, time_ms: u64, errors: u64) -> Tally {
     let mut service = Histogram::new();
     (0..count).for_each(|_| service.record_ns(time_ms * 1_000_000));
@@ -22,7 +22,8 @@ fn record_of(trials: &[&[Tally]]) -> RunRecord {
 
 #[test]
 fn parts_of_a_mix_are_merged_over_trials_and_their_percentiles_are_not_averaged() {
-    // 1000 at 1 ms in the one trial, 200 at 9 ms in the other: p50 of all is 1 ms, the mean of both were 5
+    // 1000 at 1 ms in one trial, 200 at 9 ms in the other: the overall p50 is 1 ms, the mean of both would be
+    // 5
     let record = record_of(&[
         &[of("buy", 1000, 1, 2), of("look", 3000, 4, 0)],
         &[of("buy", 200, 9, 3), of("look", 3000, 4, 0)],

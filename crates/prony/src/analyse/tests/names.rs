@@ -1,4 +1,4 @@
-//! What variants of a server are called where people read of them, and what their identifiers stay.
+//! The names that people read for the variants of a server, and identifiers that stay the same.
 
 use super::*;
 use crate::report::{Format, Options, render};
@@ -21,7 +21,7 @@ fn variants_are_called_by_their_levels_and_the_factor_is_named_once_beside_them(
     let mut noise = noise(3);
     let record = record(plan, |treatment, _| {
         let rate = if level(treatment) == "2" { 20_000.0 } else { 10_000.0 };
-        // it still grows at the last connection count: a peak that is told
+        // it still grows at the last connection count: a peak that is reported
         let rate = rate * f64::from(treatment.streams[0].connections).sqrt();
         rate * (1.0 + 0.01 * noise.normal())
     });

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A run at 8 connections, of which a tool stated throughput and this percentile for each trial.
+/// A run at 8 connections, for which a tool stated throughput and this percentile in each trial.
 fn stated(percentile: &str, trials: &[(f64, f64)]) -> RunRecord {
     let repeats = format!("repeats={}", trials.len());
     let plan = plan(&["connections=[8]", &repeats]);
@@ -17,7 +17,7 @@ fn stated(percentile: &str, trials: &[(f64, f64)]) -> RunRecord {
 
 fn compared(base: &RunRecord, run: &RunRecord, metric: &str) -> RunComparison {
     let runs = compare_runs(base, run);
-    let of_metric = |one: &RunComparison| one.metric == metric;
+    let of_metric = |one: &RunComparison| one.metric.to_string() == metric;
     runs.comparisons.into_iter().find(of_metric).unwrap_or_else(|| panic!("no comparison of {metric}"))
 }
 
@@ -29,7 +29,10 @@ fn one_trial_on_each_side_gives_a_ratio_and_no_judgement() {
     assert_eq!((p95.ratio.interval(), p95.verdict, p95.is_stated), (None, Verdict::Undecided, true));
     assert_eq!((p95.detectable, p95.repeats_needed), (None, None));
     assert!(!compared(&base, &run, "throughput").is_stated);
-    assert!(compare_runs(&base, &run).comparisons.iter().all(|one| one.metric != "p99"), "nobody stated it");
+    assert!(
+        compare_runs(&base, &run).comparisons.iter().all(|one| one.metric != Metric::Quantile(99_000)),
+        "nobody stated it"
+    );
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn trials_that_were_rounded_to_one_figure_are_not_the_same() {
     assert_eq!(p95.verdict, Verdict::Undecided);
     let (low, high) = analyse(&base).points[0].latency_ms["p95"].interval().expect("an interval");
     assert!(low < 0.095 && high > 0.105, "{low} {high}");
-    // of long times the steps of sysbench's distribution are left
+    // for long times, only the steps of sysbench's distribution remain
     let same = compared(&stated("p95", &[(1000.0, 500.0); 3]), &stated("p95", &[(1000.0, 500.0); 3]), "p95");
     let (low, high) = same.ratio.interval().expect("an interval");
     assert!(low < 0.991 && high > 1.009 && high < 1.05, "{low} {high}");
@@ -84,15 +87,16 @@ fn the_percentile_that_was_stated_is_held_against_the_same_of_a_distribution() {
     let p90 = compared(&own, &other, "p90");
     assert!((p90.ratio.value / 2.0 - 1.0).abs() < 0.01, "{p90:?}");
     assert_eq!((p90.verdict, p90.is_stated), (Verdict::Worse, true));
-    assert!(compare_runs(&own, &other).comparisons.iter().all(|one| one.metric != "p95"));
-    // percentiles that differ have nothing in common
+    assert!(compare_runs(&own, &other).comparisons.iter().all(|one| one.metric != Metric::Quantile(95_000)));
+    // different percentiles have nothing in common
     let p95 = stated("p95", &[(1000.0, 10.0); 3]);
-    assert!(compare_runs(&p95, &other).comparisons.iter().all(|one| one.metric == "throughput"));
+    assert!(compare_runs(&p95, &other).comparisons.iter().all(|one| one.metric == Metric::Throughput));
 }
 
 #[test]
 fn servers_of_one_import_are_compared_without_a_judgement_from_blocks() {
-    // the quickstart has two servers; what each stated differs fourfold, and no more than rounding within it
+    // there are two servers; what was stated for them differs fourfold, and within each by no more than
+    // rounding
     let mut record = stated("p95", &[(1000.0, 10.0), (1000.0, 10.0), (1000.0, 10.0)]);
     for trial in &mut record.trials {
         if record.plan.treatments[trial.trial.treatment].levels["server"] == "pool" {
@@ -100,7 +104,8 @@ fn servers_of_one_import_are_compared_without_a_judgement_from_blocks() {
         }
     }
     let findings = analyse(&record);
-    let p95: Vec<_> = findings.comparisons.iter().filter(|one| one.metric == "p95").collect();
+    let p95: Vec<_> =
+        findings.comparisons.iter().filter(|one| one.metric == Metric::Quantile(95_000)).collect();
     assert!(!p95.is_empty());
     for one in p95 {
         let (low, high) = one.ratio.interval().expect("an interval");
@@ -108,7 +113,7 @@ fn servers_of_one_import_are_compared_without_a_judgement_from_blocks() {
     }
     record.trials.retain(|trial| trial.trial.block == 0);
     let findings = analyse(&record);
-    let mut p95 = findings.comparisons.iter().filter(|one| one.metric == "p95");
+    let mut p95 = findings.comparisons.iter().filter(|one| one.metric == Metric::Quantile(95_000));
     assert!(p95.all(|one| one.ratio.interval().is_none() && one.verdict == Verdict::Undecided));
 }
 

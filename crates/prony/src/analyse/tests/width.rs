@@ -1,9 +1,9 @@
-//! The rule that ends repeating and the report say the same of how wide an interval is.
+//! The rule that ends repeating and the report agree on how wide an interval is.
 
 use super::*;
 use crate::run::{Level, Steady, What, stops};
 
-/// A trial whose first seven seconds were slow, and are left out.
+/// A trial whose first seven seconds were slow and are left out.
 fn drifts(trial: &mut TrialRecord, connections: u32, per_second: f64) {
     let second = |second: u32| {
         let share = if second < 7 { 0.4 } else { 1.0 };
@@ -30,7 +30,7 @@ fn drifts(trial: &mut TrialRecord, connections: u32, per_second: f64) {
     }
 }
 
-/// For random trials, some of them invalid, some drifting, with and without several starts of the servers.
+/// For random trials, some invalid, some drifting, with and without several starts of the servers.
 #[test]
 fn the_width_in_the_report_is_the_one_that_ended_repeating() {
     for seed in 0..20 {

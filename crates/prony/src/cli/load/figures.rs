@@ -2,20 +2,25 @@
 
 use crate::{
     arrival,
+    layout::neighbours,
     report::{self, Words},
-    run::{self, Doubt, Fairness, Level},
-    telemetry::{Cost, Reading},
+    run::{self, Doubt, Evenness, Level},
+    telemetry::{self, Cost, Reading},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use load::{
     Histogram, Outcome, Spec,
+    agent::Host,
     histogram::{DIGITS, LOWEST_NS},
-    sample::{End, ErrorCount, PartUsage, StreamOutcome, Tally},
+    sample::{End, ErrorCount, PartClock, PartUsage, StreamOutcome, Tally},
     spec::{Protocol, Stream},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// Version of the JSON form.
 const FORMAT: u32 = 3;
@@ -41,7 +46,7 @@ pub(super) struct Figures {
     pub(super) verdict: Level,
     /// Reasons to doubt these figures.
     pub(super) doubts: Vec<report::Doubt>,
-    /// Transactions that ended well, all streams together.
+    /// Transactions that ended well, all streams together; here and below, but for the neighbours.
     pub(super) transactions: u64,
     /// Transactions per second.
     pub(super) transactions_per_second: f64,
@@ -63,10 +68,14 @@ pub(super) struct Figures {
     pub(super) client_threads_busy: Vec<f64>,
     /// Peak resident memory of Prony, bytes.
     pub(super) client_memory_bytes_max: u64,
-    /// Each process, where several carried the load out (`--processes`).
+    /// Each process, where several carried the load out (`--processes`, `--agents`, `--kubernetes`).
     pub(super) client_processes: Vec<ProcessFigures>,
     /// How far the begins of these processes lie apart, ms.
     pub(super) start_skew_ms: Option<f64>,
+    /// How exactly the clocks of load hosts were known, in the worst case, ms.
+    pub(super) clocks_within_ms: Option<f64>,
+    /// By how much they drifted meanwhile, in the worst case, ms.
+    pub(super) clock_drift_ms: Option<f64>,
     /// How exact the times are.
     pub(super) timing: Timing,
 }
@@ -81,7 +90,7 @@ pub(super) enum Ended {
     Interrupted,
 }
 
-/// One of several processes that carried the load out.
+/// One of several processes, or load hosts, that carried the load out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ProcessFigures {
     /// Which.
@@ -94,18 +103,85 @@ pub(super) struct ProcessFigures {
     pub(super) memory_bytes_max: u64,
     /// How long after the common start its load began, ms.
     pub(super) start_delay_ms: f64,
+    /// The load host; null: it is this machine.
+    pub(super) host: Option<HostFigures>,
+    /// The clock of a load host; null: it is this machine's.
+    pub(super) clock: Option<ClockFigures>,
+}
+
+/// What a load host is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct HostFigures {
+    /// Its name, as it calls itself.
+    pub(super) name: String,
+    /// Processors that it may use.
+    pub(super) processors: u32,
+    /// Name and release of its kernel.
+    pub(super) kernel: String,
+    /// Where its kernel has the time from.
+    pub(super) clock_source: String,
+    /// What it saw of itself, means over the interval by path; rates per second: `client/cpu_user`,
+    /// `machine/cpu_system`, `network/sent_bytes` and others.
+    pub(super) saw: BTreeMap<String, f64>,
+}
+
+impl HostFigures {
+    fn of(host: &Host, saw: BTreeMap<String, f64>) -> Self {
+        let Host { name, processors, kernel, clock_source, .. } = host.clone();
+        Self { name, processors, kernel, clock_source, saw }
+    }
+}
+
+/// How the clock of a load host stood to this machine's.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ClockFigures {
+    /// How far it was ahead when the load began, ms.
+    pub(super) ahead_ms: f64,
+    /// How exactly that is known, ms.
+    pub(super) uncertainty_ms: f64,
+    /// How far it was ahead at the end, ms.
+    pub(super) ahead_at_end_ms: f64,
+    /// How exactly that is known, ms.
+    pub(super) uncertainty_at_end_ms: f64,
+}
+
+impl ClockFigures {
+    fn of(clock: PartClock) -> Self {
+        Self {
+            ahead_ms: clock.before.ahead_ns as f64 / 1e6,
+            uncertainty_ms: clock.before.uncertainty_ns as f64 / 1e6,
+            ahead_at_end_ms: clock.after.ahead_ns as f64 / 1e6,
+            uncertainty_at_end_ms: clock.after.uncertainty_ns as f64 / 1e6,
+        }
+    }
 }
 
 impl ProcessFigures {
-    fn of(part: &PartUsage) -> Self {
+    fn of(part: &PartUsage, saw: BTreeMap<String, f64>) -> Self {
         Self {
             name: part.name.clone(),
             cpu_s: (part.cpu_user + part.cpu_system).as_secs_f64(),
             threads: part.workers,
             memory_bytes_max: part.memory_bytes_max,
             start_delay_ms: part.start_delay.as_secs_f64() * 1e3,
+            host: part.host.as_ref().map(|host| HostFigures::of(host, saw)),
+            clock: part.clock.map(ClockFigures::of),
         }
     }
+}
+
+/// What a load host saw of itself in the interval.
+fn saw(part: &PartUsage, about: &Circumstances<'_>, outcome: &Outcome) -> BTreeMap<String, f64> {
+    let from = outcome.warm_up.unwrap_or(about.spec.warm_up);
+    let address = part.name.strip_prefix("agent ").unwrap_or(&part.name);
+    let begin = telemetry::of_load_host(address, "");
+    let paths = about.readings.iter().flat_map(|reading| reading.values.keys());
+    let paths: BTreeSet<&str> = paths.filter_map(|path| path.strip_prefix(&*begin)).collect();
+    let mean = |what: &str| {
+        let value = |reading: &Reading| reading.value(&format!("{begin}{what}"));
+        telemetry::mean(about.readings, (from, from + outcome.interval), value)
+    };
+    paths.into_iter().filter_map(|what| Some((what.to_owned(), mean(what)?))).collect()
 }
 
 /// What one transaction costs, all streams together.
@@ -138,13 +214,15 @@ pub(super) struct StreamFigures {
     pub(super) name: String,
     /// Name of its workload.
     pub(super) workload: String,
+    /// How often it did what it is there for; null: it is no neighbour.
+    pub(super) neighbour: Option<u64>,
     /// Connections asked for that work.
     pub(super) connections: u32,
     /// Connections asked for that only stay open.
     pub(super) idle: u32,
     /// When transactions start, in words.
     pub(super) arrival: String,
-    /// When connections are opened anew: `never`, `transaction`, `statement`, or after how many
+    /// When connections are closed and opened again: `never`, `transaction`, `statement`, or after how many
     /// transactions.
     pub(super) reconnect: String,
     /// `prepared` or `text`.
@@ -196,7 +274,7 @@ pub(super) struct StreamFigures {
     /// How they were opened in the interval: by `reconnect`, or because they were lost.
     pub(super) reconnecting: report::Connects,
     /// How the transactions were spread over the connections.
-    pub(super) transactions_of_connection: report::Fairness,
+    pub(super) transactions_of_connection: report::Evenness,
     /// Transactions under way when the interval was over.
     pub(super) in_flight_at_end: u32,
     /// Age of the oldest of them, ms.
@@ -277,8 +355,9 @@ impl Figures {
         let streams: Vec<StreamFigures> =
             pairs.map(|(asked, told)| StreamFigures::new(asked, told, outcome.interval)).collect();
         let seconds = outcome.interval.as_secs_f64();
-        let transactions: u64 = streams.iter().map(|stream| stream.transactions).sum();
-        let statements: u64 = streams.iter().map(|stream| stream.statements).sum();
+        let measured = || streams.iter().filter(|stream| stream.neighbour.is_none());
+        let transactions: u64 = measured().map(|stream| stream.transactions).sum();
+        let statements: u64 = measured().map(|stream| stream.statements).sum();
         let client = &outcome.client;
         let cpu = (client.cpu_user + client.cpu_system).as_secs_f64();
         Self {
@@ -295,7 +374,7 @@ impl Figures {
             transactions_per_second: share(transactions as f64, seconds),
             statements,
             statements_per_second: share(statements as f64, seconds),
-            errors: streams.iter().map(|stream| stream.errors).sum(),
+            errors: measured().map(|stream| stream.errors).sum(),
             streams,
             client_cpu_s: cpu,
             client_cpu_us_per_statement: share(cpu * 1e6, statements as f64),
@@ -306,8 +385,12 @@ impl Figures {
                 .map(|time| share(time.as_secs_f64(), seconds))
                 .collect(),
             client_memory_bytes_max: client.memory_bytes_max,
-            client_processes: client.parts.iter().map(ProcessFigures::of).collect(),
+            client_processes: (client.parts.iter())
+                .map(|part| ProcessFigures::of(part, saw(part, about, outcome)))
+                .collect(),
             start_skew_ms: (!client.parts.is_empty()).then(|| client.start_skew().as_secs_f64() * 1e3),
+            clocks_within_ms: client.clocks().map(|(within, _)| within.as_secs_f64() * 1e3),
+            clock_drift_ms: client.clocks().map(|(_, drift)| drift.as_secs_f64() * 1e3),
             timing: Timing {
                 histogram_step: 0.1_f64.powi(i32::from(DIGITS)),
                 histogram_lowest_ns: LOWEST_NS,
@@ -319,13 +402,13 @@ impl Figures {
     }
 }
 
-/// Nothing but zeros where nothing ended.
-fn spread(transactions: &[u64]) -> report::Fairness {
+/// All zeros if nothing ended.
+fn spread(transactions: &[u64]) -> report::Evenness {
     let starved = transactions.iter().filter(|&&count| count == 0).count() as u64;
-    report::Fairness::of(Fairness::of(transactions).unwrap_or_default(), starved)
+    report::Evenness::of(Evenness::of(transactions).unwrap_or_default(), starved)
 }
 
-/// 0 where there is nothing to divide by.
+/// 0 if there is nothing to divide by.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
@@ -334,14 +417,18 @@ impl StreamFigures {
     fn new(asked: &Stream, told: &StreamOutcome, interval: Duration) -> Self {
         let active = told.active_time(interval).as_secs_f64();
         let per_second = |count: u64| share(count as f64, active);
+        // only what a script sent tells its verbs
+        let is_sent = |tally: &&Tally| asked.workload.script().is_none() || tally.count + tally.errors > 0;
         let kinds = |tallies: &[Tally]| {
-            tallies.iter().map(|tally| Kind::new(tally, per_second(tally.count))).collect::<Vec<_>>()
+            let sent = tallies.iter().filter(is_sent);
+            sent.map(|tally| Kind::new(tally, per_second(tally.count))).collect::<Vec<_>>()
         };
         let total = |of: fn(&Tally) -> u64| told.statements.iter().map(of).sum::<u64>();
         let statements = total(|tally| tally.count);
         Self {
             name: told.name.clone(),
             workload: asked.workload.name.clone(),
+            neighbour: neighbours::find(&asked.workload.name).map(|neighbour| neighbour.count(told)),
             connections: told.connections,
             idle: told.idle,
             arrival: arrival::describe(&asked.arrival),

@@ -1,6 +1,9 @@
-//! `prony load --find-rate`: offers loads at the rates that the search asks for, and says what it found.
+//! `prony load --find-rate`: runs loads at the rates that the search asks for, and prints the result.
 
-use super::{Offer, carry_out, live::Live};
+use super::{
+    live::Live,
+    offer::{Offer, carry_out},
+};
 use crate::{
     cli::{
         failure::Failure,
@@ -69,13 +72,14 @@ struct Found {
     closed_loop_per_second: f64,
     /// Whether the client was at its limit where the objective broke: then this is not the server's limit.
     client_limited: bool,
-    /// Whether the wait for a free connection broke it: then more connections may bear more.
+    /// Whether the wait for a free connection broke it: then more connections may sustain more.
     connections_limited: bool,
-    /// Rate that the server bore after a gentle load although what was found is clearly lower: it has two
-    /// states, and what was found is what it bears once it has been overloaded; transactions per second.
+    /// Rate that the server sustained after a gentle load although the rate found is clearly lower: it has
+    /// two states, and the rate found is what it sustains once it has been overloaded; transactions per
+    /// second.
     from_rest_per_second: Option<f64>,
-    /// Processors that neighbours on the physical machine took in the worst load, where they disturbed most
-    /// of the loads that broke the objective.
+    /// Processors that other virtual machines took in the worst load, where they disturbed most of the loads
+    /// that broke the objective.
     steal_processors: Option<f64>,
     /// Transactions that a load must hold so that it can say whether the objective is kept: 20 beyond a
     /// quantile (2000 for p99), 3 / limit for errors.
@@ -108,7 +112,7 @@ pub(super) fn find(offer: &Offer<'_>, spec: &Spec) -> Result<(), Failure> {
         Ok::<(), Failure>(())
     };
     let sought = run::seek(search, &mut offer_one, &mut told)?.ok_or_else(|| {
-        Failure::failed("the server finished nothing in a closed loop: there is no rate to search")
+        Failure::failed("the server finished nothing in a closed loop, so there is no rate to search for")
     })?;
     let ending = sought.ending;
     let found = found(sought, version, spec, &objectives);
@@ -124,7 +128,7 @@ pub(super) fn find(offer: &Offer<'_>, spec: &Spec) -> Result<(), Failure> {
 fn conclude(ending: Ending, objectives: &Objectives) -> Result<(), Failure> {
     match ending {
         Ending::Unfinished { why: Why::Interrupted, .. } => {
-            Err(Failure::interrupted("interrupted: the search was not finished"))
+            Err(Failure::interrupted("interrupted: the search did not finish"))
         }
         Ending::Found { .. }
         | Ending::NothingBreaks { .. }
@@ -138,28 +142,28 @@ fn conclude(ending: Ending, objectives: &Objectives) -> Result<(), Failure> {
     }
 }
 
-/// One load of a search, with what it is for above its progress; `None`: the user wants an end.
+/// Runs one load of a search, with its purpose above its progress; `None`: interrupted.
 fn carry_out_one(offer: &Offer<'_>, spec: &Spec, title: String) -> Result<Option<Outcome>, Failure> {
     let names = [spec.streams[0].name.clone()];
     let mut live = Live::new(Some(spec.warm_up + spec.interval), &names).titled(title);
-    let outcome = carry_out(offer, spec, &mut live, &mut |_| ());
+    let outcome = carry_out(offer, spec, &mut live, None);
     if offer.stop.is_stopped() {
         return Ok(None);
     }
     outcome.map(|outcome| Some(outcome).filter(|outcome| outcome.end != End::Interrupted))
 }
 
-/// A line for each load that is over: a search takes minutes, and what it does should be seen.
+/// Prints a line for each finished load: a search takes minutes and should show what it does.
 fn tell(probed: &Probed, left: Duration, objectives: &Objectives) {
     let result = match (probed.kept, probed.overloaded, probed.cannot_tell) {
-        _ if probed.purpose == Purpose::Rest => "(nothing is asked of it)",
+        _ if probed.purpose == Purpose::Rest => "(not judged)",
         (true, ..) => "kept",
         (_, true, _) => "BROKEN (overloaded)",
-        (.., true) => "too few transactions to tell: again, for longer",
+        (.., true) => "too few transactions to tell; repeating for longer",
         _ => "BROKEN",
     };
-    let steal = probed.doubts.iter().any(|id| id == "steal").then_some(probed.steal_processors).flatten();
-    let steal = steal.map(|steal| format!(", neighbours took {steal:.2} processors (steal)"));
+    let steal = probed.steal_processors.filter(|_| probed.is_disturbed());
+    let steal = steal.map(|steal| format!(", other virtual machines took {steal:.2} processors (steal)"));
     aside(format_args!(
         "{:8} {:>9}/s for {:>4.1} s   {}   {result}{}{}; about {} s left",
         probed.purpose.name(),
@@ -205,7 +209,7 @@ fn found(sought: Sought, server_version: String, spec: &Spec, objectives: &Objec
     }
 }
 
-/// What is tried, between what, and how long all of it will take.
+/// What the search tries, between which rates, and how long it will take.
 fn title(step: &Step) -> String {
     let Some((probe, outlook)) = step.probe else { return "closed loop: ".to_owned() };
     let between = match outlook.between {
@@ -217,11 +221,11 @@ fn title(step: &Step) -> String {
     let purpose = match probe.purpose {
         Purpose::Bracket | Purpose::Narrow => "searching",
         Purpose::Confirm => "confirming",
-        Purpose::Above => "trying more than was found,",
+        Purpose::Above => "trying a higher rate than was found,",
         Purpose::Rest => "letting the server recover,",
-        Purpose::Beyond => "trying much more than was found,",
+        Purpose::Beyond => "trying a much higher rate than was found,",
     };
-    format!("{purpose}{between}, about {} s left in all; now {:.0}/s: ", step.left.as_secs(), probe.rate)
+    format!("{purpose}{between}, about {} s left in total; now {:.0}/s: ", step.left.as_secs(), probe.rate)
 }
 
 fn text(found: &Found, ending: Ending, objectives: &Objectives) -> String {
@@ -244,27 +248,26 @@ fn answer(found: &Found, ending: Ending, objectives: &Objectives) -> String {
     let last = found.probes.last().map(|last| last.shown(objectives)).unwrap_or_default();
     match ending {
         Ending::Found { rate, above } => format!(
-            "{rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; {above:.0}/s ({:.0} % \
-             more) did not",
+            "{rate:.0} transactions/s keeps {objectives}, confirmed by 3 of 3 loads; {above:.0}/s ({:.0} % \
+             more) does not",
             (above / rate - 1.0) * 100.0
         ),
         Ending::NothingKeeps { lowest } if lowest > 1.0 => format!(
-            "none: even {lowest:.0} transactions/s do not keep {objectives} ({last}). Loads at a lower rate \
-             hold too few transactions to say more: make --duration longer"
+            "none: even {lowest:.0} transactions/s does not keep {objectives} ({last}). At lower rates a \
+             load has too few transactions to tell: make --duration longer"
         ),
         Ending::NothingKeeps { lowest } => {
-            format!("none: even {lowest:.0} transactions/s do not keep {objectives} ({last})")
+            format!("none: even {lowest:.0} transactions/s does not keep {objectives} ({last})")
         }
-        Ending::NothingBreaks { highest } => format!(
-            "at least {highest:.0} transactions/s, the highest that is offered, and {objectives} is still \
-             kept"
-        ),
+        Ending::NothingBreaks { highest } => {
+            format!("at least {highest:.0} transactions/s: the highest rate offered still keeps {objectives}")
+        }
         Ending::Unsteady { rate } => format!(
-            "not found: near {rate:.0} transactions/s the same load keeps {objectives} at one time and \
-             breaks it at another; make --duration longer, or look for what disturbs the server"
+            "not found: near {rate:.0} transactions/s, the same load keeps {objectives} at one time and \
+             breaks it at another; make --duration longer, or find what disturbs the server"
         ),
         Ending::CannotTell { rate } => format!(
-            "cannot tell: at {rate:.0} transactions/s a load holds fewer than the {:.0} transactions that \
+            "cannot tell: at {rate:.0} transactions/s, a load has fewer than the {:.0} transactions that \
              {objectives} needs; make --duration longer, or ask for a lower percentile",
             found.transactions_needed
         ),
@@ -272,16 +275,16 @@ fn answer(found: &Found, ending: Ending, objectives: &Objectives) -> String {
     }
 }
 
-/// The best that is known of a search that was ended early.
+/// The best result of a search that ended early.
 fn unfinished(found: &Found, why: Why, confirmed: Option<f64>, objectives: &Objectives) -> String {
     let why = match why {
         Why::Interrupted => "the search was interrupted",
-        Why::OutOfTime => "the budget was over",
+        Why::OutOfTime => "the time budget ran out",
     };
     if let Some(rate) = confirmed {
         return format!(
-            "at least {rate:.0} transactions/s keep {objectives}: confirmed by 3 of 3 loads; whether more \
-             does is open, for {why}"
+            "at least {rate:.0} transactions/s keeps {objectives}, confirmed by 3 of 3 loads; higher rates \
+             were not tested, because {why}"
         );
     }
     let rates = |is: fn(&Probed) -> bool| {
@@ -295,36 +298,37 @@ fn unfinished(found: &Found, why: Why, confirmed: Option<f64>, objectives: &Obje
     ];
     let known: Vec<String> = known.into_iter().flatten().collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
-    format!("none is confirmed{known}: {why}")
+    format!("no rate was confirmed{known}: {why}")
 }
 
-/// What speaks against it.
+/// Its doubts.
 fn remarks(found: &Found) -> Vec<String> {
     let mut remarks = Vec::new();
     if found.client_limited {
         remarks.push(
-            "Prony itself was near its limit where the objective broke: this may not be the server's limit. \
-             Run it on another machine or give it more processors (`prony calibrate` says what it can do)"
+            "Prony itself was near its limit where the objective broke, so this may not be the server's \
+             limit. Run it on another machine or give it more processors (`prony calibrate` measures its \
+             limit)"
                 .to_owned(),
         );
     }
     if found.connections_limited {
         remarks.push(
-            "what broke the objective was the wait for a free connection, while the server's own time kept \
-             it, and a closed loop did hardly more: with more connections it may bear more"
+            "the wait for a free connection broke the objective, while the server's own time kept it, and a \
+             closed loop did hardly more: with more connections it may sustain a higher rate"
                 .to_owned(),
         );
     }
     if let Some(rate) = found.from_rest_per_second {
         remarks.push(format!(
-            "the server has two states: after a gentle load it bore {rate:.0} transactions/s; what was found \
-             is what it bears once it has been overloaded"
+            "the server has two states: after a gentle load it sustained {rate:.0} transactions/s; the rate \
+             found is what it sustains once it has been overloaded"
         ));
     }
     if let Some(steal) = found.steal_processors {
         remarks.push(format!(
-            "neighbours on the physical machine took up to {steal:.2} processors away where the objective \
-             broke (steal): the server may bear more at a quieter time"
+            "other virtual machines on the host took up to {steal:.2} processors where the objective broke \
+             (steal): the server may sustain more at a quieter time"
         ));
     }
     remarks
@@ -350,7 +354,7 @@ mod tests {
         }
     }
 
-    /// What is said of an ending.
+    /// The sentence for an ending.
     fn said(ending: Ending, steal_processors: Option<f64>) -> String {
         let objectives = Objectives::parse("p99 < 20ms").expect("an objective");
         let sought = Sought {
@@ -386,7 +390,7 @@ mod tests {
             (Ending::Unfinished { why, confirmed: None }, &["26/s kept it once", "39/s broke it"]),
             (
                 Ending::Unfinished { why: Why::OutOfTime, confirmed: None },
-                &["none is confirmed", "the budget was over"],
+                &["no rate was confirmed", "the time budget ran out"],
             ),
         ] {
             let text = said(ending, None);

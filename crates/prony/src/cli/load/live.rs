@@ -1,8 +1,15 @@
 //! A load while it runs: a bar with the last second and the time left on a terminal, and one line for each
-//! interval where that is asked for.
+//! interval if asked for.
 
-use super::super::{progress::style, terminal::aside};
-use crate::{escape::plain, report::number};
+use crate::{
+    cli::{
+        progress::{busiest, style},
+        terminal::aside,
+    },
+    escape::plain,
+    report::number,
+    telemetry::LoadHostNow,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use load::{
     Sample,
@@ -17,14 +24,16 @@ pub(super) struct Live {
     begun: Option<Instant>,
     /// How long it will take; `None`: a limit ends it.
     total: Option<Duration>,
-    /// Said before everything else.
+    /// Words in front of each line.
     title: String,
     reports: Option<Reports>,
     /// The last second of each stream.
     last: Vec<Option<Tick>>,
+    /// What the busiest load host does, in words.
+    load_hosts: String,
 }
 
-/// What one stream did in some time.
+/// What one stream did in a period.
 #[derive(Debug, Clone)]
 struct Tick {
     length: Duration,
@@ -45,7 +54,7 @@ impl Tick {
         }
     }
 
-    /// Adds the time that follows.
+    /// Adds the next period.
     fn add(&mut self, next: &Self) {
         self.length += next.length;
         self.transactions.merge(&next.transactions);
@@ -79,7 +88,7 @@ impl Tick {
 /// One line about one stream.
 #[derive(Debug, Serialize)]
 struct Line {
-    /// End of the time that it is about, since the load began.
+    /// End of its period, since the load began.
     at_s: f64,
     stream: String,
     phase: &'static str,
@@ -152,17 +161,25 @@ impl Reports {
 }
 
 impl Live {
-    /// For a load of so long a time, or one that a limit ends.
+    /// For a load of this length, or one that a limit ends.
     pub(super) fn new(total: Option<Duration>, streams: &[String]) -> Self {
         let bar = ProgressBar::with_draw_target(
             Some(total.unwrap_or_default().as_millis() as u64),
             ProgressDrawTarget::stderr(),
         );
         bar.set_style(style(if total.is_some() { "{bar:20} {msg}" } else { "{msg}" }));
-        Self { bar, begun: None, total, title: String::new(), reports: None, last: vec![None; streams.len()] }
+        Self {
+            bar,
+            begun: None,
+            total,
+            title: String::new(),
+            reports: None,
+            last: vec![None; streams.len()],
+            load_hosts: String::new(),
+        }
     }
 
-    /// With a line on stderr for each `every`.
+    /// With a line on stderr every `every`.
     pub(super) fn reporting(mut self, every: Option<Duration>, as_json: bool, streams: Vec<String>) -> Self {
         self.reports = every.map(|every| Reports {
             every,
@@ -174,10 +191,15 @@ impl Live {
         self
     }
 
-    /// With these words before everything else.
+    /// With these words in front of each line.
     pub(super) fn titled(mut self, title: String) -> Self {
         self.title = title;
         self
+    }
+
+    /// What load hosts do just now.
+    pub(super) fn with_load_hosts(&mut self, hosts: &[LoadHostNow]) {
+        self.load_hosts = busiest(hosts);
     }
 
     pub(super) fn show(&mut self, event: &load::Progress) {
@@ -185,7 +207,7 @@ impl Live {
             load::Progress::Opening { opened, wanted } => {
                 self.bar.set_message(plain(&format!("{}{opened} of {wanted} connections open", self.title)));
             }
-            load::Progress::Processes(_) => {}
+            load::Progress::Processes(_) | load::Progress::Seen { .. } => {}
             load::Progress::Started => self.begun = Some(Instant::now()),
             load::Progress::Sample(sample) => {
                 let tick = Tick::of(sample);
@@ -228,10 +250,11 @@ impl Live {
         let errors =
             if all.errors > 0 { format!(", {} errors", number::count(all.errors)) } else { String::new() };
         self.bar.set_message(plain(&format!(
-            "{}{} transactions/s{offered}, p95 {:.2} ms{errors}, {left}",
+            "{}{} transactions/s{offered}, p95 {:.2} ms{errors}, {left}{}",
             self.title,
             number::count(line.transactions_per_second as u64),
-            line.p95_ms
+            line.p95_ms,
+            self.load_hosts
         )));
     }
 

@@ -1,33 +1,34 @@
-//! `prony load`: one load at a server that is running, or the search for the highest rate that it bears.
+//! `prony load`: one load on a running server, or the search for the highest rate that the server sustains.
 
 mod figures;
 mod find;
 mod live;
+mod offer;
 mod options;
 mod text;
 
 pub(super) use options::LoadOptions;
 
 use super::{
+    agent,
     failure::{Failure, chain},
     interrupt,
     terminal::{aside, print},
 };
 use crate::{
-    dataset, layout, loader,
-    provision::{self, Wants, target},
+    dataset,
+    layout::neighbours,
+    loader::{self, Agents, AgentsError},
+    provision::{self, NoProcess, Wants, target},
+    report::Words,
     run::{self, Level},
     telemetry::{self, Beside},
     workload,
 };
 use figures::{Circumstances, Figures};
 use live::Live;
-use load::{Loader, Outcome, Progress, Spec, Stop, sample::End, spec::Target};
-
-/// EADDRNOTAVAIL, as the kernel's words are shown.
-const NOT_AVAILABLE: &str = "(os error 99)";
-/// "Table doesn't exist".
-const NO_SUCH_TABLE: &str = "(error 1146";
+use load::{Outcome, Spec, Stop, agent as load_host, sample::End};
+use offer::{Offer, carry_out, with_workers};
 
 pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     let spec = options.spec()?;
@@ -37,18 +38,39 @@ pub(super) fn load(options: &LoadOptions) -> Result<(), Failure> {
     }
     let stop = interrupt::stop_on_signals();
     let program = std::env::current_exe().map_err(|error| Failure::cannot_begin(chain(&error)))?;
-    let loader = loader::in_processes(options.processes, &[], &program);
+    let agents = agents(options, &spec, &stop)?;
+    let loader = match &agents {
+        Some(agents) => agents.loader(&agents.names().collect::<Vec<_>>()),
+        None => loader::in_processes(options.processes, &[], &program),
+    };
     let offer = Offer { options, loader: &*loader, stop: &stop };
     let spec = with_workers(spec, &offer)?;
     if options.find.find_rate { find::find(&offer, &spec) } else { once(&offer, &spec, pid) }
 }
 
-/// What is to be offered, and by whom.
-#[derive(Clone, Copy)]
-struct Offer<'a> {
-    options: &'a LoadOptions,
-    loader: &'a dyn Loader,
-    stop: &'a Stop,
+/// The load hosts that the flags ask for, once all of them have answered.
+fn agents(options: &LoadOptions, spec: &Spec, stop: &Stop) -> Result<Option<Agents>, Failure> {
+    let run = format!("`prony load {}`", options.workload);
+    let held = if let Some(wish) = &options.kubernetes {
+        let wants = load_host::Wants::of(spec, wish.replicas);
+        let pods = if wish.replicas == 1 { "pod" } else { "pods" };
+        aside(format_args!("starting {} {pods} of {}", wish.replicas, wish.image));
+        Agents::in_pods(wish, run, wants, stop)
+    } else if options.agents.is_empty() {
+        return Ok(None);
+    } else {
+        let directory = agent::directory(options.agents_dir.clone())?;
+        let wants = load_host::Wants::of(spec, options.agents.len() as u32);
+        Agents::hold(&options.agents, &directory, run, wants)
+    };
+    let held = held.and_then(|held| {
+        held.check_reach(&options.agents, &target::shown(&spec.target), &spec.target.address)?;
+        Ok(Some(held))
+    });
+    held.map_err(|error| match error {
+        AgentsError::Interrupted => Failure::interrupted("interrupted before the load began"),
+        error => Failure::cannot_begin(chain(&error)),
+    })
 }
 
 fn once(offer: &Offer<'_>, spec: &Spec, pid: Option<u32>) -> Result<(), Failure> {
@@ -63,7 +85,7 @@ fn once(offer: &Offer<'_>, spec: &Spec, pid: Option<u32>) -> Result<(), Failure>
     // of a server elsewhere, what this machine's neighbours take from the client is still worth a word
     let nodes: Vec<_> = pid.map(|pid| run::node("server", &spec.target, Some(pid))).into_iter().collect();
     let mut beside = Beside::prepare(&nodes, telemetry::Options::default());
-    let outcome = carry_out(offer, spec, &mut live, &mut |processes| beside.begin_in(processes))?;
+    let outcome = carry_out(offer, spec, &mut live, Some(&mut beside))?;
     let readings = beside.end();
     let doubts = run::doubts(spec, &outcome, &readings, clock);
     let about =
@@ -75,17 +97,15 @@ fn once(offer: &Offer<'_>, spec: &Spec, pid: Option<u32>) -> Result<(), Failure>
         print(&text::text(&figures))?;
     }
     match outcome.end {
-        End::Interrupted => {
-            Err(Failure::interrupted("interrupted: the figures are about the time until then"))
-        }
-        _ if ended_in_an_outage(&outcome) => Err(Failure::failed(
-            "the server went away and did not come back: the figures are about a load that broke off",
+        End::Interrupted => Err(Failure::interrupted("interrupted: the figures cover the time until then")),
+        _ if ended_in_an_outage(spec, &outcome) => Err(Failure::failed(
+            "the server went away and did not come back: the figures cover the load until then",
         )),
         _ => judged(&figures),
     }
 }
 
-/// Figures that are invalid are printed, and no success: a script must not take them for a measurement.
+/// Invalid figures are printed, but the command fails: a script must not take them for a measurement.
 fn judged(figures: &Figures) -> Result<(), Failure> {
     let first = figures.doubts.iter().find(|doubt| doubt.level == figures.verdict);
     match first {
@@ -96,65 +116,15 @@ fn judged(figures: &Figures) -> Result<(), Failure> {
     }
 }
 
-/// Whether nothing worked any more at the end.
-fn ended_in_an_outage(outcome: &Outcome) -> bool {
-    outcome.streams.iter().any(|stream| stream.outages.last().is_some_and(|outage| !outage.recovered))
+/// Whether nothing succeeded any more at the end; some neighbours are meant to fail.
+fn ended_in_an_outage(spec: &Spec, outcome: &Outcome) -> bool {
+    let streams = spec.streams.iter().zip(&outcome.streams);
+    let measured = streams.filter(|(stream, _)| !neighbours::is_one(stream));
+    measured.into_iter().any(|(_, told)| told.outages.last().is_some_and(|outage| !outage.recovered))
 }
 
-/// The load with as many threads as it needs, where no number was given.
-fn with_workers(spec: Spec, offer: &Offer<'_>) -> Result<Spec, Failure> {
-    let needed = load::workers_needed(offer.loader, &spec, offer.stop);
-    let workers = needed.map_err(|error| not_begun(&error, &spec, offer.stop))?;
-    Ok(Spec { workers: Some(workers), ..spec })
-}
-
-/// Why a load did not begin, and what to do about it.
-fn not_begun(error: &load::Error, spec: &Spec, stop: &Stop) -> Failure {
-    match error {
-        load::Error::Interrupted => Failure::interrupted("interrupted before the load began"),
-        // the first login was broken off
-        _ if stop.is_stopped() => Failure::interrupted("interrupted before the load began"),
-        error => Failure::cannot_begin(with_hint(chain(error), spec)),
-    }
-}
-
-/// Carries one load out; `begin` is called when it begins, with the processes that do, where it is not this
-/// one. One that the server made impossible is a failure with what to do about it.
-fn carry_out(
-    &Offer { options, loader, stop }: &Offer<'_>,
-    spec: &Spec,
-    live: &mut Live,
-    begin: &mut dyn FnMut(&[u32]),
-) -> Result<Outcome, Failure> {
-    let mut processes = Vec::new();
-    let result = loader.run(spec, stop, &mut |event| {
-        match &event {
-            Progress::Processes(told) => processes.clone_from(told),
-            Progress::Started => begin(&processes),
-            Progress::Opening { .. } | Progress::Sample(_) => {}
-        }
-        live.show(&event);
-    });
-    live.clear();
-    let outcome = result.map_err(|error| not_begun(&error, spec, stop))?;
-    if let End::Failed(reason) = &outcome.end {
-        let advice = advise(reason, options, &spec.target);
-        let nothing = outcome.streams.iter().all(|stream| stream.transactions.count == 0);
-        return Err(if nothing { Failure::cannot_begin(advice) } else { Failure::failed(advice) });
-    }
-    Ok(outcome)
-}
-
-/// The kernel's words for a source address that is none of this machine's say nothing about the flag.
-fn with_hint(message: String, spec: &Spec) -> String {
-    if !spec.sources.is_empty() && message.contains(NOT_AVAILABLE) {
-        return format!("{message}\n--source takes addresses of this machine (`ip address` lists them)");
-    }
-    message
-}
-
-/// One login before the thousands: whatever is wrong with server, account or limits is said once, and before
-/// the load. Tells what to remark, and the server's process if it is here.
+/// One login before the thousands, so that a mistake in server, account or limits is reported once, before
+/// the load. Returns remarks, and the server's process if it runs here.
 fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>), Failure> {
     let cannot = |error: &dyn std::error::Error| Failure::cannot_begin(chain(error));
     let begun = std::time::Instant::now();
@@ -165,63 +135,13 @@ fn check(options: &LoadOptions, spec: &Spec) -> Result<(Vec<String>, Option<u32>
         dataset::refuse_writes(&spec.target, &writes).map_err(|error| cannot(&error))?;
     }
     let sources = spec.sources.len().max(1) as u32;
-    let wants = Wants { sources, ..run::wants(&spec.streams, &spec.target) };
+    let elsewhere = options.is_elsewhere();
+    let wants = Wants { sources, elsewhere, ..run::wants(&spec.streams, &spec.target) };
     let mut remarks = provision::preflight(&mut connection, &wants).map_err(|error| cannot(&error))?;
-    remarks.extend(loader::remark(spec, login));
     remarks.extend(provision::changer(&mut connection));
     let process = provision::process_of(&mut connection, &spec.target);
-    remarks.extend(process.err().and_then(provision::no_process));
-    Ok((remarks, process.ok()))
-}
-
-/// Whether the table that a server misses is one that `prony prepare` makes: `Table 'test.t1' ...`.
-fn names_own_table(reason: &str) -> bool {
-    reason.to_lowercase().split(['\'', '.', '`']).any(layout::is_reserved)
-}
-
-/// A load that ended at once, with what to do about it.
-fn advise(reason: &str, options: &LoadOptions, target: &Target) -> String {
-    let shown = target::shown(target);
-    if reason.contains(NO_SUCH_TABLE) && !names_own_table(reason) {
-        return format!(
-            "{shown}: {reason}\nmake this table yourself: `prony prepare` makes those of the built-in \
-             workloads"
-        );
-    }
-    if reason.contains(NO_SUCH_TABLE) {
-        let given: Vec<(&str, String)> = match options.data_of_study() {
-            Some(data) => data.options(),
-            None => ["tables", "table_size"]
-                .into_iter()
-                .filter_map(|name| options.workload_options.given(name).map(|text| (name, text.to_owned())))
-                .collect(),
-        };
-        let flags: Vec<String> = given
-            .into_iter()
-            .map(|(name, text)| format!(" --{} {text}", if name == "table_size" { "rows" } else { name }))
-            .collect();
-        return format!(
-            "{shown}: {reason}\nmake the tables first: prony prepare {} --url '{shown}'{}",
-            options.prepared_as(),
-            flags.concat()
-        );
-    }
-    format!("{shown}: {reason}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_tables_of_prony_are_made_by_prepare() {
-        for (reason, own) in [
-            ("Table 'test.sbtest12' doesn't exist (error 1146, state 42S02)", true),
-            ("Table 'test.orders' doesn't exist (error 1146, state 42S02)", false),
-            ("Table 'sbtest.orders' doesn't exist (error 1146, state 42S02)", false),
-            ("Table 'test.sbtest' doesn't exist (error 1146, state 42S02)", false),
-        ] {
-            assert_eq!(names_own_table(reason), own, "{reason}");
-        }
-    }
+    remarks.extend(process.err().and_then(NoProcess::remark));
+    let remarks = remarks.iter().map(|remark| Words::default().server_remark(remark));
+    let of_ports = loader::few_ports(spec, login).filter(|_| !elsewhere).map(|few| few.to_string());
+    Ok((of_ports.into_iter().chain(remarks).collect(), process.ok()))
 }

@@ -1,23 +1,35 @@
 //! What `prony load` takes, and the engine's [`Spec`] that it means.
 
-use super::super::{
-    failure::{Failure, chain},
-    flags::{DurationFlag, ServerFlags, WorkloadFlags, count},
-    foresee,
-};
 use crate::{
     arrival::{self, Parts},
-    plan::{DataPlan, seed},
+    cli::{
+        agent,
+        failure::{Failure, chain},
+        flags::{DurationFlag, ServerFlags, WorkloadFlags, Wrong, count},
+        foresee,
+    },
+    layout::{
+        DataSet,
+        neighbours::{self, Neighbour},
+    },
+    plan::{Kubernetes, seed},
     search::Objectives,
-    study::Adjustments,
-    workload,
+    study::{self, Adjustments},
+    sysbench, workload,
 };
 use clap::{Args, ValueEnum};
 use load::{
     Spec,
-    spec::{ConnectionMode, Gaps, Limit, Protocol, Rate, Scheduling, Stream, Target, Think, Workload},
+    spec::{
+        Arrival, ConnectionMode, Gaps, Limit, Protocol, Rate, Scheduling, Stream, Target, Think, Workload,
+    },
 };
-use std::{collections::BTreeSet, net::IpAddr, time::Duration};
+use std::{
+    collections::BTreeSet,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Without `--duration`: long enough for a first impression, and for a limit so long that it does not matter.
 const DURATION: Duration = Duration::from_secs(10);
@@ -29,62 +41,81 @@ const WARM_UP: Duration = Duration::from_secs(1);
 #[command(after_help = "Examples:\n  prony load oltp_point_select --url mysql://user@127.0.0.1:3306/test \
                         --connections 64 --duration 10s\n  prony load oltp_read_write --tables 4 --rows \
                         50000 --connections 256 --json > result.json\n  prony load oltp_point_select -c 64 \
-                        --rate 5000               an open loop\n  prony load oltp_point_select -c 64 \
-                        --rate '100..5000 over 60s' --report-interval 1s\n  prony load oltp_point_select \
-                        -c 10000 --think exp:1s         mostly waiting, as people do\n  prony load \
+                        --rate 5000               an open loop\n  prony load oltp_point_select -c 64 --rate \
+                        '100..5000 over 60s' --report-interval 1s\n  prony load oltp_point_select -c 10000 \
+                        --think exp:1s         mostly waiting, like human users\n  prony load \
                         oltp_point_select -c 4 --reconnect transaction    what a new connection costs\n  \
-                        prony load my_mix --study my.toml -c 64                      written in SQL in a \
+                        prony load my_mix --study my.toml -c 64                      defined in SQL in a \
                         study\n  prony load oltp_read_write -c 64 --find-rate --objective 'p99 < 20ms, \
                         errors < 0.1%'\n  PRONY_PASSWORD=... prony load oltp_read_only --url \
-                        mysql://bench@db1/test?ssl-mode=required\n\nRates:  1000 · 1000:10s,2000:10s \
-                        (steps) · 100..5000 over 60s (ramp) · 1000 +- 500 every 60s (sine) · 100 burst \
-                        5000 for 2s every 10s\n\nWith --rate and --pace the schedule is fixed beforehand, \
-                        and response time counts from when a transaction was due: a server that stalls is \
-                        charged for all who had to wait.\n\nThe password comes from the URL, from \
-                        PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three keep it from \
+                        mysql://bench@db1/test?ssl-mode=required\n\nRates:  1000 · 1000:10s,2000:10s (steps) \
+                        · 100..5000 over 60s (ramp) · 1000 +- 500 every 60s (sine) · 100 burst 5000 for 2s \
+                        every 10s\n\nWith --rate and --pace the schedule is fixed beforehand, and response \
+                        time counts from when a transaction was due, so a stall of the server counts for \
+                        every transaction that had to wait.\n\nThe password comes from the URL, from \
+                        PRONY_PASSWORD or MYSQL_PWD, or from ~/.my.cnf; only the last three hide it from \
                         other users of this machine.")]
 pub(in crate::cli) struct LoadOptions {
-    /// A built-in workload (`prony list workloads`), or with --study one that a stream of that study has
+    /// A built-in workload (`prony list workloads`), the file of a Lua script for sysbench (FILE.lua), or
+    /// with --study a workload of one of its streams
     #[arg(value_name = "WORKLOAD")]
     pub(super) workload: String,
-    /// Take the workload from this study, for instance one that is written there as [workload.NAME]
+    /// Lay a harmful neighbour beside the load: one of the workloads that `prony list workloads` calls
+    /// neighbours, such as deadlocks or alter_copy; may be repeated. The load's own figures do not include it
+    #[arg(long, value_name = "NAME", value_parser = neighbour)]
+    neighbour: Vec<&'static Neighbour>,
+    /// Take the workload from this study, for instance one defined there as [workload.NAME]
     #[arg(long, value_name = "STUDY")]
     study: Option<String>,
-    /// How long to measure: 10s, 500ms, 2m [default: 10s; 1h where --transactions or --limit-rows ends it]
+    /// An option of a Lua script, as `scale=10`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    script_option: Vec<(String, String)>,
+    /// How long to measure: 10s, 500ms, 2m [default: 10s; 1h if --transactions or --limit-rows ends it]
     #[arg(long, short = 't', visible_alias = "time", value_name = "TIME")]
     duration: Option<DurationFlag>,
-    /// Load before the measurement, not counted [default: 1s; 0 where --transactions or --limit-rows ends
-    /// it]
+    /// Load before the measurement, not counted [default: 1s; 0 if --transactions or --limit-rows ends it]
     #[arg(long, visible_alias = "warmup-time", value_name = "TIME")]
     warm_up: Option<DurationFlag>,
-    /// Prepared statements, or plain text
+    /// Prepared statements, or queries as text
     #[arg(long, value_enum, default_value_t = ProtocolFlag::Prepared)]
     protocol: ProtocolFlag,
-    /// Seed of everything random, to repeat a load: the same one writes the same values into the same rows
-    /// again, which changes nothing unless these rows are new [default: another one each time, printed]
+    /// Seed of everything random, to repeat a load. The same seed writes the same values into the same rows
+    /// again, which changes nothing unless the rows were reloaded [default: a new seed each time, which is
+    /// printed]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Threads of the load engine, in each of its processes [default: one, and more only where one is too
-    /// busy, which a second of load before the warm-up shows; one for each processor where there is no
-    /// warm-up]
+    /// Threads of the load engine, in each of its processes [default: one, or more if a second of load before
+    /// the warm-up shows that one is too busy; one per processor without a warm-up]
     #[arg(long, value_name = "N", value_parser = count::<u32>(1, 1024))]
     workers: Option<u32>,
-    /// Processes on this machine that carry the load out together, each its share of the connections, with
-    /// their own threads; their results are merged exactly
+    /// Processes on this machine that share the load, each with its part of the connections and its own
+    /// threads; their results are merged exactly
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<u32>(1, 64))]
     pub(super) processes: u32,
+    /// Load hosts that share the load, with `prony agent` running on each; their results are merged exactly
+    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',', value_parser = agent::address)]
+    #[arg(conflicts_with = "processes")]
+    pub(super) agents: Vec<String>,
+    /// Directory with the certificates for them, as `prony agent init` created it [default:
+    /// ~/.config/prony/agents]
+    #[arg(long, value_name = "DIR", env = "PRONY_AGENTS_DIR")]
+    pub(super) agents_dir: Option<PathBuf>,
+    /// Pods of a Kubernetes cluster that share the load, as in `[load] kubernetes` of a study: 'replicas = 4,
+    /// image = "registry.example.com/prony:0.1.0"'; they are removed at the end
+    #[arg(long, value_name = "PODS", value_parser = pods, conflicts_with_all = ["processes", "agents"])]
+    pub(super) kubernetes: Option<Kubernetes>,
     /// How the kernel schedules these threads: batch does not preempt a server on the same machine, normal
-    /// keeps schedules better; auto is normal with --rate, --pace and --think, and up to four connections
-    /// for each processor
+    /// keeps schedules better; auto means normal with --rate, --pace and --think, and for up to four
+    /// connections per processor
     #[arg(long, value_enum, default_value_t = SchedulingFlag::Auto)]
     scheduling: SchedulingFlag,
-    /// Print one line on stderr for each such time: throughput, latency, errors (as JSON with --json)
+    /// Print a line on stderr at this interval: throughput, latency, errors (as JSON with --json)
     #[arg(long, value_name = "TIME")]
     pub(super) report_interval: Option<DurationFlag>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(super) json: bool,
-    /// Let the workload write into tables that Prony did not make
+    /// Let the workload write to tables that Prony did not create
     #[arg(long)]
     pub(super) write_to_my_tables: bool,
     #[command(flatten)]
@@ -101,24 +132,24 @@ pub(in crate::cli) struct LoadOptions {
 
 /// When transactions start, and what ends them.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Arrival (without these: each connection runs one transaction after another)")]
+#[command(next_help_heading = "Arrival (by default, each connection runs one transaction after another)")]
 struct ArrivalFlags {
-    /// Start so many transactions in a second, all connections together, whether the server keeps up or not
+    /// Start this many transactions per second over all connections, whether the server keeps up or not
     #[arg(long, value_name = "RATE", value_parser = arrival::rate, conflicts_with = "find_rate")]
     rate: Option<Rate>,
-    /// How these starts lie in time: poisson (as independent customers come) or constant [default: poisson]
+    /// Spacing of these starts: poisson (as independent clients arrive) or constant [default: poisson]
     #[arg(long, value_name = "poisson|constant", value_parser = arrival::gaps)]
     gaps: Option<Gaps>,
-    /// Each connection starts one transaction every so often: 10ms, 100us
+    /// Each connection starts one transaction at this interval: 10ms, 100us
     #[arg(long, value_name = "TIME", conflicts_with = "find_rate")]
     pace: Option<DurationFlag>,
-    /// Each connection pauses after a transaction: 5ms, or exp:5ms for exponential pauses with this mean
+    /// Pause of each connection after a transaction: 5ms, or exp:5ms for exponential pauses with this mean
     #[arg(long, value_name = "[exp:]TIME", value_parser = arrival::think, conflicts_with = "find_rate")]
     think: Option<Think>,
-    /// Skip starts that are later than this (with --rate or --pace) [default: none is skipped]
+    /// Skip starts that are later than this (with --rate or --pace) [default: skip none]
     #[arg(long, value_name = "TIME")]
     lateness_max: Option<DurationFlag>,
-    /// End after exactly so many transactions
+    /// End after exactly this many transactions
     #[arg(
         long,
         visible_alias = "events",
@@ -126,7 +157,7 @@ struct ArrivalFlags {
         value_parser = count::<u64>(1, u64::MAX),
     )]
     transactions: Option<u64>,
-    /// End after so many rows, received and affected together
+    /// End after this many rows, received and affected together
     #[arg(
         long,
         value_name = "N",
@@ -140,7 +171,7 @@ struct ArrivalFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 struct ConnectionFlags {
-    /// Connections that work
+    /// Active connections
     #[arg(
         long,
         short = 'c',
@@ -150,7 +181,7 @@ struct ConnectionFlags {
         value_parser = count::<u32>(1, 1_000_000),
     )]
     connections: u32,
-    /// Connections that are opened as well and do nothing
+    /// Additional connections that are opened and stay idle
     #[arg(
         long,
         value_name = "N",
@@ -158,8 +189,8 @@ struct ConnectionFlags {
         value_parser = count::<u32>(0, 1_000_000),
     )]
     idle: u32,
-    /// When a new connection takes the place of the old one: never, after each transaction or statement, or
-    /// after N transactions
+    /// When a connection is closed and opened again: never, after each transaction or statement, or after N
+    /// transactions
     #[arg(
         long,
         value_name = "never|transaction|statement|N",
@@ -167,17 +198,17 @@ struct ConnectionFlags {
         value_parser = arrival::connection_mode,
     )]
     reconnect: ConnectionMode,
-    /// Addresses of this machine to connect from, in turn; each has ports of its own
+    /// Addresses of this machine to connect from, in turn; each has its own ports
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',')]
     source: Vec<IpAddr>,
-    /// Open at most so many connections in a second before the load [default: as fast as the server takes
+    /// Open at most this many connections per second before the load [default: as fast as the server accepts
     /// them]
     #[arg(long, value_name = "N", value_parser = positive)]
     open_rate: Option<f64>,
-    /// How long opening one connection may take, login included
+    /// Time limit for opening one connection, login included
     #[arg(long, value_name = "TIME", default_value = "10s")]
     connect_timeout: DurationFlag,
-    /// How long a reply may take before its connection is given up and opened anew [default: any time]
+    /// Time limit for a reply; after it the connection is closed and opened again [default: no limit]
     #[arg(long, value_name = "TIME")]
     reply_timeout: Option<DurationFlag>,
 }
@@ -186,16 +217,16 @@ struct ConnectionFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(super) struct FindFlags {
-    /// Find the highest rate that keeps the objective, confirm it, and show that a little more does not;
-    /// --duration is the length of each confirming run
+    /// Find the highest rate that keeps the objective, confirm it, and show that a slightly higher rate does
+    /// not; --duration is the length of each confirming load
     #[arg(long, requires = "objective")]
     pub(super) find_rate: bool,
-    /// What is to be kept: 'p99 < 20ms', 'p99 < 20ms, errors < 0.1%'; p50 p90 p95 p99 p99.9 mean max are
-    /// response times from the intended start, 'service p99' is from the actual one; may be repeated
+    /// The objective: 'p99 < 20ms', 'p99 < 20ms, errors < 0.1%'; p50 p90 p95 p99 p99.9 mean max are response
+    /// times from the intended start, 'service p99' counts from the actual start; may be repeated
     #[arg(long, value_name = "OBJECTIVE", requires = "find_rate", value_parser = Objectives::parse)]
     pub(super) objective: Vec<Objectives>,
-    /// Time for the whole search: 5m; when it is over, the best rate that is confirmed is the answer
-    /// [default: as long as it takes]
+    /// Time budget for the whole search: 5m; when it runs out, the result is the best rate confirmed so far
+    /// [default: no limit]
     #[arg(long, value_name = "TIME", requires = "find_rate")]
     pub(super) budget: Option<DurationFlag>,
 }
@@ -220,13 +251,31 @@ enum SchedulingFlag {
     Normal,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+fn neighbour(text: &str) -> Result<&'static Neighbour, Wrong> {
+    neighbours::find(text).ok_or_else(|| Wrong::Neighbour { text: text.to_owned() })
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), Wrong> {
+    let (name, value) = text.split_once('=').ok_or_else(|| Wrong::NoValue(text.to_owned()))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn positive(text: &str) -> Result<f64, Wrong> {
     let number = crate::quantity::rate(text).filter(|number| *number > 0.0);
-    number.ok_or_else(|| format!("`{text}` is not a number above 0"))
+    number.ok_or_else(|| Wrong::NotPositive(text.to_owned()))
+}
+
+fn pods(text: &str) -> Result<Kubernetes, Wrong> {
+    Ok(study::pods(text)?)
 }
 
 impl LoadOptions {
-    /// The load that is meant.
+    /// Whether the load comes from other machines.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        !self.agents.is_empty() || self.kubernetes.is_some()
+    }
+
+    /// The load that the flags describe.
     pub(super) fn spec(&self) -> Result<Spec, Failure> {
         let target = self.server.target()?;
         let limited = self.limit().is_some();
@@ -246,15 +295,32 @@ impl LoadOptions {
                 SchedulingFlag::Batch => Scheduling::Batch,
                 SchedulingFlag::Normal => Scheduling::Normal,
             },
-            ..Spec::new(self.checked(target)?, vec![self.stream()?], warm_up, duration)
+            ..Spec::new(self.checked(target)?, self.streams()?, warm_up, duration)
         })
     }
 
-    /// What goes together only with some targets.
+    /// The load, and its neighbours.
+    fn streams(&self) -> Result<Vec<Stream>, Failure> {
+        let mut streams = vec![self.stream()?];
+        let others = self.data_set()?;
+        streams.extend(self.neighbour.iter().map(|neighbour| neighbour.stream(&others)));
+        Ok(streams)
+    }
+
+    /// What the load works on, as far as it is known.
+    fn data_set(&self) -> Result<DataSet, Failure> {
+        if workload::find(&self.workload).is_ok() {
+            let options = self.workload_options.options()?;
+            return workload::data_set(&self.workload, &options).map_err(Failure::cannot_begin);
+        }
+        Ok(self.data_of_study().unwrap_or(DataSet::Neighbours(neighbours::Data::default())))
+    }
+
+    /// Checks flags that only some targets allow.
     fn checked(&self, target: Target) -> Result<Target, Failure> {
         let by_socket = matches!(target.address, load::spec::Address::Unix(_));
         if by_socket && !self.connection.source.is_empty() {
-            return Err(Failure::cannot_begin("--source is for TCP: a Unix socket has no source address"));
+            return Err(Failure::cannot_begin("--source needs TCP: a Unix socket has no source address"));
         }
         Ok(target)
     }
@@ -262,6 +328,7 @@ impl LoadOptions {
     fn stream(&self) -> Result<Stream, Failure> {
         let workload = match &self.study {
             Some(study) => self.workload_of(study)?,
+            None if self.workload.ends_with(".lua") => self.workload_of_script()?,
             None => workload::builtin(&self.workload, &self.workload_options.options()?)
                 .map_err(Failure::cannot_begin)?,
         };
@@ -276,21 +343,44 @@ impl LoadOptions {
             think: self.arrival.think,
             lateness_max: self.arrival.lateness_max.map(|flag| flag.0),
         };
-        Ok(Stream {
+        let arrival = parts.arrival().map_err(|error| Failure::cannot_begin(as_flags(&chain(&error))))?;
+        let neighbour = neighbours::find(&workload.name);
+        let own = workload::waits(&workload.name).map(Arrival::Waits).or(neighbour.map(Neighbour::arrival));
+        let own = own.filter(|_| arrival == Arrival::Closed);
+        let mut stream = Stream {
             idle: self.connection.idle,
-            arrival: parts.arrival().map_err(|error| Failure::cannot_begin(as_flags(&chain(&error))))?,
+            arrival: own.unwrap_or(arrival),
             connect: self.connection.reconnect,
             protocol,
             limit: self.limit(),
             ..Stream::new("main", workload, self.connection.connections)
-        })
+        };
+        if let Some(neighbour) = neighbour {
+            neighbour.take_over(&mut stream, &self.data_set()?);
+        }
+        Ok(stream)
     }
 
-    /// The workload as a stream of the study has it, with the study's tables and rows.
+    fn workload_of_script(&self) -> Result<Workload, Failure> {
+        if let Some(flag) = self.workload_options.first() {
+            return Err(Failure::cannot_begin(format!(
+                "{flag} is an option of the built-in workloads; a script's are given as --script-option \
+                 NAME=VALUE"
+            )));
+        }
+        let path = Path::new(&self.workload);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let script = sysbench::workload(path, &self.workload, &self.script_option, false);
+        let script =
+            script.map_err(|error| Failure::cannot_begin(format!("{}: {}", self.workload, chain(&error))))?;
+        Ok(Workload::of_script(name, script))
+    }
+
+    /// The workload of a stream of the study, with the study's tables and rows.
     fn workload_of(&self, study: &str) -> Result<Workload, Failure> {
         if let Some(flag) = self.workload_options.first() {
             return Err(Failure::cannot_begin(format!(
-                "{flag} and --study exclude each other: the study says it"
+                "{flag} cannot be used with --study: the study sets it"
             )));
         }
         let study = foresee::open(study, &Adjustments::default())?;
@@ -302,7 +392,7 @@ impl LoadOptions {
             let names: BTreeSet<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
             let names: Vec<&str> = names.into_iter().collect();
             Failure::cannot_begin(format!(
-                "no stream of the study {} has the workload `{}`; they have {}",
+                "no stream of the study {} has the workload `{}`; its workloads are {}",
                 study.name,
                 self.workload,
                 names.join(", ")
@@ -310,14 +400,14 @@ impl LoadOptions {
         })
     }
 
-    /// The data set of the study that the workload is from, where it has tables.
-    pub(super) fn data_of_study(&self) -> Option<DataPlan> {
+    /// The data set of the study that the workload is from, if it defines tables.
+    pub(super) fn data_of_study(&self) -> Option<DataSet> {
         let study = foresee::open(self.study.as_ref()?, &Adjustments::default()).ok()?;
         let treatments = study.treatments.into_iter();
         treatments.map(|treatment| treatment.data).find(|data| !data.is_empty())
     }
 
-    /// The built-in workload whose tables are needed: those that are written in a study work on the same.
+    /// The built-in workload whose tables are needed; workloads of a study use the same tables.
     pub(super) fn prepared_as(&self) -> &str {
         if workload::find(&self.workload).is_ok() { &self.workload } else { "oltp_read_write" }
     }
@@ -328,7 +418,7 @@ impl LoadOptions {
     }
 }
 
-/// A message about `some_key` as one about `--some-key`.
+/// Turns a message about `some_key` into one about `--some-key`.
 fn as_flags(message: &str) -> String {
     let part = |(index, part): (usize, &str)| {
         if index % 2 == 1 { format!("--{}", part.replace('_', "-")) } else { part.to_owned() }
@@ -340,7 +430,6 @@ fn as_flags(message: &str) -> String {
 mod tests {
     use super::*;
     use clap::Parser;
-    use load::spec::Arrival;
 
     #[derive(Parser)]
     struct Command {
@@ -418,7 +507,7 @@ mod tests {
     fn what_does_not_go_together_is_refused_by_the_flags_names() {
         for (flags, words) in [
             (&["--rate=5", "--pace=1s"][..], ["--rate", "--pace", "one kind of arrival"]),
-            (&["--think=1s", "--pace=1s"], ["--pace", "--think", "exclude"]),
+            (&["--think=1s", "--pace=1s"], ["--pace", "--think", "cannot be combined"]),
             (&["--gaps=constant"], ["--gaps", "needs", "--rate"]),
             (&["--lateness-max=1s"], ["--lateness-max", "--rate", "--pace"]),
             (&["--transactions=5", "--limit-rows=5"], ["--transactions", "--limit-rows", "cannot be used"]),

@@ -1,7 +1,7 @@
 //! The figures of a load as text for people.
 
-use super::figures::{Ended, Figures, Kind, LatencyFigures, StreamFigures};
-use crate::report::Connects;
+use super::figures::{Ended, Figures, Kind, LatencyFigures, ProcessFigures, StreamFigures};
+use crate::{layout::neighbours, report::Connects};
 use std::{
     collections::BTreeMap,
     fmt::{Result, Write},
@@ -54,6 +54,9 @@ fn write_stream(stream: &StreamFigures, out: &mut String) -> Result {
         "\nthroughput    {:>12.1} transactions/s   {:.1} statements/s",
         stream.transactions_per_second, stream.statements_per_second
     )?;
+    if let Some(count) = stream.neighbour {
+        writeln!(out, "neighbour     {count} {}", neighbours::counted(&stream.workload))?;
+    }
     if let Some(reached) = stream.limit_reached {
         let what = if reached { "reached" } else { "NOT reached" };
         writeln!(
@@ -171,7 +174,7 @@ fn write_connections(stream: &StreamFigures, out: &mut String) -> Result {
     Ok(())
 }
 
-/// One of some latencies; 0 where there are none.
+/// One value of a distribution; 0 if it is empty.
 fn figure(latencies: &BTreeMap<String, f64>, name: &str) -> f64 {
     latencies.get(name).copied().unwrap_or_default()
 }
@@ -216,6 +219,29 @@ fn write_cost(figures: &Figures, out: &mut String) -> Result {
     writeln!(out, "a transaction {}", known.join(", "))
 }
 
+/// What a load host saw of itself, if it is one.
+fn write_load_host(part: &ProcessFigures, out: &mut String) -> Result {
+    let Some(host) = &part.host else { return Ok(()) };
+    let saw = |what: &str| host.saw.get(what).copied();
+    let cpu = |whose: &str| Some(saw(&format!("{whose}/cpu_user"))? + saw(&format!("{whose}/cpu_system"))?);
+    let again = saw("network/retransmits").zip(saw("network/segments"));
+    let parts = [
+        (cpu("machine"), 2, format!("of {} CPUs busy", host.processors)),
+        (cpu("client"), 2, "of these for the load".to_owned()),
+        (saw("client/waiting").map(|share| share * 1e3), 0, "ms/s waiting for a CPU".to_owned()),
+        (saw("network/received_bytes").map(|bytes| bytes / 1e6), 1, "MB/s received".to_owned()),
+        (saw("network/sent_bytes").map(|bytes| bytes / 1e6), 1, "MB/s sent".to_owned()),
+        (again.map(|(again, all)| again / all.max(1.0) * 100.0), 2, "% sent again".to_owned()),
+        (saw("machine/memory_available_bytes").map(|bytes| bytes / 1e9), 1, "GB of memory left".to_owned()),
+    ];
+    let known = parts.into_iter().filter_map(|(value, digits, unit)| {
+        let value = value?;
+        Some(format!("{value:.digits$} {unit}"))
+    });
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { Ok(()) } else { writeln!(out, "              {}: {}", part.name, known.join(", ")) }
+}
+
 fn write_client(figures: &Figures, out: &mut String) -> Result {
     let busiest = figures.client_threads_busy.iter().copied().fold(0.0, f64::max);
     writeln!(
@@ -229,11 +255,18 @@ fn write_client(figures: &Figures, out: &mut String) -> Result {
         figures.client_memory_bytes_max as f64 / 1e6
     )?;
     if let Some(skew) = figures.start_skew_ms {
+        let what = if figures.clocks_within_ms.is_some() { "on {} load hosts" } else { "in {} processes" };
+        let what = what.replace("{}", &figures.client_processes.len().to_string());
+        writeln!(out, "              {what}, which began within {skew:.2} ms of each other")?;
+    }
+    if let Some((within, drift)) = figures.clocks_within_ms.zip(figures.clock_drift_ms) {
         writeln!(
             out,
-            "              in {} processes, which began within {skew:.2} ms of each other",
-            figures.client_processes.len()
+            "              their clocks are known to within {within:.2} ms; they drifted by {drift:.2} ms"
         )?;
+    }
+    for part in &figures.client_processes {
+        write_load_host(part, out)?;
     }
     let timing = &figures.timing;
     write!(

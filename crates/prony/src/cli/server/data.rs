@@ -1,6 +1,5 @@
 //! `prony server data`: the data cache, loaded data for later runs.
 
-use super::{failure, provisioner};
 use crate::{
     cli::{
         failure::Failure,
@@ -8,23 +7,21 @@ use crate::{
         terminal::{print, print_json},
     },
     layout::Layout as _,
-    provision::{CachedData, cached_data, remove_cached},
+    provision::{CachedData, Places, cached_data, remove_cached},
     report::number,
 };
 use comfy_table::Cell;
 
-pub(super) fn data(remove: &[String], remove_all: bool, json: bool) -> Result<(), Failure> {
-    let provisioner = provisioner()?;
-    let places = provisioner.places();
-    let cached = cached_data(places).map_err(|error| failure(&error))?;
+pub(super) fn data(places: &Places, remove: &[String], remove_all: bool, json: bool) -> Result<(), Failure> {
+    let cached = cached_data(places)?;
     if remove.is_empty() && !remove_all {
         return if json { print_json(&cached) } else { show(&cached) };
     }
     let names: Vec<String> =
         if remove_all { cached.into_iter().map(|each| each.name).collect() } else { remove.to_vec() };
     for name in names {
-        let removed = remove_cached(places, &name).map_err(|error| failure(&error))?;
-        print(&format!("{name}: {}\n", if removed { "removed" } else { "in use by a run, and left" }))?;
+        let removed = remove_cached(places, &name)?;
+        print(&format!("{name}: {}\n", if removed { "removed" } else { "in use by a run, not removed" }))?;
     }
     Ok(())
 }
@@ -50,7 +47,7 @@ fn show(cached: &[CachedData]) -> Result<(), Failure> {
     let rows = rows.collect();
     let header = vec!["NAME", "DATA", "SIZE", "MADE", "USED", "SETTINGS"];
     listing::show((header, rows, serde_json::Value::Null), false)?;
-    print(&format!("\n{} in all\n", megabytes(cached.iter().map(|each| each.bytes).sum())))
+    print(&format!("\n{} in total\n", megabytes(cached.iter().map(|each| each.bytes).sum())))
 }
 
 fn megabytes(bytes: u64) -> String {

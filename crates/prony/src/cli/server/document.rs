@@ -1,12 +1,13 @@
 //! What `prony server` and `prony doctor` print for programs; their JSON schemas are committed in `schemas/`.
 
 use crate::{
-    doctor::Finding,
+    doctor::{Finding, Level},
     provision::{
         Places, Software, Standing,
         catalogue::{self, Entry},
         fetch,
     },
+    report::{self, Words},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +22,7 @@ pub(super) struct List {
     format: u32,
     /// Servers that are installed on this machine; a study takes one of these before it fetches.
     installed: Vec<Installed>,
-    /// Servers that can be had, the user's own first.
+    /// Servers that can be downloaded, the user's own first.
     servers: Vec<Available>,
 }
 
@@ -49,7 +50,7 @@ struct Available {
     architecture: Option<String>,
     /// Size of the download, MB.
     download_mb: u32,
-    /// Where it is had from.
+    /// Where it is downloaded from.
     from: String,
     /// What sets this build apart.
     remark: String,
@@ -121,7 +122,23 @@ pub(in crate::cli) struct Examination {
     /// Version of this document.
     format: u32,
     /// Everything that was looked at.
-    findings: Vec<Finding>,
+    findings: Vec<Examined>,
+}
+
+/// One thing that was checked.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+struct Examined {
+    /// Stable name: `governor`.
+    id: String,
+    /// How much it hurts.
+    level: Level,
+    /// What was read, in words with its figures.
+    read: String,
+    /// What it does to a measurement; empty where it is fine.
+    effect: String,
+    /// How to fix it, with the command; empty where it is fine.
+    remedy: String,
 }
 
 impl List {
@@ -189,8 +206,13 @@ impl Started {
 }
 
 impl Examination {
-    pub(in crate::cli) fn new(findings: Vec<Finding>) -> Self {
-        Self { format: FORMAT, findings }
+    pub(in crate::cli) fn new(findings: &[Finding]) -> Self {
+        let examined = |finding: &Finding| {
+            let report::Examined { read, effect, remedy } =
+                Words::default().examined(finding.level, &finding.reading);
+            Examined { id: finding.id().to_owned(), level: finding.level, read, effect, remedy }
+        };
+        Self { format: FORMAT, findings: findings.iter().map(examined).collect() }
     }
 }
 

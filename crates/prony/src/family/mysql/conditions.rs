@@ -1,4 +1,4 @@
-//! The conditions that decide what a comparison is worth, each read from a server's variables by meaning.
+//! The conditions that affect a comparison, each read from a server's variables by its meaning.
 
 use crate::{
     family::{Reader, Series, Variables},
@@ -67,7 +67,7 @@ fn text(all: &Variables, name: &str) -> Option<String> {
     })
 }
 
-/// The same for one that is on or off, which some versions say in numbers.
+/// The same for one that is on or off, which some versions express in numbers.
 fn switch(all: &Variables, name: &str) -> Option<String> {
     text(all, name).map(|value| match value.as_str() {
         "1" => "on".to_owned(),

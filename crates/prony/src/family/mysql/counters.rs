@@ -1,4 +1,4 @@
-//! What MySQL and MariaDB call the counters that have a name in every family, and which of all others go up
+//! What MySQL and MariaDB call the counters that have a name in every family, and which of the others go up
 //! and down.
 
 use crate::family::{Kind, OwnNames, counter};
@@ -47,6 +47,7 @@ pub(super) const OWN: OwnNames = &[
     ("full_scans", &["status/Select_scan"]),
     ("history_length", &["status/Innodb_history_list_length", "metric/trx_rseg_history_len"]),
     ("index_steps", &["status/Handler_read_next"]),
+    ("index_steps_back", &["status/Handler_read_prev"]),
     ("inserts", &["status/Com_insert"]),
     ("key_cache_misses", &["status/Key_reads"]),
     ("key_cache_requests", &["status/Key_read_requests"]),
@@ -74,10 +75,12 @@ pub(super) const OWN: OwnNames = &[
     ("query_cache_prunes", &["status/Qcache_lowmem_prunes"]),
     ("replaces", &["status/Com_replace"]),
     ("rollbacks", &["status/Com_rollback"]),
-    ("rows_deleted", &["status/Innodb_rows_deleted"]),
+    ("rows_by_position", &["status/Handler_read_rnd"]),
+    ("rows_deleted", &["status/Innodb_rows_deleted", "status/Handler_delete"]),
     ("rows_inserted", &["status/Innodb_rows_inserted"]),
     ("rows_read", &["status/Innodb_rows_read"]),
     ("rows_scanned", &["status/Handler_read_rnd_next"]),
+    ("rows_sorted", &["status/Sort_rows"]),
     ("rows_updated", &["status/Innodb_rows_updated"]),
     ("selects", &["status/Com_select"]),
     ("semi_sync_acknowledged", &["status/Rpl_semi_sync_master_yes_tx", "status/Rpl_semi_sync_source_yes_tx"]),
@@ -96,6 +99,8 @@ pub(super) const OWN: OwnNames = &[
     ("semi_sync_waits", &["status/Rpl_semi_sync_master_tx_waits", "status/Rpl_semi_sync_source_tx_waits"]),
     ("slow_statements", &["status/Slow_queries"]),
     ("sort_merge_passes", &["status/Sort_merge_passes"]),
+    ("sorts_of_ranges", &["status/Sort_range"]),
+    ("sorts_of_scans", &["status/Sort_scan"]),
     ("statements", &["status/Questions"]),
     ("statements_nested", &["status/Queries"]),
     ("table_cache_misses", &["status/Table_open_cache_misses"]),

@@ -3,12 +3,16 @@
 mod conditions;
 mod counters;
 mod dialect;
+mod explain;
+mod form;
 mod schema;
 mod settle;
 mod status;
+mod types;
 
 use super::{
-    Class, Family, Keeps, OwnNames, Pages, Reader, Series, Status, Unfinished, Variables, Whereabouts,
+    Class, Explained, Family, Keeps, OwnNames, Pages, Reader, Series, Status, Unfinished, Variables,
+    Whereabouts,
 };
 use load::client::{Connection, Error};
 use std::{collections::BTreeMap, time::Duration};
@@ -23,6 +27,10 @@ impl Family for MySql {
 
     fn hurry(&self, connection: &mut Connection, variables: &BTreeMap<String, String>) -> Result<(), Error> {
         settle::hurry(connection, variables)
+    }
+
+    fn explain(&self, connection: &mut Connection, sql: &str) -> Result<Option<Explained>, Error> {
+        explain::explain(connection, sql)
     }
 
     fn pages(&self, connection: &mut Connection, what: Pages, limit: Duration) -> Result<bool, Error> {
@@ -87,6 +95,7 @@ const CLASSES: &[(Class, &[u16])] = &[
     (Class::Full, &[3, 1021, 1114]),
     (Class::TooLarge, &[1153]),
     (Class::NoEngine, &[1286]),
+    (Class::NotPrepared, &[1047, 1295]),
     (Class::ReadOnly, &[1290, 1836]),
     (Class::TooManyPrepared, &[1461]),
 ];

@@ -1,7 +1,7 @@
-//! How databases are entered, made, and looked into.
+//! How databases are selected, created and examined.
 
-use super::{MySql, ask};
-use crate::family::{Class, Dialect as _, Family as _, Found, Names, Schema, TableKind, TableSize};
+use super::{MySql, ask, form};
+use crate::family::{Aspect, Class, Dialect as _, Family as _, Found, Names, Schema, TableKind, TableSize};
 use load::{
     client::{Connection, Error},
     lock::{Lock, NO_LOCKS},
@@ -98,6 +98,14 @@ impl Schema for MySql {
         Ok(all)
     }
 
+    fn form(&self, connection: &mut Connection, table: &str) -> Result<Vec<(String, Aspect, String)>, Error> {
+        form::form(connection, table)
+    }
+
+    fn warnings(&self, connection: &mut Connection) -> Result<Vec<String>, Error> {
+        form::warnings(connection)
+    }
+
     fn others(&self, connection: &mut Connection) -> Result<Vec<String>, Error> {
         let mut names = Vec::new();
         for (what, table) in [("ROUTINE", "ROUTINES"), ("EVENT", "EVENTS")] {
@@ -155,6 +163,21 @@ impl Schema for MySql {
             sizes.extend(connection.query(&select)?.rows().iter().map(|row| size(row)));
         }
         Ok(sizes)
+    }
+
+    fn whole_reads(&self, connection: &mut Connection, table: &str) -> Result<Vec<String>, Error> {
+        let asked = format!(
+            "SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() \
+             AND TABLE_NAME = {} AND INDEX_TYPE = 'BTREE'",
+            self.literal(table)
+        );
+        let answer = connection.query(&asked)?;
+        let indexes: Vec<&str> = answer.rows().iter().filter_map(|row| row.first()?.as_deref()).collect();
+        // rows without a primary key are in no index
+        let rows = if indexes.contains(&"PRIMARY") { None } else { Some(" USE INDEX ()".to_owned()) };
+        let by_index = indexes.iter().map(|index| self.by_index(Some(&self.quoted(index))));
+        let ways = rows.into_iter().chain(by_index);
+        Ok(ways.map(|way| format!("SELECT COUNT(*) FROM {}{way}", self.quoted(table))).collect())
     }
 
     fn begin_loading(&self, connection: &mut Connection) -> Result<Option<String>, Error> {

@@ -1,4 +1,4 @@
-//! What InnoDB has still to do, how it is made to do it fast, and how its buffer pool is filled again.
+//! What InnoDB still has to do, how to make it do that fast, and how to fill its buffer pool again.
 
 use super::ask;
 use crate::family::{Pages, Unfinished};
@@ -12,14 +12,14 @@ use std::{
 /// Between two looks at what a server does with its pages.
 const LOOK: Duration = Duration::from_millis(50);
 /// What makes a server write its dirty pages, now and fast, in this order: MySQL takes no capacity above the
-/// highest, and MariaDB raises that with the other.
+/// maximum, and MariaDB raises the maximum with the capacity.
 const HURRY: [(&str, u64); 4] = [
     ("innodb_io_capacity_max", IO_CAPACITY),
     ("innodb_io_capacity", IO_CAPACITY),
     ("innodb_max_dirty_pages_pct_lwm", 0),
     ("innodb_max_dirty_pages_pct", 0),
 ];
-/// Pages in a second: what a good disk writes. One that is set higher stays.
+/// Pages per second: what a good disk writes. A higher setting stays.
 const IO_CAPACITY: u64 = 10_000;
 
 /// See [`crate::family::Family::unfinished`].

@@ -6,12 +6,19 @@
 
 mod rows;
 mod types;
+mod values;
+
+pub use types::Unfit;
+pub use values::{Values, children};
 
 use super::{Index, Layout, Scan, Sent, Table as Whole, Undrawn, quoted};
-use crate::quantity::show_count;
+use crate::{
+    family::{Definition, spoken},
+    quantity::show_count,
+};
 use load::{
     random::mix,
-    spec::{Distribution, Draw, Literal},
+    spec::{Distribution, Draw, Literal, RowsWith},
 };
 use rows::Contents;
 use serde::{Deserialize, Serialize};
@@ -54,83 +61,17 @@ pub struct Column {
     pub values: Values,
     /// Share of the rows in which it is NULL; 0: it cannot be.
     pub null: f64,
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Values {
-    /// The row's number, counted from `first`.
-    Sequence {
-        /// Of the first row.
-        first: i64,
-    },
-    /// Whole numbers of a range.
-    Random {
-        /// Lowest.
-        min: i64,
-        /// Highest.
-        max: i64,
-        /// How they are distributed.
-        distribution: Distribution,
-    },
-    /// Normally distributed numbers, rounded.
-    Normal {
-        /// Their mean.
-        mean: f64,
-        /// Their standard deviation.
-        deviation: f64,
-        /// Digits behind the point.
-        decimals: u32,
-    },
-    /// Numbers with digits behind the point, uniform.
-    Decimal {
-        /// Lowest, in units of the last digit.
-        min: i64,
-        /// Highest, likewise.
-        max: i64,
-        /// Digits behind the point.
-        decimals: u32,
-    },
-    /// Letters and digits; the length is uniform.
-    Text {
-        /// Shortest.
-        min: u32,
-        /// Longest.
-        max: u32,
-    },
-    /// `#` becomes a digit, `@` a letter.
-    Pattern(String),
-    /// Days, as numbers of days since 1970-01-01.
-    Date {
-        /// Earliest.
-        first: i64,
-        /// Latest.
-        last: i64,
-        /// How they are distributed.
-        distribution: Distribution,
-    },
-    /// One of these, each with its weight, which is above 0.
-    Choice(Vec<(Literal, f64)>),
-    /// A value of another table's sequence.
-    References {
-        /// The table.
-        table: String,
-        /// Its column.
-        column: String,
-        /// Lowest value there.
-        min: i64,
-        /// Highest.
-        max: i64,
-        /// How they are distributed.
-        distribution: Distribution,
-    },
+    /// How many different values it has at most, and how they are distributed; `None`: as many as it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct: Option<(u64, Distribution)>,
 }
 
 /// What the default engine needs for a row beside its values: header, transaction, rollback pointer.
 const ROW_OVERHEAD_BYTES: u64 = 26;
 /// What an index entry needs beside its values.
 const ENTRY_OVERHEAD_BYTES: u64 = 8;
+/// Most rows of a table that are drawn by a condition: 240 MB for each load process.
+const ROWS_WITH_MAX: u32 = 20_000_000;
 /// How full pages are that were filled in the order of the key: 15 sixteenths.
 const FILL: f64 = 15.0 / 16.0;
 
@@ -142,12 +83,14 @@ impl Data {
     fn whole(&self, table: &Table) -> Whole {
         let charset = table.charset();
         let definitions = table.columns.iter().map(|column| {
-            let null = if column.null > 0.0 { "" } else { " NOT NULL" };
-            let counts = matches!(column.values, Values::Sequence { .. });
-            let counts = if counts { " AUTO_INCREMENT" } else { "" };
             let is_text = column.sent().sent == Sent::Text && column.values.is_text();
-            let charset = if is_text { format!(" CHARACTER SET {charset}") } else { String::new() };
-            format!("{} {}{charset}{null}{counts}", quoted(&column.name), column.kind)
+            spoken().column(&Definition {
+                name: &column.name,
+                kind: &column.kind,
+                charset: is_text.then_some(charset),
+                is_nullable: column.null > 0.0,
+                counts: matches!(column.values, Values::Sequence { .. }),
+            })
         });
         let key = format!("PRIMARY KEY ({})", quoted(table.key()));
         let definition = definitions.chain([key]).collect::<Vec<_>>().join(", ");
@@ -179,6 +122,17 @@ impl Data {
 }
 
 impl Table {
+    /// Rows that its column with [`Values::Children`] makes; `None`: it has none.
+    #[must_use]
+    pub fn rows_of_children(&self) -> Option<u64> {
+        self.columns.iter().find_map(|column| match column.values {
+            Values::Children { parents, min, max, .. } => {
+                Some(children(&self.name, &column.name, parents, (min, max)))
+            }
+            _ => None,
+        })
+    }
+
     /// The column that counts rows.
     fn key(&self) -> &str {
         let key = self.columns.iter().find(|column| matches!(column.values, Values::Sequence { .. }));
@@ -197,6 +151,11 @@ impl Table {
     /// One that every server has, where no text needs more.
     fn charset(&self) -> &'static str {
         let is_ascii = self.columns.iter().all(|column| match &column.values {
+            Values::Words { words, .. } => words.iter().all(|word| word.is_ascii()),
+            Values::Json(_) => false,
+            Values::By { cases, .. } => {
+                cases.iter().flat_map(|(_, choice)| choice).all(|(value, _)| shown(value).is_ascii())
+            }
             Values::Choice(choice) => choice.iter().all(|(value, _)| shown(value).is_ascii()),
             _ => true,
         });
@@ -248,7 +207,11 @@ impl Table {
 impl Column {
     fn sent(&self) -> super::Column {
         let sent = match self.values {
-            Values::Sequence { .. } | Values::Random { .. } | Values::References { .. } => Sent::BigInt,
+            Values::Sequence { .. }
+            | Values::Random { .. }
+            | Values::References { .. }
+            | Values::Children { .. }
+            | Values::Histogram { decimals: 0, .. } => Sent::BigInt,
             Values::Choice(ref choice) if choice.iter().all(|(value, _)| is_integer(value)) => Sent::BigInt,
             _ => Sent::Text,
         };
@@ -257,33 +220,63 @@ impl Column {
 
     /// What a value takes, on average.
     fn bytes(&self) -> u64 {
+        let longest = |choice: &[(Literal, f64)]| {
+            let weights: f64 = choice.iter().map(|(_, weight)| weight).sum();
+            let all: f64 = choice.iter().map(|(value, weight)| shown(value).len() as f64 * weight).sum();
+            (all / weights).ceil() as u64 + 1
+        };
         let bytes = match &self.values {
-            Values::Sequence { .. } | Values::Random { .. } | Values::References { .. } => {
-                integer_bytes(&self.kind)
+            _ if self.sent().sent == Sent::BigInt => integer_bytes(&self.kind),
+            Values::Text { min, max } | Values::Words { min, max, .. } => {
+                u64::from(*min).midpoint(u64::from(*max)) + 1
             }
-            Values::Normal { .. } | Values::Decimal { .. } => 8,
-            Values::Text { min, max } => u64::from(*min).midpoint(u64::from(*max)) + 1,
             Values::Pattern(pattern) => pattern.len() as u64 + 1,
-            Values::Date { .. } => 3,
-            Values::Choice(_) if self.sent().sent == Sent::BigInt => integer_bytes(&self.kind),
-            Values::Choice(choice) => {
-                let weights: f64 = choice.iter().map(|(_, weight)| weight).sum();
-                let all: f64 = choice.iter().map(|(value, weight)| shown(value).len() as f64 * weight).sum();
-                (all / weights).ceil() as u64 + 1
+            Values::Uuid(_) => 37,
+            Values::Json(fields) => {
+                let field = |field: &Column| field.name.len() as u64 + 6 + field.bytes();
+                fields.iter().map(field).sum::<u64>() + 4
             }
+            Values::Date { .. } | Values::Follows { decimals: None, .. } => 3,
+            Values::Choice(choice) => longest(choice),
+            Values::By { cases, .. } => cases.iter().map(|(_, choice)| longest(choice)).max().unwrap_or(1),
+            _ => 8,
         };
         (bytes as f64 * (1.0 - self.null)).ceil() as u64
     }
 }
 
 impl Values {
+    /// Whether all of them are numbers.
+    #[must_use]
+    pub fn is_number(&self) -> bool {
+        let decimals = matches!(
+            self,
+            Self::Normal { .. }
+                | Self::Decimal { .. }
+                | Self::Histogram { .. }
+                | Self::Sequence { .. }
+                | Self::Follows { decimals: Some(_), .. }
+        );
+        decimals || self.range().is_some()
+    }
+
     /// The whole numbers between which all values lie.
     fn range(&self) -> Option<(i64, i64)> {
         match *self {
             Self::Random { min, max, .. } | Self::References { min, max, .. } => Some((min, max)),
+            Self::Children { first, parents, .. } => Some((first, last(first, parents))),
+            Self::Histogram { ref ranges, decimals: 0 } => {
+                let min = ranges.iter().map(|(min, ..)| *min).min()?;
+                Some((min, ranges.iter().map(|(_, max, _)| *max).max()?))
+            }
             _ => None,
         }
     }
+}
+
+/// The last value of a sequence.
+fn last(first: i64, rows: u64) -> i64 {
+    first.saturating_add(i64::try_from(rows.max(1)).unwrap_or(i64::MAX) - 1)
 }
 
 /// 64 bits of a text, the same on any machine and for ever.
@@ -339,14 +332,6 @@ impl Layout for Data {
         self.table(table).map(|table| table.columns.iter().map(|column| column.name.clone()).collect())
     }
 
-    fn named(&self, _: Distribution) -> Vec<(&'static str, Draw)> {
-        Vec::new()
-    }
-
-    fn numbered(&self) -> u32 {
-        1
-    }
-
     fn draw(&self, table: &str, column: &str, distribution: Distribution) -> Result<Draw, Undrawn> {
         let table = self.table(table).ok_or(Undrawn::NoTable)?;
         let Some(column) = table.column(column) else {
@@ -354,17 +339,39 @@ impl Layout for Data {
         };
         let integers = |min, max| Ok(Draw::Integer { min, max, distribution });
         match &column.values {
-            Values::Sequence { first } => integers(
-                *first,
-                first.saturating_add(i64::try_from(table.rows.max(1)).unwrap_or(i64::MAX) - 1),
-            ),
-            Values::Random { min, max, .. } | Values::References { min, max, .. } => integers(*min, *max),
+            Values::Sequence { first } => integers(*first, last(*first, table.rows)),
             Values::Date { first, last, .. } => Ok(Draw::Date { first: *first, last: *last, distribution }),
             Values::Choice(choice) => Ok(Draw::Weighted(choice.clone())),
-            Values::Normal { .. } | Values::Decimal { .. } | Values::Text { .. } | Values::Pattern(_) => {
-                Err(Undrawn::Contents)
-            }
+            values => match values.range() {
+                Some((min, max)) => integers(min, max),
+                None => Err(Undrawn::Contents),
+            },
         }
+    }
+
+    fn rows_with(&self, table: &str, column: &str, condition: &str) -> Result<RowsWith, (String, Undrawn)> {
+        let of = |why| (column.to_owned(), why);
+        let table = self.table(table).ok_or_else(|| of(Undrawn::NoTable))?;
+        let find = |name: &str| {
+            let known = || table.columns.iter().map(|column| column.name.clone()).collect();
+            table.column(name).ok_or_else(|| (name.to_owned(), Undrawn::NoColumn(known())))
+        };
+        let (column, by) = (find(column)?, find(condition)?);
+        let rows = || (by.name.clone(), Undrawn::Rows);
+        let Values::Sequence { first } = column.values else {
+            return Err((column.name.clone(), Undrawn::Rows));
+        };
+        let (Values::Random { min, max, distribution } | Values::References { min, max, distribution, .. }) =
+            by.values
+        else {
+            return Err(rows());
+        };
+        if by.distinct.is_some() {
+            return Err(rows());
+        }
+        let count = u32::try_from(table.rows).ok().filter(|rows| *rows <= ROWS_WITH_MAX).ok_or_else(rows)?;
+        let key = rows::key(self.seed, table, by);
+        Ok(RowsWith { key, count, first, null: by.null, min, max, distribution })
     }
 
     fn rows(&self) -> u64 {

@@ -4,7 +4,7 @@ use super::*;
 use crate::layout::{self, Cell, DataSet, Kinship, Rows, State};
 
 fn column(name: &str, kind: &str, values: Values) -> Column {
-    Column { name: name.to_owned(), kind: kind.to_owned(), values, null: 0.0 }
+    Column { name: name.to_owned(), kind: kind.to_owned(), values, null: 0.0, distinct: None }
 }
 
 fn shop() -> Data {
@@ -148,4 +148,34 @@ fn a_data_set_is_read_as_it_was_written() {
     let data = DataSet::from(shop());
     let text = serde_json::to_string(&data).expect("JSON");
     assert_eq!(serde_json::from_str::<DataSet>(&text).expect("a data set"), data);
+}
+
+#[test]
+fn rows_are_found_by_what_the_server_is_given() {
+    use load::random::{Sampler, of_row};
+    let mut data = shop();
+    data.tables[1].columns[1].null = 0.2;
+    let rows = data.rows_with("orders", "id", "customer_id").expect("drawn from a sequence");
+    assert_eq!((rows.count, rows.first, rows.min, rows.max, rows.null), (20_000, 1000, 1, 100, 0.2));
+    let sampler = Sampler::new(rows.min, rows.max, rows.distribution);
+    for number in 1..=200 {
+        let mut random = of_row(rows.key, number);
+        let is_null = random.unit() < rows.null;
+        let customer = (!is_null).then(|| sampler.draw(&mut random).to_string());
+        let loaded = row(&data, 1, number);
+        let fields: Vec<&str> = loaded.split(',').collect();
+        assert_eq!(fields[0], (999 + number).to_string());
+        match customer {
+            Some(customer) => assert_eq!(fields[1], customer, "{loaded}"),
+            None => assert!(fields[1].starts_with("20"), "the day is next: {loaded}"),
+        }
+    }
+    let refused = |table: &str, column: &str, by: &str| data.rows_with(table, column, by).unwrap_err();
+    assert_eq!(refused("order", "id", "day").1, Undrawn::NoTable);
+    assert!(matches!(refused("orders", "id", "dya"), (name, Undrawn::NoColumn(_)) if name == "dya"));
+    assert_eq!(refused("orders", "id", "state"), ("state".to_owned(), Undrawn::Rows));
+    assert_eq!(refused("orders", "day", "customer_id"), ("day".to_owned(), Undrawn::Rows));
+    data.tables[1].rows = 30_000_000;
+    let (column, why) = data.rows_with("orders", "id", "customer_id").unwrap_err();
+    assert_eq!((column.as_str(), why), ("customer_id", Undrawn::Rows), "too many");
 }

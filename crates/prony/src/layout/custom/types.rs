@@ -1,38 +1,31 @@
-//! The SQL types that columns of a study's tables have, and which of them take which values.
+//! The types that columns of a study's tables have. Which types there are is the family's to say.
 
 use super::{Values, is_integer, shown};
+use crate::family::{Domain, spoken};
 use load::spec::Literal;
 
-/// Types of whole numbers, with their bits.
-const INTEGERS: [(&str, u32); 6] =
-    [("TINYINT", 8), ("SMALLINT", 16), ("MEDIUMINT", 24), ("INT", 32), ("INTEGER", 32), ("BIGINT", 64)];
-/// Types of texts of any length that a study can write.
-const TEXTS: [&str; 3] = ["TEXT", "MEDIUMTEXT", "LONGTEXT"];
-/// Longest text that is a VARCHAR by itself.
-const VARCHAR_MAX: u32 = 4_000;
-/// Most digits of a DECIMAL that holds any number that is drawn.
-const DIGITS: u32 = 20;
+/// Why a column of some type cannot have its values: what is expected in place of the type.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Only one type has them all.
+    #[error("expected {0}")]
+    Only(String),
+    /// Several types of whole numbers do.
+    #[error("expected {0}, or another integer type that can hold all of them")]
+    Integers(String),
+    /// Several types of texts do.
+    #[error("expected {0}, or another type of text that is long enough")]
+    Texts(String),
+}
 
 impl Values {
     /// The type of a column for which a study writes none.
     #[must_use]
     pub fn kind(&self) -> String {
         match self {
-            Self::Sequence { .. } => "BIGINT".to_owned(),
-            Self::Date { .. } => "DATE".to_owned(),
-            Self::Normal { decimals, .. } | Self::Decimal { decimals, .. } => {
-                format!("DECIMAL({DIGITS},{decimals})")
-            }
-            _ => match self.integers() {
-                Some((min, max)) if i32::try_from(min).is_ok() && i32::try_from(max).is_ok() => {
-                    "INT".to_owned()
-                }
-                Some(_) => "BIGINT".to_owned(),
-                None => match self.longest() {
-                    length if length > VARCHAR_MAX => "TEXT".to_owned(),
-                    length => format!("VARCHAR({})", length.max(1)),
-                },
-            },
+            // a sequence has room for every row that a table can have
+            Self::Sequence { .. } => spoken().column_type(Domain::Integers { min: 0, max: i64::MAX }),
+            _ => spoken().column_type(self.domain()),
         }
     }
 
@@ -40,36 +33,38 @@ impl Values {
     ///
     /// # Errors
     /// The types that do.
-    pub fn takes(&self, kind: &str) -> Result<(), String> {
-        let fits = match self {
-            Self::Date { .. } => kind == "DATE",
-            Self::Normal { decimals, .. } | Self::Decimal { decimals, .. } => {
-                kind.replace(' ', "") == format!("DECIMAL({DIGITS},{decimals})")
-            }
-            _ => match self.integers() {
-                Some(range) => takes_integers(kind, range),
-                None => takes_texts(kind, self.longest()),
-            },
-        };
-        if fits {
+    pub fn takes(&self, kind: &str) -> Result<(), Unfit> {
+        let domain = self.domain();
+        if spoken().holds(kind, domain) {
             return Ok(());
         }
-        let also = match self {
-            Self::Sequence { .. } | Self::Random { .. } | Self::References { .. } => {
-                ", or another type of whole numbers that has room for all of them,"
-            }
-            Self::Text { .. } | Self::Pattern(_) | Self::Choice(_) => ", CHAR or TEXT with as much room",
-            _ => "",
-        };
-        Err(format!("{}{also} belongs here", self.kind()))
+        Err(match domain {
+            Domain::Integers { .. } => Unfit::Integers(self.kind()),
+            Domain::Texts(_) => Unfit::Texts(self.kind()),
+            Domain::Decimals(_) | Domain::Dates | Domain::Times | Domain::Json => Unfit::Only(self.kind()),
+        })
     }
 
     /// Whether a column of them has a character set.
     pub(super) fn is_text(&self) -> bool {
         match self {
-            Self::Text { .. } | Self::Pattern(_) => true,
-            Self::Choice(_) => self.integers().is_none(),
+            Self::Text { .. } | Self::Words { .. } | Self::Pattern(_) | Self::Uuid(_) => true,
+            Self::Choice(_) | Self::By { .. } => self.integers().is_none(),
             _ => false,
+        }
+    }
+
+    /// What all of them are.
+    fn domain(&self) -> Domain {
+        match (self, self.integers()) {
+            (Self::Date { .. } | Self::Follows { decimals: None, .. }, _) => Domain::Dates,
+            (Self::Time { .. }, _) => Domain::Times,
+            (Self::Json(_), _) => Domain::Json,
+            (Self::Normal { decimals, .. } | Self::Decimal { decimals, .. }, _)
+            | (Self::Histogram { decimals: decimals @ 1.., .. }, _)
+            | (Self::Follows { decimals: Some(decimals), .. }, _) => Domain::Decimals(*decimals),
+            (_, Some((min, max))) => Domain::Integers { min, max },
+            (_, None) => Domain::Texts(self.longest()),
         }
     }
 
@@ -77,7 +72,6 @@ impl Values {
     fn integers(&self) -> Option<(i64, i64)> {
         match self {
             Self::Sequence { first } => Some((*first, *first)),
-            Self::Random { min, max, .. } | Self::References { min, max, .. } => Some((*min, *max)),
             Self::Choice(choice) if choice.iter().all(|(value, _)| is_integer(value)) => {
                 let numbers = choice.iter().filter_map(|(value, _)| match value {
                     Literal::Integer(number) => Some(*number),
@@ -85,14 +79,19 @@ impl Values {
                 });
                 Some((numbers.clone().min()?, numbers.max()?))
             }
-            _ => None,
+            values => values.range(),
         }
     }
 
     /// Characters of the longest text.
     fn longest(&self) -> u32 {
         let longest = match self {
-            Self::Text { max, .. } => return *max,
+            Self::Text { max, .. } | Self::Words { max, .. } => return *max,
+            Self::Uuid(_) => 36,
+            Self::By { cases, .. } => {
+                let choices = cases.iter().flat_map(|(_, choice)| choice);
+                choices.map(|(value, _)| shown(value).chars().count()).max().unwrap_or(0)
+            }
             Self::Pattern(pattern) => pattern.len(),
             Self::Choice(choice) => {
                 choice.iter().map(|(value, _)| shown(value).chars().count()).max().unwrap_or(0)
@@ -103,57 +102,28 @@ impl Values {
     }
 }
 
-fn takes_integers(kind: &str, (min, max): (i64, i64)) -> bool {
-    let (name, is_unsigned) = match kind.strip_suffix(" UNSIGNED") {
-        Some(name) => (name, true),
-        None => (kind, false),
-    };
-    let Some((_, bits)) = INTEGERS.into_iter().find(|(known, _)| *known == name) else { return false };
-    let (lowest, highest) = if is_unsigned {
-        (0, (1i128 << bits) - 1)
-    } else {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    };
-    i128::from(min) >= lowest && i128::from(max) <= highest
-}
-
-fn takes_texts(kind: &str, longest: u32) -> bool {
-    if TEXTS.contains(&kind) {
-        return true;
-    }
-    let room =
-        ["CHAR(", "VARCHAR("].into_iter().find_map(|start| kind.strip_prefix(start)?.strip_suffix(')'));
-    let most = if kind.starts_with("CHAR") { 255 } else { 16_000 };
-    room.and_then(|room| room.trim().parse().ok())
-        .is_some_and(|room: u32| (longest.max(1)..=most).contains(&room))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use load::spec::Distribution;
 
     #[test]
-    fn a_type_takes_what_it_has_room_for() {
+    fn every_column_takes_its_own_type_and_others_where_they_have_room() {
         let random = |min, max| Values::Random { min, max, distribution: Distribution::Uniform };
-        let text = |max| Values::Text { min: 1, max };
-        for (values, kind, fits) in [
-            (random(0, 255), "TINYINT UNSIGNED", true),
-            (random(0, 255), "TINYINT", false),
-            (random(-1, 5), "INT UNSIGNED", false),
-            (random(0, i64::MAX), "BIGINT", true),
-            (random(0, 5), "VARCHAR(5)", false),
-            (text(20), "VARCHAR(20)", true),
-            (text(20), "VARCHAR(19)", false),
-            (text(20), "CHAR(20)", true),
-            (text(300), "CHAR(300)", false),
-            (text(7_000), "TEXT", true),
-            (text(20), "VARCHAR(20); DROP TABLE t", false),
-            (Values::Decimal { min: 0, max: 1, decimals: 2 }, "DECIMAL(20, 2)", true),
-            (Values::Date { first: 0, last: 1, distribution: Distribution::Uniform }, "DATETIME", false),
+        for values in [
+            random(0, 255),
+            random(0, i64::MAX),
+            Values::Sequence { first: 1 },
+            Values::Text { min: 1, max: 7_000 },
+            Values::Decimal { min: 0, max: 1, decimals: 2 },
+            Values::Date { first: 0, last: 1, distribution: Distribution::Uniform },
         ] {
-            assert_eq!(values.takes(kind).is_ok(), fits, "{values:?} {kind}");
             assert_eq!(values.takes(&values.kind()), Ok(()), "{values:?}");
         }
+        assert_eq!(random(0, 255).takes("TINYINT"), Err(Unfit::Integers("INT".to_owned())));
+        assert_eq!(Values::Sequence { first: 1 }.kind(), "BIGINT");
+        assert_eq!(Values::Sequence { first: 1 }.takes("INT"), Ok(()));
+        let text = Values::Text { min: 1, max: 20 };
+        assert_eq!(text.takes("VARCHAR(19)"), Err(Unfit::Texts("VARCHAR(20)".to_owned())));
     }
 }

@@ -1,13 +1,13 @@
 //! The tables of sysbench 1.0.20, and the workloads that run on them: `sbtest1`, `sbtest2` and so on, each
 //! with `id`, `k`, `c` and `pad`. Only this folder knows these names.
 //!
-//! Schema and contents are sysbench's; unlike there, contents depend on the seed alone.
+//! Schema and contents are sysbench's, except that contents depend on the seed alone.
 
 mod options;
 mod rows;
 mod workloads;
 
-pub use options::{OptionInfo, OptionKind, Options, Random, distribution};
+pub use options::{OptionInfo, OptionKind, Options, Random};
 pub use workloads::{BUILTINS, data, workload};
 
 use super::{Column, Index, Layout, NUMBER, Scan, Sent, Table, Undrawn};
@@ -17,13 +17,16 @@ use rows::Contents;
 use serde::{Deserialize, Serialize};
 
 /// A workload on these tables as a study writes it, each line a comment.
-pub const EXAMPLE: &str = r#"# {id} is the number of a row, {table} that of a table of the built-in workloads.
+pub const EXAMPLE: &str = r#"# {id} is the number of a row, {table} that of a table of the built-in workloads,
+# {own_table} that of the connection's own table: they are dealt out in turn.
 # [workload.shop.values]
 # price = { random = [1, 999] }
 # rare = { of = "sbtest1.id", distribution = "zipfian" }
 # [[workload.shop.transaction]]
 # name = "buy"
 # weight = 1
+# keying = "2s" # before it, always
+# think = "12s" # after it, on average
 # statements = [
 #   "BEGIN",
 #   { sql = "SELECT k FROM sbtest{table} WHERE id = {id} FOR UPDATE", keep = ["stock"] },
@@ -38,7 +41,7 @@ pub const EXAMPLE: &str = r#"# {id} is the number of a row, {table} that of a ta
 
 /// How tables are called; a number follows.
 const PREFIX: &str = "sbtest";
-/// What the default engine was seen to need for a row, and for its entry in the index on `k`; bytes.
+/// Measured: what the default engine needs for a row, and for its entry in the index on `k`; bytes.
 const ROW_BYTES: u64 = 225;
 const ENTRY_BYTES: u64 = 15;
 /// The column that numbers rows.
@@ -55,7 +58,7 @@ pub struct Data {
     pub engine: Option<String>,
     /// Whether the secondary index on `k` is made.
     pub create_secondary: bool,
-    /// Whether `id` is a plain index in place of the primary key.
+    /// Whether `id` is a plain index instead of the primary key.
     pub secondary: bool,
     /// Whether `id` counts by itself.
     pub auto_inc: bool,
@@ -90,12 +93,6 @@ impl Generator {
             Self::Empty => "empty",
         }
     }
-
-    /// The one that a study calls so.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        [Self::Sysbench, Self::BulkInsert, Self::Empty].into_iter().find(|each| each.name() == name)
-    }
 }
 
 impl Data {
@@ -126,6 +123,8 @@ impl Data {
             }
             Distribution::Pareto { h } => format!("pareto({h})"),
             Distribution::Zipfian { exponent } => format!("zipfian({exponent})"),
+            Distribution::Latest { exponent } => format!("latest({exponent})"),
+            Distribution::NonUniform { a, c } => format!("non_uniform({a},{c})"),
         };
         let Self { rows, seed, generator, auto_inc, secondary, create_secondary, engine, .. } = self;
         let engine = engine.as_deref().unwrap_or("default").to_ascii_lowercase();
@@ -233,7 +232,8 @@ impl Layout for Data {
 
     fn named(&self, distribution: Distribution) -> Vec<(&'static str, Draw)> {
         let max = i64::try_from(self.rows.max(1)).unwrap_or(i64::MAX);
-        vec![(NUMBER_COLUMN, Draw::Integer { min: 1, max, distribution }), ("table", Draw::Table)]
+        let id = Draw::Integer { min: 1, max, distribution };
+        vec![(NUMBER_COLUMN, id), ("table", Draw::Table), ("own_table", Draw::TableOfConnection)]
     }
 
     fn numbered(&self) -> u32 {

@@ -1,15 +1,15 @@
 //! The options of the built-in workloads: one table from which command-line flags, study keys and `prony list
 //! workloads` are made, so that a name, its default and its help are written once.
 //!
-//! Names, meanings and defaults are those of sysbench 1.0.20 (`oltp_common.lua`), but for the distribution,
-//! whose default is uniform: what sysbench calls `special` hits 77 rows of 10,000 with three of four
-//! statements and measures lock waits where a reader expects a data set.
+//! Names, meanings and defaults are those of sysbench 1.0.20 (`oltp_common.lua`), except for the
+//! distribution, whose default is uniform: with what sysbench calls `special`, three of four statements hit
+//! 77 rows of 10,000, which measures lock waits where a reader expects a data set.
 
 use crate::{
-    layout::{Error, nearest},
+    layout::{Error, Wanted, nearest, tpcc},
     quantity,
 };
-use load::spec::Distribution;
+use load::spec::{Distribution, Distributions};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -133,7 +133,7 @@ options! {
     skip_trx: bool = false;
     /// Number the rows by AUTO_INCREMENT; off: the client gives every id.
     auto_inc: bool = true;
-    /// Make `id` a secondary index in place of the primary key.
+    /// Make `id` a secondary index instead of the primary key.
     secondary: bool = false;
     /// Make the secondary index on `k`.
     create_secondary: bool = true;
@@ -145,35 +145,34 @@ options! {
     number_of_ranges: u32 = 10;
     /// Width of each range of select_random_ranges.
     delta: u32 = 5;
-    /// How ids are distributed over the rows: uniform, gaussian, special, pareto, zipfian.
+    /// How ids are distributed over the rows: uniform, gaussian, special, pareto, zipfian, latest.
     random / rand_type: Random = Random::Uniform;
     /// Uniform numbers that are averaged into one of gaussian, or of special outside its hot set.
-    random_iterations / rand_spec_iter: u32 = 12;
+    random_iterations / rand_spec_iter: u32 = Distributions::SYSBENCH.iterations;
     /// Size of special's hot set, per cent of the rows.
-    random_hot_set / rand_spec_pct: u32 = 1;
+    random_hot_set / rand_spec_pct: u32 = Distributions::SYSBENCH.hot_set_percent;
     /// Share of the draws that hit special's hot set, per cent.
-    random_hot_draws / rand_spec_res: u32 = 75;
+    random_hot_draws / rand_spec_res: u32 = Distributions::SYSBENCH.hot_draws_percent;
     /// Pareto: a share 1 - h of the draws hits the first h of the rows.
-    random_pareto_h / rand_pareto_h: f64 = 0.2;
-    /// Exponent of zipfian.
-    random_zipfian_exponent / rand_zipfian_exp: f64 = 0.8;
+    random_pareto_h / rand_pareto_h: f64 = Distributions::SYSBENCH.h;
+    /// Exponent of zipfian and latest.
+    random_zipfian_exponent / rand_zipfian_exp: f64 = Distributions::SYSBENCH.exponent;
+    /// Warehouses of the TPC-C-like workloads.
+    warehouses: u32 = 1;
 }
 
 impl Options {
     /// The distribution that the `random...` options describe.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
-        match self.random {
-            Random::Uniform => Distribution::Uniform,
-            Random::Gaussian => Distribution::Gaussian { iterations: self.random_iterations },
-            Random::Special => Distribution::Special {
-                iterations: self.random_iterations,
-                hot_set_percent: self.random_hot_set,
-                hot_draws_percent: self.random_hot_draws,
-            },
-            Random::Pareto => Distribution::Pareto { h: self.random_pareto_h },
-            Random::Zipfian => Distribution::Zipfian { exponent: self.random_zipfian_exponent },
-        }
+        let all = Distributions {
+            iterations: self.random_iterations,
+            hot_set_percent: self.random_hot_set,
+            hot_draws_percent: self.random_hot_draws,
+            h: self.random_pareto_h,
+            exponent: self.random_zipfian_exponent,
+        };
+        all.named(self.random.name()).unwrap_or_default()
     }
 
     /// Whether the values make sense together.
@@ -181,18 +180,14 @@ impl Options {
     /// # Errors
     /// [`Error::WrongValue`].
     pub fn check(&self) -> Result<(), Error> {
-        let wrong = |option: &str, value: String, wanted: &str| {
-            Err(Error::WrongValue { option: option.to_owned(), value, wanted: wanted.to_owned() })
+        let wrong = |option: &str, value: String, wanted: Wanted| {
+            Err(Error::WrongValue { option: option.to_owned(), value, wanted })
         };
         if self.tables == 0 {
-            return wrong("tables", "0".to_owned(), "1 or more");
+            return wrong("tables", "0".to_owned(), Wanted::AtLeastOne);
         }
         if self.table_size == 0 || self.table_size > MAX_ROWS {
-            return wrong(
-                "table_size",
-                self.table_size.to_string(),
-                "1 to 2147483647, what INTEGER can number",
-            );
+            return wrong("table_size", self.table_size.to_string(), Wanted::Within(1, MAX_ROWS));
         }
         let counts = [
             ("point_selects", self.point_selects),
@@ -207,33 +202,36 @@ impl Options {
             ("number_of_ranges", self.number_of_ranges),
         ];
         if let Some((option, count)) = counts.into_iter().find(|(_, count)| *count > MAX_STATEMENTS) {
-            return wrong(option, count.to_string(), "0 to 10000");
+            return wrong(option, count.to_string(), Wanted::Within(0, MAX_STATEMENTS.into()));
         }
-        if self.range_size == 0 {
-            return wrong("range_size", "0".to_owned(), "1 or more");
-        }
-        if self.engine.is_empty() || !self.engine.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        if !(1..=tpcc::WAREHOUSES_MAX).contains(&self.warehouses) {
             return wrong(
-                "engine",
-                self.engine.clone(),
-                "a storage engine's name, as SHOW ENGINES lists them",
+                "warehouses",
+                self.warehouses.to_string(),
+                Wanted::Within(1, tpcc::WAREHOUSES_MAX.into()),
             );
         }
+        if self.range_size == 0 {
+            return wrong("range_size", "0".to_owned(), Wanted::AtLeastOne);
+        }
+        if self.engine.is_empty() || !self.engine.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            return wrong("engine", self.engine.clone(), Wanted::Engine);
+        }
         if self.random_iterations == 0 {
-            return wrong("random_iterations", "0".to_owned(), "1 or more");
+            return wrong("random_iterations", "0".to_owned(), Wanted::AtLeastOne);
         }
         if self.random_hot_set > 100 {
-            return wrong("random_hot_set", self.random_hot_set.to_string(), "0 to 100");
+            return wrong("random_hot_set", self.random_hot_set.to_string(), Wanted::Within(0, 100));
         }
         if self.random_hot_draws > 99 {
-            return wrong("random_hot_draws", self.random_hot_draws.to_string(), "0 to 99");
+            return wrong("random_hot_draws", self.random_hot_draws.to_string(), Wanted::Within(0, 99));
         }
         if !(self.random_pareto_h > 0.0 && self.random_pareto_h < 1.0) {
-            return wrong("random_pareto_h", self.random_pareto_h.to_string(), "between 0 and 1");
+            return wrong("random_pareto_h", self.random_pareto_h.to_string(), Wanted::Share);
         }
         if !(self.random_zipfian_exponent > 0.0 && self.random_zipfian_exponent.is_finite()) {
             let value = self.random_zipfian_exponent.to_string();
-            return wrong("random_zipfian_exponent", value, "above 0");
+            return wrong("random_zipfian_exponent", value, Wanted::AboveZero);
         }
         Ok(())
     }
@@ -245,13 +243,6 @@ const MAX_ROWS: u64 = i32::MAX as u64;
 /// Most statements of one kind in a transaction: what a prepared statement can have of parameters (65,535)
 /// and a transaction of slots is above anything made from this.
 const MAX_STATEMENTS: u32 = 10_000;
-
-/// The distribution that is called so, as the defaults of its options have it.
-#[must_use]
-pub fn distribution(word: &str) -> Option<Distribution> {
-    let random = Random::parse(word).ok()?;
-    Some(Options { random, ..Options::default() }.distribution())
-}
 
 /// Names of the distributions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -268,73 +259,75 @@ pub enum Random {
     Pareto,
     /// [`Distribution::Zipfian`].
     Zipfian,
+    /// [`Distribution::Latest`].
+    Latest,
+}
+
+impl Random {
+    fn name(self) -> &'static str {
+        Distributions::NAMES[self as usize]
+    }
 }
 
 impl fmt::Display for Random {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::CHOICES[*self as usize])
+        f.write_str(self.name())
     }
 }
 
-/// A type of option value: how it is read from text. The error says what is wanted.
+/// A type of option value, and how it is read from text.
 trait Value: Sized {
     const KIND: OptionKind;
     const CHOICES: &'static [&'static str] = &[];
-    fn parse(text: &str) -> Result<Self, String>;
+    fn parse(text: &str) -> Result<Self, Wanted>;
 }
 
 impl Value for u64 {
     const KIND: OptionKind = OptionKind::Count;
-    fn parse(text: &str) -> Result<Self, String> {
-        quantity::count(text).map_err(|_| "a whole number, 0 or more".to_owned())
+    fn parse(text: &str) -> Result<Self, Wanted> {
+        quantity::count(text).map_err(|_| Wanted::Whole)
     }
 }
 
 impl Value for u32 {
     const KIND: OptionKind = OptionKind::Count;
-    fn parse(text: &str) -> Result<Self, String> {
-        Self::try_from(u64::parse(text)?).map_err(|_| format!("a whole number up to {}", Self::MAX))
+    fn parse(text: &str) -> Result<Self, Wanted> {
+        Self::try_from(u64::parse(text)?).map_err(|_| Wanted::WholeUpTo(Self::MAX))
     }
 }
 
 impl Value for f64 {
     const KIND: OptionKind = OptionKind::Number;
-    fn parse(text: &str) -> Result<Self, String> {
-        text.trim().parse().map_err(|_| "a number".to_owned())
+    fn parse(text: &str) -> Result<Self, Wanted> {
+        text.trim().parse().map_err(|_| Wanted::Number)
     }
 }
 
 impl Value for bool {
     const KIND: OptionKind = OptionKind::Switch;
     const CHOICES: &'static [&'static str] = &["on", "off", "true", "false"];
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, Wanted> {
         match text.trim() {
             "on" | "true" | "1" => Ok(true),
             "off" | "false" | "0" => Ok(false),
-            _ => Err("on or off".to_owned()),
+            _ => Err(Wanted::Switch),
         }
     }
 }
 
 impl Value for String {
     const KIND: OptionKind = OptionKind::Word;
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, Wanted> {
         Ok(text.trim().to_owned())
     }
 }
 
 impl Value for Random {
     const KIND: OptionKind = OptionKind::Word;
-    const CHOICES: &'static [&'static str] = &["uniform", "gaussian", "special", "pareto", "zipfian"];
-    fn parse(text: &str) -> Result<Self, String> {
-        Ok(match text.trim() {
-            "uniform" => Self::Uniform,
-            "gaussian" => Self::Gaussian,
-            "special" => Self::Special,
-            "pareto" => Self::Pareto,
-            "zipfian" => Self::Zipfian,
-            _ => return Err(format!("one of {}", Self::CHOICES.join(", "))),
-        })
+    const CHOICES: &'static [&'static str] = &Distributions::NAMES;
+    fn parse(text: &str) -> Result<Self, Wanted> {
+        let all = [Self::Uniform, Self::Gaussian, Self::Special, Self::Pareto, Self::Zipfian, Self::Latest];
+        all.into_iter().find(|one| one.name() == text.trim()).ok_or(Wanted::OneOf(Self::CHOICES))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The workloads of sysbench 1.0.20 (`oltp_*.lua`, `bulk_insert.lua`, `select_random_*.lua`) as values.
 //!
 //! A transaction draws one table number for each group of statements (all point selects hit one table, each
-//! kind of range and of update draws its own) and an id for each statement. Two things differ, on purpose:
+//! kind of range and update draws its own) and an id for each statement. Two things differ on purpose:
 //! `select_random_*` take any number of tables and draw one of them, and `bulk_insert` numbers its rows over
 //! all connections, so that connections may share a table.
 
@@ -38,7 +38,7 @@ pub static BUILTINS: [Builtin; 11] = [
         "transactions of an index update, a non-index update, a delete and an insert",
         Effect::Changes,
     ),
-    entry("oltp_point_select", "one row by its primary key, no transaction", Effect::Reads),
+    entry("oltp_point_select", "selects of one row by primary key, without a transaction", Effect::Reads),
     entry("oltp_update_index", "updates of the indexed column `k`, each its own commit", Effect::Changes),
     entry(
         "oltp_update_non_index",
@@ -48,12 +48,22 @@ pub static BUILTINS: [Builtin; 11] = [
     entry("oltp_insert", "inserts of single rows, each its own commit", Effect::Adds),
     entry(
         "oltp_delete",
-        "deletes of single rows, each its own commit; rows are not put back",
+        "deletes of single rows, each its own commit; rows are not inserted again",
         Effect::Removes,
     ),
-    entry("bulk_insert", "rows of two integers, sent as INSERTs of 512 KiB", Effect::Adds),
-    entry("select_random_points", "rows whose `k` is in a list of 10 random values", Effect::Reads),
-    entry("select_random_ranges", "counts rows whose `k` is in one of 10 short random ranges", Effect::Reads),
+    entry("bulk_insert", "inserts of rows of two integers, in statements of 512 KiB", Effect::Adds),
+    entry(
+        "select_random_points",
+        "selects of rows whose `k` is in a list of 10 random \
+                                   values",
+        Effect::Reads,
+    ),
+    entry(
+        "select_random_ranges",
+        "counts of rows whose `k` is in one of 10 short random \
+                                   ranges",
+        Effect::Reads,
+    ),
 ];
 
 /// The workload; `name` is one of [`BUILTINS`], `options` are checked.
@@ -437,7 +447,7 @@ mod tests {
         assert_eq!(statements("oltp_update_index", &[("index_updates", "3")]), [WRITES[0]; 3]);
         let nothing = options(&[("point_selects", "0"), ("range_selects", "off")]);
         let error = crate::workload::builtin("oltp_read_only", &nothing).unwrap_err();
-        assert!(error.to_string().contains("no statement left"), "{error}");
+        assert!(error.to_string().contains("has no statements"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Which server it is that answers, however it is reached: the same for every spelling of its address and
-//! every database in it, another one where another server has taken its place.
+//! Which server answers, however it is reached. The identity is the same for every spelling of its address
+//! and every database in it, and a different one where another server has taken its place.
 
 use crate::provision::login::describe::pairs;
 use load::{
@@ -8,7 +8,7 @@ use load::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What servers say of themselves that no other one says: alone, some of it is the same in a copy of a data
+/// What identifies a server, by its own words. Some of it, taken alone, is the same in a copy of a data
 /// directory, or in two containers of one image.
 const TELLING: [&str; 5] = ["server_uuid", "server_uid", "hostname", "port", "datadir"];
 /// Two questions cannot be asked in the same moment, and both answers are whole seconds.
@@ -19,8 +19,8 @@ const START_TOLERANCE_S: u64 = 2;
 pub(in crate::provision) struct Identity {
     /// Different for different servers.
     pub(in crate::provision) key: String,
-    /// When it was started, seconds since 1970 by its own clock; what is set while it runs is lost when it is
-    /// started anew. `None`: it does not say.
+    /// When it was started, seconds since 1970 by its own clock; settings made at run time are lost at a
+    /// restart. `None`: it does not say.
     pub(in crate::provision) started_s: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Identity {
         Ok(Self { key, started_s: started(connection)? })
     }
 
-    /// Whether the server was started anew since this was seen.
+    /// Whether the server was restarted since this was seen.
     pub(in crate::provision) fn is_restarted(&self, now: &Self) -> bool {
         let pair = self.started_s.zip(now.started_s);
         pair.is_some_and(|(then, now)| then.abs_diff(now) > START_TOLERANCE_S)

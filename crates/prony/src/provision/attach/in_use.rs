@@ -1,12 +1,12 @@
-//! Who is at work on a server that Prony did not start. Named locks on the server itself say so, which hold
-//! between processes and between hosts and end with their holder.
+//! Who is working on a server that Prony did not start. Named locks on the server itself say so; they hold
+//! across processes and hosts and end with their holder.
 //!
-//! Whoever changes settings is there alone; runs that change nothing may work side by side, since each sees
-//! afterwards whether the settings have stayed. A server without such locks is guarded by files on this
-//! machine alone.
+//! A run that changes settings is there alone. Runs that change nothing may work side by side, since each
+//! sees afterwards whether the settings have stayed. A server without such locks is guarded only by files on
+//! this machine.
 
 use crate::provision::{
-    Error,
+    Error, Holder, Remark,
     login::{log_in, target},
 };
 use load::{
@@ -27,7 +27,7 @@ const RUNS_MAX: u32 = 16;
 const WAIT: Duration = Duration::from_secs(2);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(50);
-/// How long a server waits for a connection that says nothing before it ends it: the most that it takes.
+/// How long a server waits for a silent connection before it closes it: the longest time that it accepts.
 const PATIENCE: &str = "SET SESSION wait_timeout = 31536000";
 
 /// A run's place at a server, held by a connection.
@@ -45,12 +45,12 @@ impl InUse {
     pub(in crate::provision) fn alone(target: &Target) -> Result<Self, Error> {
         let mut place = Self::connect(target)?;
         if place.take(target, SETTINGS)? == Lock::Held {
-            return Err(place.held(target, SETTINGS, "with settings of its own in force"));
+            return Err(place.held(target, SETTINGS, "with its own settings applied"));
         }
         let begun = Instant::now();
         while let Some(run) = place.run_at_work(target)? {
             if begun.elapsed() > WAIT {
-                return Err(place.held(target, &run, "which measures with the settings as they are"));
+                return Err(place.held(target, &run, "which measures with the current settings"));
             }
             thread::sleep(POLL);
         }
@@ -68,23 +68,22 @@ impl InUse {
         Ok(None)
     }
 
-    /// For a run that changes nothing. The text tells of one that has settings of its own in force.
+    /// For a run that changes nothing. The remark tells of one that has settings of its own in force.
     ///
     /// # Errors
     /// [`Error::Login`], [`Error::NoLock`].
-    pub(in crate::provision) fn side_by_side(target: &Target) -> Result<(Self, Option<String>), Error> {
+    pub(in crate::provision) fn side_by_side(target: &Target) -> Result<(Self, Option<Remark>), Error> {
         let mut place = Self::connect(target)?;
         for number in 0..RUNS_MAX {
             if place.take(target, &lock_of(number))? != Lock::Held {
                 break;
             }
         }
-        let told = changer(&mut place.connection)
-            .map(|told| format!("{told}, and will put others back: trials during which it does are invalid"));
+        let told = holder_of(&mut place.connection, SETTINGS).map(Remark::SettingsMeanwhile);
         Ok((place, told))
     }
 
-    /// Sees to it that the lock is still held; the server may have ended a silent connection.
+    /// Makes sure that the lock is still held; the server may have closed a silent connection.
     ///
     /// # Errors
     /// [`Error::InUse`] where somebody else has it by now.
@@ -127,27 +126,25 @@ impl InUse {
     }
 
     fn held(&mut self, target: &Target, lock: &str, doing: &'static str) -> Error {
-        let number = self.connection.lock_holder(lock).ok().flatten();
-        let by =
-            number.map_or_else(|| "another Prony".to_owned(), |number| who(&mut self.connection, number));
+        let by = holder_of(&mut self.connection, lock)
+            .map_or_else(|| "another Prony".to_owned(), |holder| holder.to_string());
         Error::InUse { server: target::shown(target), by, doing }
     }
 }
 
-/// The run that has settings of its own in force on the server at the other end of `connection`, in words.
-pub fn changer(connection: &mut Connection) -> Option<String> {
-    let number = connection.lock_holder(SETTINGS).ok().flatten()?;
-    Some(format!("{} has settings of its own in force on this server", who(connection, number)))
+/// The run that has settings of its own in force on the server at the other end of `connection`.
+pub fn changer(connection: &mut Connection) -> Option<Remark> {
+    holder_of(connection, SETTINGS).map(Remark::Settings)
 }
 
-/// Who is behind a connection.
-fn who(connection: &mut Connection, number: u64) -> String {
+/// Who holds a lock.
+fn holder_of(connection: &mut Connection, lock: &str) -> Option<Holder> {
+    let number = connection.lock_holder(lock).ok().flatten()?;
     let ask =
         format!("SELECT CONCAT(USER, '@', HOST) FROM information_schema.PROCESSLIST WHERE ID = {number}");
     let answer = connection.query(&ask).ok();
-    let who = answer.as_ref().and_then(client::Answer::first_value);
-    let named = who.map_or_else(String::new, |who| format!(" of {who}"));
-    format!("another run (connection {number}{named})")
+    let account = answer.as_ref().and_then(client::Answer::first_value).map(str::to_owned);
+    Some(Holder { connection: number, account })
 }
 
 fn lock_of(run: u32) -> String {

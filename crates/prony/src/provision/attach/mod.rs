@@ -1,27 +1,27 @@
-//! A server that runs already: it is never started or stopped, and reconfigured only where the study says so.
+//! A server that is already running: it is never started or stopped, and reconfigured only where the study
+//! says so.
 
 mod identity;
 pub(in crate::provision) mod in_use;
 pub(in crate::provision) mod owner;
 pub(in crate::provision) mod restore;
 
-use crate::provision::{Error, Places, login::log_in};
+use crate::provision::{Error, NoProcess, Places, Remark, login::log_in};
 use in_use::InUse;
 use load::spec::Target;
-use owner::NoProcess;
 use restore::Applied;
 use std::collections::BTreeMap;
 
-/// A server that runs already and that can be logged in to.
+/// A server that is already running and that can be logged in to.
 #[derive(Debug)]
 pub struct Running {
     target: Target,
     pid: Option<u32>,
-    /// Settings that are put back when it is given up.
+    /// Settings that are restored when it is given up.
     applied: Option<Applied>,
     /// That it is in use, where nothing is set.
     place: Option<InUse>,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl Running {
@@ -32,7 +32,7 @@ impl Running {
     pub fn attach(target: Target) -> Result<Self, Error> {
         let mut connection = log_in(&target)?;
         let process = owner::process_of(&mut connection, &target);
-        let remarks = process.err().and_then(no_process).into_iter().collect();
+        let remarks = process.err().and_then(NoProcess::remark).into_iter().collect();
         Ok(Self { target, pid: process.ok(), applied: None, place: None, remarks })
     }
 
@@ -55,7 +55,7 @@ impl Running {
 
     /// What is to be said about it.
     #[must_use]
-    pub fn remarks(&self) -> &[String] {
+    pub fn remarks(&self) -> &[Remark] {
         &self.remarks
     }
 
@@ -69,7 +69,7 @@ impl Running {
         Ok(())
     }
 
-    /// Puts back what was there before.
+    /// Restores what was there before.
     pub(in crate::provision) fn restore(&mut self) -> Result<(), Error> {
         self.applied.as_mut().map_or(Ok(()), Applied::restore)
     }
@@ -85,11 +85,4 @@ impl Running {
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
-}
-
-/// What is missing where the process of a server is not known, in words; `None`: that goes without saying.
-#[must_use]
-pub fn no_process(why: NoProcess) -> Option<String> {
-    let told = || format!("what this server costs in processor time and memory is not known: {why}");
-    (why != NoProcess::Elsewhere).then(told)
 }

@@ -1,9 +1,10 @@
-//! Which process of this machine is the server at the other end of a connection, if one is.
+//! Which process of this machine, if any, is the server at the other end of a connection.
 //!
-//! Neither an address nor what the server says of itself tells: a loopback address may lead through a tunnel
-//! or into a container, where a server of this machine may have the same path for its process number. The
-//! kernel knows who holds the other end of the very connection.
+//! Neither its address nor what the server says about itself tells: a loopback address may lead through a
+//! tunnel or into a container, where the process number that the server reports may belong to another
+//! process. But the kernel knows who holds the other end of a connection.
 
+use crate::provision::NoProcess;
 use load::{
     client::Connection,
     spec::{Address, Target},
@@ -21,23 +22,6 @@ const PROGRAM_WORDS: usize = 4;
 /// States of a socket as `/proc/net/tcp` and `/proc/net/unix` have them.
 const ESTABLISHED: &str = "01";
 const LISTENING: &str = "00010000";
-
-/// Why the process of a server is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoProcess {
-    /// Its address is not of this machine.
-    #[error("it runs on another machine")]
-    Elsewhere,
-    /// What answers here is no server.
-    #[error(
-        "no server process on this machine has the other end of its connection: it is in a container, or \
-         behind a tunnel or a proxy"
-    )]
-    Behind,
-    /// Files of other users' processes cannot be read.
-    #[error("which process it is can be seen only by root and by the server's own user")]
-    Hidden,
-}
 
 /// The process of the server at the other end of `connection`, which leads to `target`.
 ///
@@ -121,7 +105,7 @@ fn listener(path: &Path) -> Option<Socket> {
     })
 }
 
-/// The server process that holds a socket. Where that cannot be seen, the only one that it may be.
+/// The server process that holds a socket. Where that cannot be seen, the only process that it can be.
 fn holder(socket: Socket) -> Result<u32, NoProcess> {
     let link = format!("socket:[{}]", socket.inode);
     let mut hidden = Vec::new();

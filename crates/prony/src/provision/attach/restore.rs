@@ -1,12 +1,12 @@
-//! Settings that a study sets on a server which Prony did not start, and restoring the values that were
-//! there.
+//! Settings that a study sets on a server which Prony did not start, and how the values that were there are
+//! restored.
 //!
-//! Before a variable is changed, its name, the value before and the value after are written to a file in the
-//! state directory and synced; what moved along with it is added. The file is named after the server itself
-//! ([`Identity`]), however it is addressed. Whoever finds such a file that no living process holds locked
-//! puts the values back: the same run at its end, the next run after a crash, or `prony server restore`. A
-//! variable that has another value by then was changed by somebody else and stays; a server that was started
-//! anew has lost what was set while it ran.
+//! Before a variable is changed, its name and its values before and after are written to a file in the state
+//! directory and synced; what moved along with it is added. The file is named after the server itself
+//! ([`Identity`]), however it is addressed. Whoever finds such a file without a living process that locks it
+//! restores the values: the same run at its end, the next run after a crash, or `prony server restore`. A
+//! variable that has another value by then was changed by somebody else and stays. A server that was
+//! restarted has lost what was set while it ran.
 
 use super::{identity::Identity, in_use::InUse};
 use crate::provision::{
@@ -52,7 +52,7 @@ struct Saved {
     changes: Vec<Moved>,
 }
 
-/// Settings that are in force on a server that runs elsewhere; put back when dropped.
+/// Settings that are in force on a server that Prony did not start; restored when dropped.
 #[derive(Debug)]
 pub(in crate::provision) struct Applied {
     target: Target,
@@ -70,21 +70,21 @@ pub(in crate::provision) struct Applied {
 pub struct Restored {
     /// The server's address without a password.
     pub server: String,
-    /// What became of it; or why nothing could be put back.
+    /// What became of it; or why nothing could be restored.
     pub result: Result<Restoration, Error>,
 }
 
 /// What became of its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restoration {
-    /// These were put back, as `max_connections = 151`; all others have other values by now.
+    /// These were restored, as `max_connections = 151`; all others have other values by now.
     PutBack(Vec<String>),
-    /// The server was started anew: nothing is left of what was set while it ran.
+    /// The server was restarted: nothing is left of what was set while it ran.
     Restarted,
 }
 
 impl Applied {
-    /// Sets `settings` with SET GLOBAL, having written down what was there.
+    /// Sets `settings` with SET GLOBAL, after recording what was there.
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::NotTaken`], [`Error::SetGlobal`]; then everything is as it was before.
@@ -128,8 +128,8 @@ impl Applied {
     fn set(&mut self, connection: &mut Connection, option: &str, value: &str) -> Result<(), Error> {
         let option = plain_name(option);
         let Some(variable) = same(&option).into_iter().find(|name| self.globals.contains_key(name)) else {
-            let reason = "it has no variable of that name, so it cannot be set while it runs".to_owned();
-            let refusal = Refusal { asked: format!("{option} = {value}"), reason };
+            let refusal =
+                Refusal { asked: format!("{option} = {value}"), reason: words::Unfit::NotAtRunTime };
             return Err(Error::Refused { server: self.saved.server.clone(), refusals: vec![refusal] });
         };
         let before = self.globals[&variable].clone();
@@ -143,7 +143,7 @@ impl Applied {
         self.see_what_moved(connection, asked)
     }
 
-    /// Writes down what the server made of `asked`, and what else has moved with it.
+    /// Records what the server made of `asked`, and what else has moved with it.
     fn see_what_moved(&mut self, connection: &mut Connection, asked: Moved) -> Result<(), Error> {
         let now = globals::globals(connection).map_err(|error| lost(&self.target, error))?;
         let others = globals::moved(&self.globals, &now);
@@ -190,13 +190,13 @@ fn lock_of(identity: &Identity, server: &str, places: &Places) -> Result<Lock, E
     let path = directory.join(format!("{:016x}.json", hasher.finish()));
     let lock = Lock::open(&path)?;
     if !lock.try_take()? || !lock.is_in_place().map_err(Error::file("read", &path))? {
-        let (by, doing) = ("another run on this machine".to_owned(), "with settings of its own in force");
+        let (by, doing) = ("another run on this machine".to_owned(), "with its own settings applied");
         return Err(Error::InUse { server: server.to_owned(), by, doing });
     }
     Ok(lock)
 }
 
-/// A target as it is written down: paths that hold from any directory, and TLS where it was used.
+/// A target as it is recorded: paths that hold from any directory, and TLS where it was used.
 fn storable(connection: &mut Connection, target: &Target) -> Result<Target, client::Error> {
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let mut stored = target.clone();
@@ -245,7 +245,7 @@ fn restore_one(path: &Path) -> Result<Option<Restored>, Error> {
     Ok(Some(Restored { server: saved.server, result }))
 }
 
-/// Restores while nobody else is at work there: trials of others would be about two servers.
+/// Restores while nobody else works there: otherwise trials of others would see two servers.
 fn restore_alone(saved: &Saved) -> Result<Restoration, Error> {
     let target = match &saved.target {
         Some(target) => target::with_password(target.clone())?,
@@ -257,7 +257,7 @@ fn restore_alone(saved: &Saved) -> Result<Restoration, Error> {
     restore(&mut connection, saved, &now)
 }
 
-/// Puts back what is still as Prony set it, the last change first.
+/// Restores what is still as Prony set it, the last change first.
 fn restore(connection: &mut Connection, saved: &Saved, server: &Identity) -> Result<Restoration, Error> {
     if let Some(then) = &saved.identity {
         if then.key != server.key {

@@ -1,13 +1,13 @@
 //! Servers in containers: an image that podman or docker has on this machine, and how a server in it is
-//! started so that all else is as with any other server. It knows no study.
+//! started so that everything else is as with any other server. It knows no study.
 //!
 //! The container shares the network of the machine, and sees the server's own directory under the same path
 //! as Prony does. So option file, data, error log and socket are Prony's, addresses are those of the machine,
 //! and the server's process is a process of the machine, with a number by which it is sampled and stopped.
 //!
-//! What starts a container (podman's conmon, docker's daemon) is no child of Prony, so that the container
-//! would outlive it. [`watch`] is a process that sees to it that it does not; should that be killed as well,
-//! the next sweep finds the name.
+//! What starts a container (podman's conmon, docker's daemon) is no child of Prony, so the container would
+//! outlive Prony. The process [`watch`] removes it in time; if that is killed too, the next sweep finds it by
+//! name.
 
 pub mod watch;
 
@@ -28,11 +28,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The programs that run containers, the one that is taken first at the front.
+/// The programs that run containers, in order of preference.
 pub(in crate::provision) const CLIENTS: [&str; 2] = ["podman", "docker"];
 /// What is known of an image, in the directory of its server.
 const FILE: &str = "image.json";
-/// Label of every container of Prony's: the process that has started it.
+/// Label of every container of Prony's: the process that started it.
 const LABEL: &str = "prony.owner";
 
 /// An image that has a server, as it was when it was looked at.
@@ -42,7 +42,7 @@ pub struct Image {
     pub client: String,
     /// The name that it was asked for by.
     pub name: String,
-    /// What does not change when the name comes to mean another image.
+    /// The identifier that stays when the name comes to mean another image.
     pub id: String,
     /// Directory on this machine with those of its files that Prony reads, under the same paths.
     #[serde(skip)]
@@ -106,7 +106,7 @@ impl Container {
         if pid == 0 { None } else { ProcessIdentity::of(pid) }
     }
 
-    /// Ends it at once, with all that it has; one that is not there is no error.
+    /// Ends it at once, with everything in it; one that does not exist is no error.
     pub(in crate::provision) fn remove(&self) {
         remove(&self.client, &self.name);
     }
@@ -119,8 +119,8 @@ fn client_command(client: &str) -> Command {
     command
 }
 
-/// As [`Container::remove`]. Whether the client says that it is gone is not asked: it says the same of what
-/// never was.
+/// As [`Container::remove`]. The client's answer is not checked: it is the same for a container that never
+/// existed.
 fn remove(client: &str, name: &str) {
     let _ = client_command(client)
         .args(["rm", "--force", "--volumes", name])
@@ -207,7 +207,7 @@ fn volume(directory: &Path) -> String {
     format!("{0}:{0}", directory.display())
 }
 
-/// The client that is to be used: the one that is `asked` for, else the first that this machine has.
+/// The client to use: the one `asked` for, else the first that this machine has.
 pub(in crate::provision) fn client(asked: Option<&str>) -> &'static str {
     let found = match asked {
         Some(asked) => CLIENTS.into_iter().find(|client| *client == asked),

@@ -2,8 +2,8 @@
 //! with Prony.
 //!
 //! The kernel kills a child with its parent (see [`super::trampoline`]), but a container is nobody's child
-//! here. This process survives Prony for the moment that removing the container takes. It looks for its
-//! parent, which needs no right and no special kernel.
+//! here. This process survives Prony for the moment that it takes to remove the container. It checks whether
+//! its parent lives, which needs no privilege and no special kernel.
 
 use super::remove;
 use crate::provision::process::trampoline::keep_secrets;
@@ -23,7 +23,7 @@ pub const ARGUMENT: &str = "__container";
 
 /// How often parent and client are looked at.
 const POLL: Duration = Duration::from_millis(50);
-/// How long a client that was about to make its container is waited for after Prony's end.
+/// How long to wait, after Prony's end, for a client that was about to create its container.
 const REMOVE_LIMIT: Duration = Duration::from_secs(30);
 /// Between two attempts.
 const REMOVE_PAUSE: Duration = Duration::from_millis(200);
@@ -38,8 +38,8 @@ pub(super) fn command(launcher: &Path, client: &str, name: &str) -> Command {
     command
 }
 
-/// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the parent's
-/// process number, the container, the client, its arguments. Ends as the client does.
+/// What `main` calls when the first argument is [`ARGUMENT`]. `arguments` are the following ones: the
+/// parent's process number, the container, the client, its arguments. Ends as the client does.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     let (parent, name, client) = (word(), word(), word());

@@ -1,17 +1,17 @@
 //! The data cache: loaded data directories for later runs, in the user's cache: loading takes minutes where
 //! copying takes seconds.
 //!
-//! An entry is found by everything that its files depend on: the server's program, its settings but for those
+//! An entry is found by everything that its files depend on: the server's program, its settings except those
 //! known to leave no trace in files, and the data set. It is made beside its place and renamed when all of it
-//! is on the disk; its files are never written again, and their sums are compared before each use. Who uses
-//! one holds its lock with others; who makes or removes one holds it alone. So a killed Prony leaves nothing
+//! is on the disk. Its files are never written again, and their checksums are compared before each use. Users
+//! of an entry share its lock; whoever makes or removes one holds it alone. So a killed Prony leaves nothing
 //! but a directory that the next one sweeps.
 
 use super::snapshot::{self, Snapshot};
 use crate::{
     plan::DataPlan,
     provision::{
-        Error, Places, Work,
+        Error, Places, Step, Work,
         disk::{
             files::{make_private, remove_if_there, write_private},
             lock::Lock,
@@ -39,12 +39,12 @@ const FORMAT: u32 = 1;
 const LIMIT_BYTES: u64 = 20 << 30;
 /// Environment variable with another limit: `50G`.
 const LIMIT_VARIABLE: &str = "PRONY_DATA_LIMIT";
-/// Room that keeping must leave on the disk for everybody else, bytes.
+/// Room that the cache must leave on the disk for everything else, bytes.
 const FREE_BYTES_MIN: u64 = 2 << 30;
 
-/// Settings without a word that leave no trace in files (words say it in their own entries); a name that ends
-/// in `_` stands for all that begin so. Any other setting is taken to matter: a data set that is loaded once
-/// too often costs time, one that is not what was asked for costs the result.
+/// Settings that leave no trace in files, besides the words, whose own entries say it. A name that ends in
+/// `_` stands for all that begin with it. Any other setting is assumed to matter: loading a data set once too
+/// often costs time, but using a wrong one costs the result.
 const TRACELESS: [&str; 26] = [
     "extra_max_connections",
     "extra_port",
@@ -174,19 +174,18 @@ fn is_traceless(name: &str) -> bool {
         })
 }
 
-/// The entry of `key`, whole and held against removal; one that has suffered is removed. `None`: there is
-/// none.
+/// The entry of `key`, whole and verified; a damaged one is removed. `None`: there is none.
 pub(in crate::provision) fn find(key: &Key, work: &mut Work<'_>) -> Result<Option<Found>, Error> {
     let directory = work.places().data().join(key.name());
     if !directory.is_dir() {
         return Ok(None);
     }
     let lock = Lock::open(&lock_of(&directory))?;
-    lock.share(work, "another Prony that caches the same data")?;
+    lock.share(work)?;
     if !lock.is_in_place().map_err(Error::file("read", lock.path()))? || !directory.is_dir() {
         return Ok(None);
     }
-    work.say("checking the cached data");
+    work.say(Step::CheckingData);
     let password = match read(&directory) {
         Some(entry) if entry.key == *key && sums(&directory.join("data"), work)? == entry.files => {
             entry.password
@@ -205,9 +204,8 @@ pub(in crate::provision) fn find(key: &Key, work: &mut Work<'_>) -> Result<Optio
     Ok(Some(Found { snapshot: Snapshot::there(directory.join("data"), Some(lock))?, password }))
 }
 
-/// Makes the entry of `key` from the data directory of a server that has been shut down in order, and holds
-/// it. `None`: there is one already (which another Prony has made meanwhile, with another password), or no
-/// room.
+/// Makes the entry of `key` from the data directory of a server that has shut down cleanly, and holds it.
+/// `None`: there is one already (another Prony made it in the meantime, with another password), or no room.
 pub(in crate::provision) fn keep(
     key: &Key,
     data: &Path,
@@ -267,8 +265,8 @@ fn make(
     Ok(Some(snapshot))
 }
 
-/// Removes entries that nobody uses, those first that were used longest ago, until `bytes` more are within
-/// the limit. False: they cannot be.
+/// Removes entries that nobody uses, the least recently used first, until `bytes` more are within the limit.
+/// False: that is impossible.
 fn make_room(all: &Path, bytes: u64) -> Result<bool, Error> {
     let limit = limit_bytes()?;
     let mut entries = entries(all)?;
@@ -385,7 +383,7 @@ fn read_directory(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
-/// What an entry says of itself; `None`: nothing that this version of Prony understands.
+/// What an entry says about itself; `None`: nothing that this version of Prony understands.
 fn read(directory: &Path) -> Option<Entry> {
     let entry: Entry = serde_json::from_str(&fs::read_to_string(directory.join("entry.json")).ok()?).ok()?;
     (entry.format == FORMAT).then_some(entry)
@@ -471,7 +469,6 @@ mod tests {
         fs::write(data.join("prony/sbtest1.ibd"), "rows").unwrap();
         assert!(find(1).is_none());
         let mine = keep("secret").unwrap();
-        assert!(mine.is_cached());
         assert!(keep("other").is_none(), "it is there");
         let found = find(1).unwrap();
         assert_eq!(found.password, "secret");

@@ -1,5 +1,5 @@
-//! What a server's data come from: templates with nothing but the system tables, snapshots to put back, and
-//! the cache of loaded data directories.
+//! Where a server's data come from: templates with nothing but the system tables, snapshots to restore from,
+//! and the data cache.
 
 pub(in crate::provision) mod cache;
 pub(in crate::provision) mod snapshot;

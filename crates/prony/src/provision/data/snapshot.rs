@@ -1,15 +1,16 @@
-//! A data directory as it was, kept beside and put back.
+//! A copy of a data directory, from which it is restored.
 //!
-//! A snapshot is a full copy: of file system blocks where those can be shared (reflink, as XFS and btrfs have
-//! it), else of bytes. Never hard links: a server writes into its files. The server is down, in order, while
-//! one is taken, and down in any way while it is put back, since every file that differs is replaced.
+//! A snapshot is a full copy: of file system blocks where those can be shared (reflink, as in XFS and btrfs),
+//! otherwise of bytes. It never uses hard links, as a server writes into its files. The server must have shut
+//! down cleanly before one is taken. How it went down before a restore does not matter, since every file that
+//! differs is replaced.
 //!
-//! A file is taken to be unchanged where inode, size and both times (of contents and of inode, to the
-//! nanosecond) are those that it had when it was last equal to its copy; the kernel alone sets the second.
-//! Where a file system keeps whole seconds, everything is copied.
+//! A file counts as unchanged where its inode, size and both times (of contents and of inode, to the
+//! nanosecond) are those that it had when it was last equal to its copy; only the kernel sets the second
+//! time. Where a file system keeps whole seconds, everything is copied.
 
 use crate::provision::{
-    Error, Work,
+    Error, Step, Work,
     disk::{files::make_private, lock::Lock},
 };
 use std::{
@@ -26,10 +27,10 @@ use std::{
 const OF_THE_SERVER: [&str; 2] = ["auto.cnf", BUFFER_POOL];
 /// What `innodb_buffer_pool_dump_now` writes, and a start reads.
 pub(in crate::provision) const BUFFER_POOL: &str = "ib_buffer_pool";
-/// Bytes that are copied before the user's wish for an end is heeded and progress is told.
+/// Bytes that are copied before the user's wish to stop is heeded and progress is reported.
 const PORTION: u64 = 64 << 20;
-/// Longer than the step of the clock that stamps files (10 ms at most), so that whoever writes later leaves
-/// another stamp.
+/// Longer than the step of the clock that stamps files (10 ms at most), so that a later write leaves another
+/// stamp.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// A copy of a data directory.
@@ -38,7 +39,7 @@ pub struct Snapshot {
     directory: PathBuf,
     tree: Tree,
     /// Keeps others from removing it, where it is in the cache.
-    hold: Option<Lock>,
+    _hold: Option<Lock>,
 }
 
 /// Bytes of all files below `directory` that a snapshot has.
@@ -54,7 +55,7 @@ pub(in crate::provision) fn files_in(directory: &Path) -> Result<Vec<PathBuf>, E
 /// What is below a directory, by path from there.
 #[derive(Debug, Default)]
 struct Tree {
-    /// With what the original is like as long as it is equal to its copy.
+    /// With the state of the original for which it equals its copy.
     files: BTreeMap<PathBuf, Option<Stamp>>,
     /// Those above others first; the directory itself is not among them.
     directories: BTreeSet<PathBuf>,
@@ -70,7 +71,7 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// How much was put back.
+/// How much was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PutBack {
     /// Files that were copied.
@@ -103,12 +104,12 @@ impl Snapshot {
         let tree = Tree::of(data)?;
         make_private(directory)?;
         tree.make_directories(directory)?;
-        let mut copier = Copier::new("copying the data directory", tree.bytes, work);
+        let mut copier = Copier::new(copying, tree.bytes, work);
         for file in tree.files.keys() {
             copier.copy(&data.join(file), &directory.join(file))?;
         }
         tree.sync_directories(directory)?;
-        let mut snapshot = Self { directory: directory.to_owned(), tree, hold: None };
+        let mut snapshot = Self { directory: directory.to_owned(), tree, _hold: None };
         snapshot.stamp(data);
         Ok(snapshot)
     }
@@ -116,10 +117,10 @@ impl Snapshot {
     /// The copy that is in `directory`, held as long as the lock is.
     pub(in crate::provision) fn there(directory: PathBuf, hold: Option<Lock>) -> Result<Self, Error> {
         let tree = Tree::of(&directory)?;
-        Ok(Self { directory, tree, hold })
+        Ok(Self { directory, tree, _hold: hold })
     }
 
-    /// Makes `data` what it was: files that differ are copied, those that were not there removed, but for the
+    /// Restores `data`: files that differ are copied, and files that were not there are removed, except the
     /// server's own.
     pub(in crate::provision) fn put_back(
         &mut self,
@@ -138,7 +139,7 @@ impl Snapshot {
             self.tree.files.iter().filter(|file| !is_unchanged(file)).map(|(file, _)| file).collect();
         let size = |file: &&PathBuf| self.directory.join(file).metadata().map_or(0, |known| known.len());
         let put_back = PutBack { files: differing.len(), bytes: differing.iter().map(size).sum() };
-        let mut copier = Copier::new("putting the data back", put_back.bytes, work);
+        let mut copier = Copier::new(restoring, put_back.bytes, work);
         for file in differing {
             copier.copy(&self.directory.join(file), &data.join(file))?;
         }
@@ -153,15 +154,9 @@ impl Snapshot {
         self.tree.bytes
     }
 
-    /// Whether it is in the cache, for later runs.
-    #[must_use]
-    pub fn is_cached(&self) -> bool {
-        self.hold.is_some()
-    }
-
     /// Lets the lock of the cache go along with it.
     pub(in crate::provision) fn held(self, hold: Lock) -> Self {
-        Self { hold: Some(hold), ..self }
+        Self { _hold: Some(hold), ..self }
     }
 
     /// The same copy under another name.
@@ -231,9 +226,17 @@ impl Tree {
     }
 }
 
+fn copying(done_mb: Option<u64>, all_mb: u64) -> Step {
+    Step::Copying { done_mb, all_mb }
+}
+
+fn restoring(done_mb: Option<u64>, all_mb: u64) -> Step {
+    Step::Restoring { done_mb, all_mb }
+}
+
 /// Copies one file after the other and tells how far it is.
 struct Copier<'a, 'w> {
-    step: &'static str,
+    step: fn(Option<u64>, u64) -> Step,
     bytes: u64,
     bytes_total: u64,
     /// Until the file system has refused it.
@@ -242,12 +245,12 @@ struct Copier<'a, 'w> {
 }
 
 impl<'a, 'w> Copier<'a, 'w> {
-    fn new(step: &'static str, bytes_total: u64, work: &'a mut Work<'w>) -> Self {
-        work.say(&format!("{step} ({} MB)", bytes_total / 1_000_000));
+    fn new(step: fn(Option<u64>, u64) -> Step, bytes_total: u64, work: &'a mut Work<'w>) -> Self {
+        work.say(step(None, bytes_total / 1_000_000));
         Self { step, bytes: 0, bytes_total, may_share: true, work }
     }
 
-    /// Copies `from` over `to`. It is on the disk afterwards: writing it back must not fall into a
+    /// Copies `from` over `to`. It is on the disk afterwards: writing it back must not happen during a
     /// measurement.
     fn copy(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
         let mut source = File::open(from).map_err(Error::file("read", from))?;
@@ -262,7 +265,7 @@ impl<'a, 'w> Copier<'a, 'w> {
             while self.portion(&mut source, &mut copy).map_err(Error::file("write", to))? > 0 {
                 self.work.heed()?;
                 let (done, total) = (self.bytes / 1_000_000, self.bytes_total / 1_000_000);
-                self.work.say(&format!("{}: {done} of {total} MB", self.step));
+                self.work.say((self.step)(Some(done), total));
             }
         }
         copy.sync_all().map_err(Error::file("sync", to))
@@ -275,8 +278,8 @@ impl<'a, 'w> Copier<'a, 'w> {
     }
 }
 
-/// Settings by which a server keeps files of its data outside of its data directory, where a snapshot does
-/// not see them.
+/// Settings with which a server keeps files of its data outside its data directory, where a snapshot does not
+/// see them.
 pub(in crate::provision) fn keeps_elsewhere<'a>(
     mut settings: impl Iterator<Item = (&'a String, &'a String)>,
 ) -> Option<&'a str> {

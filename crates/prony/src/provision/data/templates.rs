@@ -1,11 +1,11 @@
 //! Makes the system tables of a server: once for each program, kept as a template in the cache, copied for
 //! each instance.
 //!
-//! Each generation does it in its own way; the scripts that come with the servers only wrap these, and need
-//! Perl or a shell of their time.
+//! Each generation does it in its own way. The scripts that come with the servers only wrap these ways, and
+//! need Perl or a shell of their time.
 
 use crate::provision::{
-    Error, Work,
+    Error, Step, Work,
     disk::{
         files::{copy_directory, make_private, remove_if_there, write_private},
         lock::Lock,
@@ -78,9 +78,9 @@ pub(in crate::provision) fn fill(
     let name = template_name(software, &lasting)?;
     let template = templates.join(&name);
     let lock = Lock::open(&lock_of(&template))?;
-    lock.take(work, "another Prony that makes the same system tables")?;
+    lock.take(work)?;
     if !template.is_dir() {
-        work.say(&format!("making the system tables of {} {}", software.product, software.version));
+        work.say(Step::SystemTables { of: format!("{} {}", software.product, software.version) });
         let unfinished = template.with_file_name(format!(".{name}.unfinished"));
         remove_if_there(&unfinished)?;
         make_private(&unfinished)?;
@@ -184,7 +184,7 @@ fn make(
     match status {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(failed(status.to_string())),
-        None => Err(failed(format!("not done after {} s", INITIALISE_LIMIT.as_secs()))),
+        None => Err(failed(format!("not finished after {} s", INITIALISE_LIMIT.as_secs()))),
     }
 }
 
@@ -234,7 +234,7 @@ fn bootstrap_input(path: &Path, scripts: &[PathBuf]) -> Result<File, Error> {
 }
 
 /// Waits for the end of `process`; kills it if that takes longer than `limit` (then it returns `None`) or the
-/// user wants an end.
+/// user wants to stop.
 fn wait(
     mut process: Process,
     limit: Duration,

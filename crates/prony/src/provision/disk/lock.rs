@@ -1,6 +1,6 @@
 //! A lock between processes that ends with its holder, however that ends (`flock`).
 
-use crate::provision::{Error, Work};
+use crate::provision::{Error, Step, Work};
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{File, OpenOptions},
@@ -32,14 +32,14 @@ impl Lock {
         self.attempt(FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Holds the lock along with others that share it, in place of alone.
+    /// Holds the lock along with others that share it, instead of alone.
     pub(in crate::provision) fn downgrade(&self) -> Result<(), Error> {
         self.attempt(FlockOperation::LockShared).map(drop)
     }
 
-    /// Holds the lock along with others that share it, waiting while `holder` has it alone.
-    pub(in crate::provision) fn share(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
-        self.wait(FlockOperation::NonBlockingLockShared, work, holder)
+    /// Holds the lock along with others that share it, waiting while another process has it alone.
+    pub(in crate::provision) fn share(&self, work: &mut Work<'_>) -> Result<(), Error> {
+        self.wait(FlockOperation::NonBlockingLockShared, work)
     }
 
     fn attempt(&self, operation: FlockOperation) -> Result<bool, Error> {
@@ -50,17 +50,17 @@ impl Lock {
         }
     }
 
-    /// Takes the lock, waiting for it as long as the user does; `holder` is who may have it.
-    pub(in crate::provision) fn take(&self, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
-        self.wait(FlockOperation::NonBlockingLockExclusive, work, holder)
+    /// Takes the lock, waiting as long as the user does.
+    pub(in crate::provision) fn take(&self, work: &mut Work<'_>) -> Result<(), Error> {
+        self.wait(FlockOperation::NonBlockingLockExclusive, work)
     }
 
-    fn wait(&self, operation: FlockOperation, work: &mut Work<'_>, holder: &str) -> Result<(), Error> {
+    fn wait(&self, operation: FlockOperation, work: &mut Work<'_>) -> Result<(), Error> {
         const POLL: Duration = Duration::from_millis(50);
         if self.attempt(operation)? {
             return Ok(());
         }
-        work.say(&format!("waiting for {holder}"));
+        work.say(Step::Waiting);
         while !self.attempt(operation)? {
             work.heed()?;
             thread::sleep(POLL);
@@ -68,8 +68,8 @@ impl Lock {
         Ok(())
     }
 
-    /// Whether the file still has its name: somebody may have removed it between our opening and our locking
-    /// it.
+    /// Whether the file still has its name: it may have been removed after it was opened and before it was
+    /// locked.
     pub(in crate::provision) fn is_in_place(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match self.path.symlink_metadata() {

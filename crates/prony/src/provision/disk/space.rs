@@ -61,6 +61,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         assert!(check(directory.path(), 0).is_ok());
         let error = check(directory.path(), 1 << 60).unwrap_err().to_string();
-        assert!(error.contains("1152921504907 MB are needed"), "{error}");
+        assert!(error.contains("1152921504907 MB needed"), "{error}");
     }
 }

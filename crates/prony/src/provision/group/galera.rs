@@ -1,12 +1,12 @@
 //! A Galera cluster of MariaDB: every node takes writes, and all certify each commit.
 //!
-//! Nodes that join are given the first one's files. MariaDB has scripts for that, but they need rsync, socat
-//! or mariabackup, and the one with rsync does not work for root; ours needs a shell and cp, since all nodes
-//! are on one machine.
+//! Nodes that join get the first one's files. MariaDB has scripts for that, but they need rsync, socat or
+//! mariabackup, and the one with rsync does not work for root. Prony's needs only a shell and cp, since all
+//! nodes are on one machine.
 
 use super::{Between, Cluster, Group, Wanted, connect, replication::query, wait_until};
 use crate::provision::{
-    Error, Places,
+    Error, Places, Step,
     disk::files,
     instance::Part,
     launch::free_port,
@@ -42,12 +42,12 @@ pub(super) fn bring_up(
     wanted: &Wanted<'_>,
     nodes: u32,
     between: &mut Between<'_>,
-    progress: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Step),
 ) -> Result<Group, Error> {
     let software = wanted.software(progress)?;
     if software.image.is_some() {
-        let reason = "Galera's library and the script that copies files lie outside of its container; let \
-                      Prony fetch the server";
+        let reason = "Galera's library and its copy script are outside its container; let Prony fetch the \
+                      server";
         return Err(Error::Topology { server: software.to_string(), reason: reason.to_owned() });
     }
     let own_provider = wanted.plan.settings.get("wsrep_provider").map(PathBuf::from);
@@ -72,7 +72,9 @@ pub(super) fn bring_up(
         };
         first_group = first_group.or(Some(ports.group));
         part.settings = settings(&provider, number, &ports, &seed);
-        let told = &mut |step: &str| progress(&format!("node {} of {nodes}: {step}", number + 1));
+        let told = &mut |step: Step| {
+            progress(Step::Node { number: number + 1, of: nodes, then: Box::new(step) });
+        };
         let server = wanted.node(&part, told)?;
         // the accounts come with the first node's files
         part.password.get_or_insert_with(|| server.target().password.clone());
@@ -106,19 +108,19 @@ fn settings(provider: &Path, number: u32, ports: &Ports, seed: &str) -> BTreeMap
 fn provider(
     provisioner: &Provisioner,
     software: &Software,
-    progress: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Step),
 ) -> Result<PathBuf, Error> {
     if !software.is_mariadb() || software.numbers() < Version::new(10, 1, 0) {
         return Err(Error::Topology {
             server: software.to_string(),
-            reason: "it has no Galera; MariaDB has it from 10.1 on".to_owned(),
+            reason: "it has no Galera; MariaDB has it since 10.1".to_owned(),
         });
     }
     let series = if software.numbers() >= Version::new(10, 4, 0) { "4" } else { "3" };
     fetch::galera(series, software, &mut provisioner.work(progress))
 }
 
-/// The directory with our script; a server is given it in its PATH.
+/// The directory with Prony's script; a server gets it in its PATH.
 fn programs(places: &Places) -> Result<PathBuf, Error> {
     let directory = places.cache.join("programs");
     fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;

@@ -1,5 +1,5 @@
-//! What servers say of their working together: whether commits still wait for replicas, whether all are still
-//! there.
+//! What servers say about their replication: whether commits still wait for replicas, and whether all members
+//! are still there.
 
 use super::{Group, galera, replication, words::Words};
 use crate::{
@@ -65,7 +65,7 @@ pub struct Fault {
 #[derive(Debug, Clone)]
 pub struct Watch {
     topology: Topology,
-    /// Of each server; how it says things is known of those that replicate.
+    /// Of each server; the words of those that replicate are known.
     servers: Vec<(Target, Option<Words>)>,
 }
 
@@ -75,7 +75,7 @@ impl Watch {
         Self { topology: group.topology(), servers: group.servers().map(server).collect() }
     }
 
-    /// What the servers say of their working together, since each was started. `None` for a single server.
+    /// What the servers say about their replication since each was started. `None` for a single server.
     ///
     /// # Errors
     /// Where the primary does not answer; a member that does not is a [`Fault`].

@@ -1,9 +1,9 @@
 //! Servers that work together as one of the plan's: a primary with its replicas, the nodes of a cluster.
 //!
-//! [`Group`] is what a run holds for each server of its plan, also where that is one server. All nodes are
-//! started alike, each on a data directory, port and account of its own, from the same empty template; then
-//! they are connected. How a node finds another one is the caller's to say ([`Between`]), so that a network
-//! with a latency can stand in between.
+//! [`Group`] is what a run holds for each server of its plan, even where that is a single one. All nodes are
+//! started alike, each with its own data directory, port and account, from the same empty template; then they
+//! are connected. The caller says how a node reaches another one ([`Between`]), so that a network with a
+//! latency can stand in between.
 
 mod crash;
 mod galera;
@@ -14,9 +14,9 @@ mod words;
 pub use health::{Cluster, Fault, Health, SemiSync, Watch};
 
 use crate::{
-    plan::{ServerPlan, Topology},
+    plan::{Act, ServerPlan, Topology},
     provision::{
-        Error,
+        Error, Step,
         instance::{Part, STOP_LIMIT},
         login::log_in,
         provisioner::Provisioner,
@@ -41,8 +41,8 @@ const JOIN_LIMIT: Duration = Duration::from_secs(60);
 /// How often nodes are asked whether they have caught up.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Says at which address node `to` is reached by node `from`, given where it really listens; nodes are
-/// numbered as in [`Group::servers`]. Whoever stands in between is there when this returns.
+/// Says at which address node `from` reaches node `to`, given where `to` really listens; nodes are numbered
+/// as in [`Group::servers`]. Whatever stands in between is there when this returns.
 pub type Between<'a> = dyn FnMut(usize, usize, &Address) -> io::Result<Address> + 'a;
 
 /// Nodes reach each other directly.
@@ -120,7 +120,7 @@ impl Group {
         Watch::of(self)
     }
 
-    /// Stops all, members first, so that none misses its primary. Dropping does the same but cannot tell an
+    /// Stops all, members first, so that none misses its primary. Dropping does the same but cannot report an
     /// error.
     ///
     /// # Errors
@@ -150,12 +150,12 @@ struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// The program of all of them.
-    fn software(&self, progress: &mut dyn FnMut(&str)) -> Result<Software, Error> {
+    fn software(&self, progress: &mut dyn FnMut(Step)) -> Result<Software, Error> {
         search::of_source(&self.plan.source, &mut self.provisioner.work(progress))
     }
 
     /// One of them.
-    fn node(&self, part: &Part, progress: &mut dyn FnMut(&str)) -> Result<Server, Error> {
+    fn node(&self, part: &Part, progress: &mut dyn FnMut(Step)) -> Result<Server, Error> {
         self.provisioner.bring_up_node(self.plan, part, self.data_bytes, progress)
     }
 
@@ -166,6 +166,25 @@ impl Wanted<'_> {
 }
 
 impl Provisioner {
+    /// Makes the program of the server of `plan` available, fetched if necessary, so that nothing has started
+    /// yet if one is not available or cannot work together with others as asked; `progress` as in
+    /// [`Provisioner::bring_up`].
+    ///
+    /// # Errors
+    /// Each says what to do next.
+    pub fn have_program(&self, plan: &ServerPlan, progress: &mut dyn FnMut(Step)) -> Result<(), Error> {
+        if !plan.may(Act::Start) {
+            return Ok(());
+        }
+        let software = search::of_source(&plan.source, &mut self.work(progress))?;
+        match plan.topology {
+            Topology::Replicas { replication, .. } => {
+                replication::check(&software, words::Words::of(&software), replication)
+            }
+            Topology::Single | Topology::Galera { .. } => Ok(()),
+        }
+    }
+
     /// Brings up all servers that work together as the one of `plan`, each with room for `data_bytes` of
     /// data, and connects them; `progress` as in [`Provisioner::bring_up`].
     ///
@@ -176,7 +195,7 @@ impl Provisioner {
         plan: &ServerPlan,
         data_bytes: u64,
         between: &mut Between<'_>,
-        progress: &mut dyn FnMut(&str),
+        progress: &mut dyn FnMut(Step),
     ) -> Result<Group, Error> {
         let wanted = Wanted { provisioner: self, plan, data_bytes };
         let group = match plan.topology {
@@ -193,15 +212,15 @@ impl Provisioner {
 
 impl Provisioner {
     /// Restarts all servers on their data, at the same addresses, and waits until they are equal again.
-    /// Returns whether it did: one that runs elsewhere is left alone.
+    /// Returns whether it did: a server that Prony did not start is left alone.
     ///
     /// # Errors
     /// Those of [`Provisioner::restart`] and [`Group::wait_until_equal`].
-    pub fn restart_group(&self, group: &mut Group, progress: &mut dyn FnMut(&str)) -> Result<bool, Error> {
+    pub fn restart_group(&self, group: &mut Group, progress: &mut dyn FnMut(Step)) -> Result<bool, Error> {
         if group.members.is_empty() {
             return self.restart(&mut group.primary, progress);
         }
-        progress("restarting all servers");
+        progress(Step::RestartingAll);
         for server in group.members.iter_mut().rev().chain([&mut group.primary]) {
             if let Server::Own(instance) = server {
                 instance.end_process(STOP_LIMIT);
@@ -223,7 +242,7 @@ fn connect(target: &Target) -> Result<Connection, Error> {
     log_in(target)
 }
 
-/// Asks `is_equal` until it says so. What it returns while it does not is in the error, should it never.
+/// Asks `is_equal` until it says yes. If it never does, its last answer is in the error.
 fn wait_until(
     deadline: Instant,
     stop: &Stop,

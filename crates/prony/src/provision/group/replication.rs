@@ -4,7 +4,7 @@
 use super::{Between, Group, Wanted, connect, wait_until, words::Words};
 use crate::{
     plan::{Replication, WaitPoint},
-    provision::{Error, instance::Part, login::target, server::Server, software::Software},
+    provision::{Error, Step, instance::Part, login::target, server::Server, software::Software},
 };
 use load::{
     Stop,
@@ -18,28 +18,29 @@ pub(super) fn bring_up(
     count: u32,
     replication: Replication,
     between: &mut Between<'_>,
-    progress: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Step),
 ) -> Result<Group, Error> {
     let software = wanted.software(progress)?;
     let words = Words::of(&software);
     check(&software, words, replication)?;
-    let start = |number: u32, progress: &mut dyn FnMut(&str)| {
+    let start = |number: u32, progress: &mut dyn FnMut(Step)| {
         let settings = settings(&wanted.plan.settings, words, replication, number);
         wanted.node(&Part { settings, number: number as usize, ..Part::default() }, progress)
     };
     let primary = start(0, progress)?;
     let mut members = Vec::new();
     for number in 1..=count {
-        members.push(start(number, &mut |step| progress(&format!("replica {number} of {count}: {step}")))?);
+        let mut told = |step| progress(Step::Replica { number, of: count, then: Box::new(step) });
+        members.push(start(number, &mut told)?);
     }
     let group = wanted.group(primary, members);
-    progress("connecting the replicas");
+    progress(Step::ConnectingReplicas);
     follow(&group, words, between)?;
     Ok(group)
 }
 
 /// Whether this program can replicate so.
-fn check(software: &Software, words: Words, replication: Replication) -> Result<(), Error> {
+pub(super) fn check(software: &Software, words: Words, replication: Replication) -> Result<(), Error> {
     let refuse = |reason: String| Err(Error::Topology { server: software.to_string(), reason });
     let Replication::SemiSynchronous { wait_point, acknowledgements, .. } = replication else {
         return Ok(());
@@ -49,29 +50,28 @@ fn check(software: &Software, words: Words, replication: Replication) -> Result<
         .and_then(|files| files.into_iter().find(|file| software.plugin_directory(file).is_none()));
     if let Some(file) = missing {
         return refuse(format!(
-            "its package lacks {file}, without which there is no semi-synchronous replication; of the \
-             servers that Prony can fetch, MySQL 5.5.34, 5.6.14, 8.0.33 and 9.7, and MariaDB from 10.5 on, \
-             have it"
+            "its package lacks {file}, which semi-synchronous replication needs; of the servers that Prony \
+             can fetch, MySQL 5.5.34, 5.6.14, 8.0.33 and 9.7, and MariaDB since 10.5, have it"
         ));
     }
     if wait_point == Some(WaitPoint::AfterSync) && !words.has_wait_point() {
         return refuse(
-            "it always waits after the commit: after-sync came with MySQL 5.7 and MariaDB 10.1; use \
+            "it can only wait after the commit: MySQL has after-sync since 5.7 and MariaDB since 10.1; use \
              replication = \"after-commit\" or \"semi-sync\""
                 .to_owned(),
         );
     }
     if acknowledgements > 1 && words.semi_sync_count().is_none() {
         return refuse(format!(
-            "it waits for one replica and no more, not for {acknowledgements}: only MySQL from 5.7 on can; \
+            "it can only wait for one replica, not for {acknowledgements}: that needs MySQL 5.7 or later; \
              use acknowledgements = 1"
         ));
     }
     Ok(())
 }
 
-/// What node `number` must be set to; 0 is the primary. All could be the primary: they differ by their number
-/// and their part alone.
+/// The settings of node `number`; 0 is the primary. Any of them could be the primary: they differ only by
+/// their number and their part.
 fn settings(
     of_study: &BTreeMap<String, String>,
     words: Words,
@@ -154,15 +154,15 @@ pub(super) fn wait_until_equal(
             let said = rows(&mut connection, target, &words.wait_for(&place))?;
             match said.first().and_then(|row| row.first()).and_then(Option::as_deref) {
                 Some("-1") => {
-                    // a connection that is being made anew passes; what does not is the reason in the end
+                    // a connection that is being made again passes; what does not is the reason in the end
                     let failure = State::of(&mut connection, target, words)?.failure();
                     let reason = failure.map_or_else(String::new, |reason| format!(" ({reason})"));
-                    Ok(Some(format!("replica {number} does not have all of it yet{reason}")))
+                    Ok(Some(format!("replica {number} has not applied everything yet{reason}")))
                 }
                 Some(_) => Ok(None),
                 None => match State::of(&mut connection, target, words)?.failure() {
                     Some(reason) => Err(Error::ReplicationStopped { replica: number, reason }),
-                    None => Ok(Some(format!("replica {number} has not begun"))),
+                    None => Ok(Some(format!("replica {number} has not started"))),
                 },
             }
         })?;
@@ -181,8 +181,8 @@ pub(super) fn wait_until_equal(
     Ok(())
 }
 
-/// What the primary says of semi-synchronous replication, by the last part of the names: `status`, `clients`,
-/// `no_tx`.
+/// What the primary says about semi-synchronous replication, by the last part of the names: `status`,
+/// `clients`, `no_tx`.
 pub(super) fn semi_sync_status(
     connection: &mut Connection,
     prefix: &str,
@@ -245,7 +245,7 @@ fn place(connection: &mut Connection, target: &Target, words: Words) -> Result<(
         (Some(file), Some(position)) => Ok((file, position)),
         _ => Err(Error::Topology {
             server: shown(target),
-            reason: "it has no binary log, which its replicas would read".to_owned(),
+            reason: "it has no binary log for its replicas to read".to_owned(),
         }),
     }
 }

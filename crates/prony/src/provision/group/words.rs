@@ -1,5 +1,5 @@
-//! How each generation says the same of replication. MySQL renamed everything between 8.0.22 and 8.4, MariaDB
-//! nothing.
+//! How each generation names the same things of replication. MySQL renamed everything between 8.0.22 and 8.4,
+//! MariaDB nothing.
 //!
 //! Sources: MySQL 8.0 Reference Manual, 13.4 "Replication Statements" and 17.1.6 "Replication Options";
 //! MariaDB Knowledge Base, "CHANGE MASTER TO" and "Semisynchronous Replication".
@@ -40,7 +40,7 @@ impl Words {
         self.is_mariadb || self.version < Version::new(5, 7, 7)
     }
 
-    /// Whether `source` and `replica` stand where `master` and `slave` did, in statements.
+    /// Whether statements say `source` and `replica` instead of `master` and `slave`.
     fn is_renamed(self) -> bool {
         !self.is_mariadb && self.version >= Version::new(8, 0, 23)
     }
@@ -67,7 +67,7 @@ impl Words {
         has.then(|| format!("{}_wait_for_{word}_count", self.semi_sync_primary()))
     }
 
-    /// Whether it can be said where in a commit the primary waits; otherwise it is after the commit.
+    /// Whether a setting says where in a commit the primary waits; otherwise it waits after the commit.
     pub(super) fn has_wait_point(self) -> bool {
         self.version >= if self.is_mariadb { Version::new(10, 1, 3) } else { Version::new(5, 7, 2) }
     }
@@ -127,7 +127,7 @@ impl Words {
         if self.is_renamed() { "START REPLICA" } else { "START SLAVE" }
     }
 
-    /// A replica receives nothing more, and goes on carrying out what it has.
+    /// A replica receives nothing more, but still applies what it has.
     pub(super) fn stop_receiving(self) -> &'static str {
         if self.is_renamed() { "STOP REPLICA IO_THREAD" } else { "STOP SLAVE IO_THREAD" }
     }

@@ -1,6 +1,7 @@
 //! One server that Prony has started for itself: own data directory, own port and socket, own account. It
 //! ends with its owner.
 
+pub(in crate::provision) mod image;
 mod new;
 pub(in crate::provision) mod orphans;
 pub(in crate::provision) mod standing;
@@ -9,7 +10,7 @@ pub(in crate::provision) mod state;
 use crate::{
     plan::Limits,
     provision::{
-        Error, Namespace, Work,
+        Error, Namespace, Step, Work,
         data::cache::Found,
         launch::{self, Launch, log, process::Process},
         limits::{Cgroup, LimitsInForce, Usage},
@@ -61,11 +62,11 @@ pub struct Instance {
     stopped: bool,
     /// When it answered.
     began: Instant,
-    /// Processes that the kernel had killed by then for want of memory.
+    /// Processes that the kernel had killed by then because memory was short.
     kills_before: Option<u64>,
 }
 
-/// What a server must be given for its part among others; nothing for one that is alone.
+/// What a server needs for its part among others; nothing for a single one.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
     /// Settings over those of the study.
@@ -97,13 +98,13 @@ pub struct Wish<'a> {
 }
 
 impl Instance {
-    /// Makes a data directory in the places' [`Places::instances`](crate::provision::Places::instances) with
-    /// system tables alone, or with a copy of what `cached` has, starts the server on it and waits until it
+    /// Makes a data directory in the places' [`Places::instances`](crate::provision::Places::instances), with
+    /// system tables alone or with a copy of what `cached` has, starts the server on it, and waits until it
     /// answers.
     ///
     /// # Errors
-    /// A setting that cannot be ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space
-    /// ([`Error::NoSpace`]), or a server that does not come up, with its own last words. Nothing is left
+    /// A setting that is not allowed ([`Error::ReservedSetting`], [`Error::UnknownSetting`]), no space
+    /// ([`Error::NoSpace`]), or a server that does not come up, with the end of its log. Nothing is left
     /// behind.
     pub(in crate::provision) fn start(
         wish: &Wish<'_>,
@@ -213,7 +214,7 @@ impl Instance {
         limit.or_else(|| self.cgroup.memory_death())
     }
 
-    /// Shuts it down in order, by a signal to this one process, or kills it if that takes too long, and
+    /// Shuts it down cleanly, by a signal to this one process, or kills it if that takes too long, and
     /// removes its data.
     ///
     /// # Errors
@@ -222,13 +223,13 @@ impl Instance {
         self.stop_and_remove()
     }
 
-    /// Stops it in order and starts it again on the same data, port and socket; blocks until it answers. Its
-    /// process number is another one afterwards.
+    /// Stops it cleanly and starts it again on the same data, port and socket; blocks until it answers. Its
+    /// process number changes.
     ///
     /// # Errors
-    /// A server that does not come up again, with its own last words. It is down then.
+    /// A server that does not come up again, with the end of its log. It is down then.
     pub(in crate::provision) fn restart(&mut self, work: &mut Work<'_>) -> Result<(), Error> {
-        work.say("restarting it");
+        work.say(Step::Restarting);
         self.end_process(STOP_LIMIT);
         self.start_again(work)
     }
@@ -290,8 +291,7 @@ impl Instance {
         self.process.kill();
     }
 
-    /// Whether it starts with the pages in its buffer pool that it noted last, if it notes any; otherwise
-    /// with none.
+    /// Whether it starts with the buffer pool pages that it noted last, if it notes any; otherwise with none.
     pub(in crate::provision) fn keep_pages(&mut self, keep: bool) {
         self.keep_pages = keep;
     }
@@ -321,7 +321,7 @@ impl Instance {
         self.directory.remove()
     }
 
-    /// Asks it to shut down, and kills it if it has not within `limit`. Whether it has ended in order.
+    /// Asks it to shut down, and kills it if it does not within `limit`. Returns whether it ended cleanly.
     pub(in crate::provision) fn end_process(&mut self, limit: Duration) -> bool {
         let asked = self.process.terminate();
         let began = Instant::now();

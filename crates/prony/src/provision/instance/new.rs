@@ -1,9 +1,9 @@
-//! How a new instance comes to run: its limits are set, its data directory filled, its program started, its
-//! limits confirmed.
+//! How a new instance is brought up: its limits are set, its data directory is filled, its program is
+//! started, its limits are confirmed.
 
 use super::{Wish, orphans::InstanceDirectory};
 use crate::provision::{
-    Error, Work,
+    Error, Step, Work,
     data::{cache::Found, templates},
     disk::space,
     launch::{Launch, Launched},
@@ -55,8 +55,8 @@ impl New<'_> {
         }
     }
 
-    /// Makes the cgroups that its limits need, and has them written down before. One in a container gets them
-    /// from those who make that.
+    /// Creates the cgroups that its limits need, and records them before. A server in a container gets them
+    /// from the container's client.
     fn cgroup(&self, directory: &mut InstanceDirectory) -> Result<Cgroup, Error> {
         let limits = self.wish.limits;
         if self.wish.software.image.is_some() {
@@ -90,7 +90,7 @@ impl New<'_> {
         work: &mut Work<'_>,
     ) -> Result<Launched, Error> {
         let Wish { software, part, .. } = self.wish;
-        work.say(&format!("starting {} {}", software.product, software.version));
+        work.say(Step::Starting { of: format!("{} {}", software.product, software.version) });
         let launch = Launch {
             software,
             settings: self.settings,

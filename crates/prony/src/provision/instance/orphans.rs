@@ -1,12 +1,13 @@
 //! What a run leaves on the disk while it lasts, and how a later run finds and removes what a killed one
 //! could not.
 //!
-//! Beside each instance's directory `NAME` lies a file `NAME.owner` that the owner keeps locked: the kernel
-//! gives the lock free when the owner ends, however it ends. Whoever can take the lock may remove the
-//! directory. The file is there before the directory and goes after it.
+//! Beside each instance's directory `NAME` lies a file `NAME.owner` that the owner keeps locked. The kernel
+//! releases the lock when the owner ends, however it ends. Whoever can take the lock may remove the
+//! directory. The file exists before the directory and is removed after it.
 
+use super::image::unmount;
 use crate::provision::{
-    Error,
+    Error, Places,
     containers::Container,
     disk::{
         files::{make_private, remove_if_there},
@@ -34,7 +35,7 @@ const OWNER: &str = "owner";
 pub(in crate::provision) struct InstanceDirectory {
     path: PathBuf,
     owner: Lock,
-    /// Control groups that are made for the server.
+    /// Cgroups that are made for the server.
     groups: Vec<PathBuf>,
 }
 
@@ -45,12 +46,15 @@ struct Record {
     server: Option<ProcessIdentity>,
     /// Its socket, where that is not in the directory.
     socket: Option<PathBuf>,
-    /// Control groups that were made for it.
+    /// Cgroups that were made for it.
     #[serde(default)]
     groups: Vec<PathBuf>,
     /// The container that it is in.
     #[serde(default)]
     container: Option<Container>,
+    /// Where a file system is mounted that has further instances.
+    #[serde(default)]
+    mount: Option<PathBuf>,
 }
 
 impl InstanceDirectory {
@@ -74,7 +78,7 @@ impl InstanceDirectory {
         &self.path
     }
 
-    /// Writes down which process is the server and where its socket is, for [`sweep`].
+    /// Records which process is the server and where its socket is, for [`sweep`].
     pub(in crate::provision) fn record(&self, server: &ServerProcess, socket: &Path) -> Result<(), Error> {
         self.record_as(server.pid(), server.container().cloned(), socket)
     }
@@ -82,13 +86,18 @@ impl InstanceDirectory {
     fn record_as(&self, pid: u32, container: Option<Container>, socket: &Path) -> Result<(), Error> {
         let server = i32::try_from(pid).ok().and_then(ProcessIdentity::of);
         let socket = (!socket.starts_with(&self.path)).then(|| socket.to_owned());
-        self.write(&Record { server, socket, groups: self.groups.clone(), container })
+        self.write(&Record { server, socket, groups: self.groups.clone(), container, mount: None })
     }
 
-    /// Writes down which control groups are about to be made, so that [`sweep`] finds them.
+    /// Records which cgroups are about to be created, so that [`sweep`] finds them.
     pub(in crate::provision) fn record_groups(&mut self, groups: Vec<PathBuf>) -> Result<(), Error> {
         self.groups = groups;
         self.write(&Record { groups: self.groups.clone(), ..Record::default() })
+    }
+
+    /// Writes down where a file system is about to be mounted, as the home of further instances.
+    pub(super) fn record_mount(&self, mount: &Path) -> Result<(), Error> {
+        self.write(&Record { mount: Some(mount.to_owned()), ..Record::default() })
     }
 
     fn write(&self, record: &Record) -> Result<(), Error> {
@@ -109,11 +118,11 @@ impl InstanceDirectory {
 
 /// Removes what earlier runs left in `instances` because they were killed; servers of theirs that still run
 /// are killed. Returns the directories that were removed. What runs of other, living processes have is left
-/// alone.
+/// alone. `launcher` is the path of the `prony` program.
 ///
 /// # Errors
 /// [`Error::File`] where something cannot be read or removed.
-pub fn sweep(instances: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn sweep(instances: &Path, launcher: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match instances.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::file("read", instances))?,
@@ -121,13 +130,13 @@ pub fn sweep(instances: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut removed = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|extension| extension == OWNER) {
-            removed.extend(sweep_one(&path)?);
+            removed.extend(sweep_one(&path, launcher)?);
         }
     }
     Ok(removed)
 }
 
-fn sweep_one(owner: &Path) -> Result<Option<PathBuf>, Error> {
+fn sweep_one(owner: &Path, launcher: &Path) -> Result<Option<PathBuf>, Error> {
     let lock = Lock::open(owner)?;
     if !lock.try_take()? || !lock.is_in_place().map_err(Error::file("read", owner))? {
         return Ok(None);
@@ -137,6 +146,11 @@ fn sweep_one(owner: &Path) -> Result<Option<PathBuf>, Error> {
     lock.file().read_to_string(&mut text).map_err(Error::file("read", owner))?;
     // Empty or torn: its owner died before the server ran for long, and the kernel killed the server with it.
     let record: Record = serde_json::from_str(&text).unwrap_or_default();
+    if let Some(mount) = record.mount {
+        sweep(&mount.join(Places::INSTANCES), launcher)?;
+        // its owner may have been killed before it was mounted
+        let _ = unmount(launcher, &mount);
+    }
     if let Some(container) = record.container {
         container.remove();
     }
@@ -148,7 +162,7 @@ fn sweep_one(owner: &Path) -> Result<Option<PathBuf>, Error> {
         let _ = fs::remove_file(socket);
     }
     for group in record.groups {
-        remove_group(&group).map_err(Error::file("remove the control group", &group))?;
+        remove_group(&group).map_err(Error::file("remove the cgroup", &group))?;
     }
     remove_if_there(&directory)?;
     fs::remove_file(owner).map_err(Error::file("remove", owner))?;
@@ -177,7 +191,7 @@ mod tests {
         fs::write(dead.path().join("ibdata1"), "data").unwrap();
         let gone = dead.path().to_owned();
         drop(dead);
-        assert_eq!(sweep(home.path()).unwrap(), std::slice::from_ref(&gone));
+        assert_eq!(sweep(home.path(), Path::new("prony")).unwrap(), std::slice::from_ref(&gone));
         assert!(!gone.exists() && alive.path().exists());
         alive.remove().unwrap();
         assert_eq!(home.path().read_dir().unwrap().count(), 0);
@@ -190,7 +204,7 @@ mod tests {
         let directory = InstanceDirectory::create(home.path()).unwrap();
         directory.record_as(child.id(), None, Path::new("/nowhere/sock")).unwrap();
         drop(directory);
-        assert_eq!(sweep(home.path()).unwrap().len(), 1);
+        assert_eq!(sweep(home.path(), Path::new("prony")).unwrap().len(), 1);
         assert!(child.try_wait().unwrap().is_none(), "it does not work in the instance's directory");
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,15 +1,15 @@
-//! Servers that are started to stay: for a look around by hand, or for loads from elsewhere. They are
-//! deliberately not tied to the life of a Prony; each is written down in a file from the moment it is started
+//! Servers that are started to stay: to look around by hand, or for loads from elsewhere. They are
+//! deliberately not tied to the life of a Prony. Each is recorded in a file from the moment it is started
 //! until it is stopped, so that a later Prony knows it.
 //!
-//! A process is known by its number and its start time together: nothing is ever ended by name, or by a
+//! A process is identified by its number and its start time together: nothing is ever ended by name, or by a
 //! number that now belongs to something else.
 
 mod in_use;
 
 use super::STOP_LIMIT;
 use crate::provision::{
-    Error, Places, Work,
+    Error, Places, Step, Work,
     data::templates,
     disk::{
         files::{make_private, remove_if_there, write_private},
@@ -84,7 +84,7 @@ pub struct StandingWish<'a> {
     pub directory: Option<&'a Path>,
 }
 
-/// What a directory that stays says of itself, so that it can be used again.
+/// What a directory that stays says about itself, so that it can be used again.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     format: u32,
@@ -105,7 +105,7 @@ impl Standing {
         let all = places.standing();
         fs::create_dir_all(&all).map_err(Error::file("make the directory", &all))?;
         let lock = Lock::open(&all.join(format!(".{}.lock", wish.name)))?;
-        lock.take(work, "another Prony that starts or stops it")?;
+        lock.take(work)?;
         let record = record_of(places, wish.name);
         if let Some(known) = read::<Self>(&record)? {
             return Err(Error::StandsAlready { name: known.name.clone(), state: known.state() });
@@ -153,7 +153,7 @@ impl Standing {
             space::check(directory, 0)?;
             templates::fill(software, &told.options, &directory.join("data"), work)?;
         }
-        work.say(&format!("starting {} {}", software.product, software.version));
+        work.say(Step::Starting { of: format!("{} {}", software.product, software.version) });
         let launch = Launch {
             software,
             settings: &told,
@@ -207,7 +207,7 @@ impl Standing {
         paths.iter().filter_map(|path| read(path).transpose()).collect()
     }
 
-    /// Shuts the server `name` down in order, kills it if that takes too long, and removes its data unless
+    /// Shuts the server `name` down cleanly, kills it if that takes too long, and removes its data unless
     /// that is kept.
     ///
     /// # Errors
@@ -221,9 +221,9 @@ impl Standing {
             return Err(stands_not());
         }
         let lock = Lock::open(&places.standing().join(format!(".{name}.lock")))?;
-        lock.take(work, "another Prony that starts or stops it")?;
+        lock.take(work)?;
         let standing = read::<Self>(&record)?.ok_or_else(stands_not)?;
-        work.say(&format!("stopping {name}"));
+        work.say(Step::Stopping { name: name.to_owned() });
         standing.end();
         if !standing.socket.starts_with(&standing.directory) {
             // The server has removed it if it had the time.
@@ -312,7 +312,7 @@ fn finish(
     write(&kept_file(directory), &kept)
 }
 
-/// What a directory that is to be used again says of itself; `None`: it is new or empty.
+/// What a directory that is to be used again says about itself; `None`: it is new or empty.
 fn kept_in(directory: &Path, software: &Software) -> Result<Option<Kept>, Error> {
     let Some(kept) = read::<Kept>(&kept_file(directory))? else {
         let has_something = directory.read_dir().is_ok_and(|mut entries| entries.next().is_some());

@@ -1,11 +1,11 @@
-//! The state of a server of Prony's own between two trials: a snapshot of it, putting that back, starting it
-//! on data that an earlier run has loaded.
+//! The state of a server of Prony's own between two trials: taking a snapshot of it, restoring that, and
+//! starting it on data that an earlier run has loaded.
 
 use super::{Instance, Wish};
 use crate::{
     plan::DataPlan,
     provision::{
-        Error, Work,
+        Error, Step, Work,
         data::{
             cache::{self as data_cache, Found, Key},
             snapshot::{self, BUFFER_POOL, PutBack, Snapshot},
@@ -22,10 +22,10 @@ const STOP_LIMIT: Duration = Duration::from_secs(1200);
 const LOGIN_LIMIT: Duration = Duration::from_secs(20);
 
 impl Instance {
-    /// Shuts it down so that nothing remains to be done (no dirty page, no old version of a row, no change
-    /// that waits for its page), copies its data directory, and starts it again at its port. With `cache`,
-    /// the copy is in the user's cache, for later runs with the same data set, if it can be; else, where
-    /// one is `needed`, it is in the instance's directory.
+    /// Shuts it down so that nothing remains to be done (no dirty page, no old row version, no change that
+    /// waits for its page), copies its data directory, and starts it again at its port. With `cache`, the
+    /// copy goes into the data cache if possible, for later runs with the same data set; otherwise, where one
+    /// is `needed`, into the instance's directory.
     ///
     /// # Errors
     /// [`Error::Elsewhere`] where the data directory does not hold all data; [`Error::NotStopped`];
@@ -39,7 +39,7 @@ impl Instance {
         if let Some(setting) = snapshot::keeps_elsewhere(self.settings().iter()) {
             return Err(Error::Elsewhere { path: PathBuf::from(&self.settings()[setting]) });
         }
-        work.say("shutting it down for a snapshot");
+        work.say(Step::ShuttingDown);
         // A server without InnoDB has nothing to do here, and refuses.
         let _ = Connection::open(self.target(), LOGIN_LIMIT)
             .and_then(|mut connection| connection.query("SET GLOBAL innodb_fast_shutdown = 0"));
@@ -61,13 +61,13 @@ impl Instance {
             Err(_) => None,
             Ok(cached) => cached,
         };
-        work.say("starting it again");
+        work.say(Step::Restarting);
         self.start_again(work)?;
         Ok(taken)
     }
 
-    /// Makes its data what they were when `snapshot` was taken, and starts it again at its port. Its process
-    /// is killed before: what it would still write is replaced anyway.
+    /// Restores the data of `snapshot`, and starts it again at its port. Its process is killed before: what
+    /// it would still write is replaced anyway.
     ///
     /// # Errors
     /// [`Error::File`], or a server that does not come up. It is down then.
@@ -78,7 +78,7 @@ impl Instance {
     ) -> Result<PutBack, Error> {
         self.kill();
         let put_back = snapshot.put_back(&self.data_directory(), work)?;
-        work.say("starting it again");
+        work.say(Step::Restarting);
         self.start_again(work)?;
         Ok(put_back)
     }

@@ -1,5 +1,5 @@
-//! A way into a server of Prony's own that its load cannot fill: the port that it keeps for administrators.
-//! Telemetry comes in there.
+//! A way into a server of Prony's own that its load cannot fill: the port that it reserves for
+//! administrators. Telemetry uses it.
 
 use crate::provision::{
     settings::plain_name,
@@ -7,8 +7,8 @@ use crate::provision::{
 };
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
-/// Whether this server, so configured, gets such a port: MariaDB where a thread pool might be stuck, MySQL
-/// from the version on that has one. A study that sets it itself has its way.
+/// Whether this server, with this configuration, gets such a port: MariaDB where a thread pool might be
+/// stuck, MySQL from the first version that has one. A study's own setting takes precedence.
 pub(in crate::provision) fn has_port(software: &Software, settings: &BTreeMap<String, String>) -> bool {
     let value =
         |name: &str| settings.iter().find(|(known, _)| plain_name(known) == name).map(|(_, value)| value);

@@ -1,6 +1,6 @@
-//! A certificate for servers that have none: with it they can be reached by TLS, which many make possible
-//! only for who brings one. Signed by itself and for this machine alone; what it proves to nobody is not the
-//! point of a measurement.
+//! A certificate for servers that have none, so that they can be reached by TLS, which many offer only with a
+//! certificate. It is self-signed and for this machine alone: it proves nothing to anybody, but a measurement
+//! does not need that.
 
 use crate::provision::{
     Error, Places,

@@ -1,6 +1,6 @@
 //! Starts a server's program on a data directory that is ready, and waits until it answers.
 
-mod account;
+pub(in crate::provision) mod account;
 pub(in crate::provision) mod administration;
 pub(in crate::provision) mod certificate;
 pub(in crate::provision) mod log;
@@ -79,8 +79,8 @@ pub(in crate::provision) struct Launched {
 }
 
 impl Launch<'_> {
-    /// Starts it. `record` is told process, port and socket at once, before the server answers, so that it is
-    /// never forgotten; and again when more is known.
+    /// Starts it. `record` gets process, port and socket at once, before the server answers, so that it is
+    /// never forgotten, and again when more is known.
     pub(in crate::provision) fn start(
         &self,
         record: &dyn Fn(&Process, u16, &Path) -> Result<(), Error>,
@@ -136,8 +136,8 @@ impl Launch<'_> {
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let is_contained = self.software.image.is_some();
         if self.namespace.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
-            let reason = "docker's daemon starts it, outside of the network namespace; say network = \
-                          \"relay\" in the study";
+            let reason = "docker's daemon starts it outside the network namespace; set network = \"relay\" \
+                          in the study";
             return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
         }
         let flags = if is_contained { self.cgroup.flags(path)? } else { Vec::new() };
@@ -178,8 +178,8 @@ impl Launch<'_> {
 }
 
 impl Launch<'_> {
-    /// That the server runs with what it was told: many take what they cannot have, and run with something
-    /// else.
+    /// Checks that the server runs with what it was told: many accept a value that they cannot use, and run
+    /// with another.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
         let target = target(self.namespace, port, self.password);
         let mut connection = log_in(&target)?;
@@ -210,9 +210,9 @@ pub(in crate::provision) fn target(namespace: Option<&Namespace>, port: u16, pas
     }
 }
 
-/// Waits for the greeting of the protocol: the server sends it once it has read the file with the account. It
-/// is asked at its socket, which nobody else has: at its port another server may have been faster, and then
-/// this one ends. Servers open the port first, so that who answers at the socket has its port.
+/// Waits for the greeting of the protocol, which the server sends once it has read the file with the account.
+/// It is asked at its socket, which no other server has; at its port, another server may have been faster,
+/// and then this one ends. Servers open the port first, so a server that answers at the socket has its port.
 fn wait_ready(
     software: &Software,
     process: &mut Process,

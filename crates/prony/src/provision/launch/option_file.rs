@@ -1,5 +1,4 @@
-//! The option file of a server that Prony starts: what keeps it apart from all others, and the study's
-//! settings.
+//! The option file of a server that Prony starts: what isolates it from all others, and the study's settings.
 
 use super::administration;
 use crate::provision::{
@@ -9,7 +8,7 @@ use crate::provision::{
 };
 use std::{collections::BTreeMap, fmt::Write as _, net::Ipv4Addr, path::Path};
 
-/// Settings that keep this server apart from others; a study cannot have them.
+/// Settings that isolate this server from others; a study cannot set them.
 const RESERVED: [&str; 12] = [
     "basedir",
     "datadir",

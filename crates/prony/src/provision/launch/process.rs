@@ -81,7 +81,7 @@ pub(in crate::provision) struct Process {
 }
 
 impl Process {
-    /// Process number of the server; before [`Process::find`], that of what starts its container.
+    /// Process number of the server; before [`Process::find`], that of the process that starts its container.
     pub(in crate::provision) fn pid(&self) -> u32 {
         self.inner.and_then(|inner| u32::try_from(inner.pid).ok()).unwrap_or_else(|| self.child.id())
     }

@@ -1,5 +1,5 @@
-//! The limits of a server in a container: its client makes the group, and is told the limits; what holds is
-//! read from the group that the server's process then is in.
+//! The limits of a server in a container. Its client creates the cgroup and gets the limits; what holds is
+//! read from the cgroup that the server's process is then in.
 
 use super::{
     Cgroup, Controller, Group, cannot, disk_of, has_io,
@@ -32,9 +32,9 @@ impl Cgroup {
             flags.push(format!("--cpuset-cpus={}", numbers.join(",")));
         }
         if has_io(wanted) {
-            let disk = disk_of(data).map_err(|reason| cannot(Controller::Io.what(), reason))?;
+            let disk = disk_of(data)?;
             let device = device(&disk).ok_or_else(|| {
-                cannot(Controller::Io.what(), format!("the kernel does not say the name of disk {disk}"))
+                cannot(Controller::Io.what(), format!("the kernel does not report the name of disk {disk}"))
             })?;
             let names = ["read-bps", "write-bps", "read-iops", "write-iops"];
             for (limit, name) in io_limits(wanted).into_iter().zip(names) {

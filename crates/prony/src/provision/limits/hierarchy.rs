@@ -1,9 +1,9 @@
-//! Where control groups can be made on this machine: which version of them the kernel has for what, and which
-//! part of the tree is this process's own. It only looks.
+//! Where cgroups can be created on this machine: which version of them the kernel has for each resource, and
+//! which part of the tree belongs to this process. It only looks.
 //!
-//! Groups are made below Prony's own one, so that limits that hold for Prony hold for its servers as well.
-//! With version 2 a group that has processes of its own cannot share out what it has; then the nearest one
-//! above it that this user may write to is taken.
+//! Cgroups are created below Prony's own one, so that limits on Prony hold for its servers as well. With
+//! version 2, a cgroup with processes of its own cannot share its controllers with groups below it; then the
+//! nearest one above that this user may write to is used.
 
 use std::{
     fs,
@@ -123,8 +123,8 @@ impl<'a> Mount<'a> {
         Some(Self { root, point: Path::new(point), kind, options })
     }
 
-    /// Where a group is seen here. In a container what is above the mount cannot be, and its own group is the
-    /// mount itself.
+    /// Where a group is visible here. In a container, whatever is above the mount is not visible, and the
+    /// container's own group is the mount itself.
     fn below(&self, group: &str) -> PathBuf {
         let inner = Path::new(group).strip_prefix(self.root).unwrap_or(Path::new(""));
         let inner = inner.strip_prefix("/").unwrap_or(inner);

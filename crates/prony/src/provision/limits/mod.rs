@@ -1,9 +1,9 @@
-//! What a server may use of the machine: a control group of its own with the limits that a study asks for,
-//! and the processors that it may run on. What the kernel took is read back; what it did not take is an
-//! error, so that no run goes on without the limit that its report would name.
+//! What a server may use of the machine: a cgroup with the limits that a study asks for, and the processors
+//! that it may run on. Limits are read back from the kernel; one that it did not take is an error, so that no
+//! run continues without a limit that its report would name.
 //!
-//! A group is there before its server, which enters it before it becomes the server (see
-//! [`crate::provision::trampoline`]), and goes after it. Where Prony is killed the next sweep removes it.
+//! A cgroup exists before its server, which enters it before it becomes the server (see
+//! [`crate::provision::trampoline`]), and is removed after it. If Prony is killed, the next sweep removes it.
 
 mod container;
 mod hierarchy;
@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-/// CPU time is given out anew so often: what a server has used up it waits for no longer than this.
+/// How often CPU time is handed out: a server that has used up its share waits no longer than this.
 const PERIOD_US: u64 = 10_000;
 /// The same for small shares, since the kernel gives out no less than 1 ms.
 const PERIOD_LONG_US: u64 = 100_000;
@@ -47,7 +47,7 @@ pub struct Usage {
     pub memory_bytes_max: Option<u64>,
     /// Processes that the kernel killed because the memory was used up.
     pub memory_kills: u64,
-    /// How often it had used up its CPU time, and all of its threads had to wait.
+    /// How often it used up its CPU time, so that all of its threads had to wait.
     pub cpu_waits: u64,
     /// How long threads waited then, all together.
     pub cpu_waited: Duration,
@@ -73,8 +73,7 @@ struct Group {
 }
 
 impl Cgroup {
-    /// Says where groups will be made for a server with these limits; `name` is unlike that of any other.
-    /// Nothing is made.
+    /// Says where groups will be created for a server with these limits; `name` is unique. Creates nothing.
     ///
     /// # Errors
     /// [`Error::CannotLimit`]: the machine or the user's rights do not allow it.
@@ -83,11 +82,11 @@ impl Cgroup {
         let mut of_two = Vec::new();
         for controller in needed(limits) {
             let Some(parent) = hierarchy::parent(controller) else {
-                return Err(cannot(controller.what(), "the kernel has no control groups for it"));
+                return Err(cannot(controller.what(), "the kernel has no cgroup controller for it"));
             };
             match parent {
                 Parent::One(parent) => {
-                    writable(&parent).map_err(|reason| cannot(controller.what(), reason))?;
+                    writable(&parent, controller.what())?;
                     groups.insert(controller, Group { version: 1, directory: parent.join(name) });
                 }
                 Parent::Two { own, root } => of_two.push((controller, own, root)),
@@ -143,14 +142,14 @@ impl Cgroup {
             group.limit_cpu(cpus)?;
         }
         if let Some(group) = self.groups.get(&Controller::Io) {
-            let disk = disk_of(data).map_err(|reason| cannot(Controller::Io.what(), reason))?;
+            let disk = disk_of(data)?;
             group.limit_io(&disk, &self.wanted)?;
             self.disk = Some(disk);
         }
         Ok(())
     }
 
-    /// What really holds for the server with this process number; `None`: nothing was asked for.
+    /// What really holds for the server with this process number; `None`: no limit was requested.
     ///
     /// # Errors
     /// [`Error::CannotLimit`] where something is not as asked, or the server is not in its group.
@@ -190,7 +189,7 @@ impl Cgroup {
             ("processors", asked.pin == is.pin),
         ] {
             if !holds {
-                let reason = format!("the kernel has {is:?} where {asked:?} was asked for");
+                let reason = format!("the kernel set {is:?} where {asked:?} was requested");
                 return Err(cannot(what, reason));
             }
         }
@@ -231,12 +230,12 @@ impl Cgroup {
         self.wanted.memory_bytes
     }
 
-    /// In words, where the kernel has killed the server for want of memory.
+    /// In words, where the kernel has killed the server for lack of memory.
     pub(in crate::provision) fn memory_death(&self) -> Option<u64> {
         self.wanted.memory_bytes.filter(|_| self.kills() > self.kills_before)
     }
 
-    /// What the kernel has killed by now was another process than the one that comes.
+    /// Marks everything that the kernel has killed by now as belonging to an earlier process.
     pub(in crate::provision) fn forget_kills(&mut self) {
         self.kills_before = self.kills();
     }
@@ -414,8 +413,10 @@ fn cannot(what: &str, reason: impl Into<String>) -> Error {
     Error::CannotLimit { what: what.to_owned(), reason: reason.into() }
 }
 
-fn writable(directory: &Path) -> Result<(), String> {
-    access(directory, Access::WRITE_OK).map_err(|error| format!("{}: {error}", directory.display()))
+/// Whether Prony may write there, as limiting `what` takes.
+fn writable(directory: &Path, what: &str) -> Result<(), Error> {
+    access(directory, Access::WRITE_OK)
+        .map_err(|error| cannot(what, format!("{}: {error}", directory.display())))
 }
 
 /// The group nearest to Prony's own one that can share its controllers out to groups below it.
@@ -424,17 +425,16 @@ fn sharing_parent(own: &Path, root: &Path, controllers: &[Controller]) -> Result
     let names: Vec<&str> = controllers.iter().map(|controller| controller.name(2)).collect();
     let mut reason = String::new();
     for directory in own.ancestors().take_while(|directory| directory.starts_with(root)) {
-        if let Err(error) =
-            writable(directory).and_then(|()| writable(&directory.join("cgroup.subtree_control")))
-        {
-            return Err(cannot(&what, if reason.is_empty() { error } else { reason }));
+        let control = directory.join("cgroup.subtree_control");
+        if let Err(error) = writable(directory, &what).and_then(|()| writable(&control, &what)) {
+            return Err(if reason.is_empty() { error } else { cannot(&what, reason) });
         }
-        let shares = || has_words(&directory.join("cgroup.subtree_control"), &names);
+        let shares = || has_words(&control, &names);
         if shares() {
             return Ok(directory.to_owned());
         }
         let wish = names.iter().map(|name| format!("+{name}")).collect::<Vec<_>>().join(" ");
-        let refused = fs::write(directory.join("cgroup.subtree_control"), &wish).err();
+        let refused = fs::write(&control, &wish).err();
         if shares() {
             return Ok(directory.to_owned());
         }
@@ -456,16 +456,17 @@ fn has_words(file: &Path, words: &[&str]) -> bool {
 }
 
 /// Number of the disk that has `path`, as the kernel limits it: that of the whole, not of a partition.
-fn disk_of(path: &Path) -> Result<String, String> {
-    let device = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.dev();
+fn disk_of(path: &Path) -> Result<String, Error> {
+    let cannot = |reason: String| cannot(Controller::Io.what(), reason);
+    let device = fs::metadata(path).map_err(|error| cannot(format!("{}: {error}", path.display())))?.dev();
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     let block = PathBuf::from("/sys/dev/block").join(&number);
     if !block.exists() {
-        return Err(format!(
-            "{} lies on a file system without a disk of its own (such as tmpfs, overlayfs, btrfs); set \
-             XDG_STATE_HOME to a directory on ext4 or XFS",
+        return Err(cannot(format!(
+            "{} is on a file system that is not backed by a single disk (such as tmpfs, overlayfs, btrfs); \
+             set XDG_STATE_HOME to a directory on ext4 or XFS",
             path.display()
-        ));
+        )));
     }
     if !block.join("partition").exists() {
         return Ok(number);
@@ -474,7 +475,7 @@ fn disk_of(path: &Path) -> Result<String, String> {
     let whole = whole.and_then(|file| fs::read_to_string(file).ok());
     whole
         .map(|text| text.trim().to_owned())
-        .ok_or_else(|| format!("the disk of partition {number} is not known"))
+        .ok_or_else(|| cannot(format!("the disk of partition {number} is unknown")))
 }
 
 /// The processors that a process may run on.

@@ -1,8 +1,8 @@
-//! Option files as MySQL's and MariaDB's clients read them (`~/.my.cnf`): the one place where a password can
-//! lie in a file.
+//! Option files as MySQL's and MariaDB's clients read them (`~/.my.cnf`): the one place where a file can hold
+//! a password.
 //!
-//! Syntax: <https://dev.mysql.com/doc/refman/8.0/en/option-files.html>. Read are the groups of
-//! clients in general and of Prony.
+//! Syntax: <https://dev.mysql.com/doc/refman/8.0/en/option-files.html>. The groups of clients in general and
+//! of Prony are read.
 
 use crate::provision::Error;
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 /// Groups that concern any client, and Prony's own; a later line wins over an earlier one.
 const GROUPS: [&str; 6] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client", "prony"];
-/// Files may include files; deeper than this they include themselves.
+/// Files may include files; beyond this depth they include themselves.
 const INCLUDE_DEPTH_MAX: u32 = 8;
 
 /// Options by name, with `-` for `_`; a flag without value has an empty one.
@@ -47,7 +47,7 @@ fn read_into(file: &Path, options: &mut Options, depth: u32) -> Result<(), Error
                 return Err(wrong("the files include each other too deeply"));
             }
             for included in included(directive)
-                .ok_or_else(|| wrong("only !include FILE and !includedir DIRECTORY are known"))?
+                .ok_or_else(|| wrong("only !include FILE and !includedir DIRECTORY are supported"))?
             {
                 read_into(&included, options, depth + 1)?;
             }
@@ -64,7 +64,7 @@ fn read_into(file: &Path, options: &mut Options, depth: u32) -> Result<(), Error
     Ok(())
 }
 
-/// Files that a line names. An included directory that is not there is no mistake: so do the clients.
+/// Files that a line names. A missing included directory is no mistake: the clients treat it in the same way.
 fn included(directive: &str) -> Option<Vec<PathBuf>> {
     let (word, path) = directive.split_once(char::is_whitespace)?;
     let path = PathBuf::from(path.trim());
@@ -85,7 +85,7 @@ fn without_comment(text: &str) -> &str {
     text.split_once('#').map_or(text, |(before, _)| before)
 }
 
-/// What a value means: in quotes all but escapes is plain, outside of them `#` begins a comment.
+/// What a value means: in quotes, everything but escapes is literal; outside, `#` begins a comment.
 fn value_of(text: &str) -> String {
     let text = text.trim();
     let quoted = ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.rsplit_once(quote));

@@ -67,8 +67,8 @@ pub fn is_setting(variable: &str) -> bool {
     !NOT_SETTINGS.contains(&variable)
 }
 
-/// What the server at the other end of `connection` says of itself; `name` is its name in the plan. Origin,
-/// program and process number stay empty: only who started it knows them.
+/// What the server at the other end of `connection` says about itself; `name` is its name in the plan.
+/// Origin, program and process number stay empty: only the code that started it knows them.
 ///
 /// # Errors
 /// Where the connection breaks. What the server refuses to say stays empty.

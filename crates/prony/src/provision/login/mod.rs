@@ -1,4 +1,5 @@
-//! The way into a server: where it is, who logs in, what it says of itself, and whether it can bear a load.
+//! The way into a server: where it is, who logs in, what it says about itself, and whether it can sustain a
+//! load.
 
 pub(in crate::provision) mod client_options;
 pub(in crate::provision) mod describe;
@@ -40,20 +41,20 @@ fn remedy(error: &client::Error, target: &Target) -> String {
                 .to_owned()
         }
         Some(ACCESS_DENIED) => {
-            "; check user and password (of the URL, of PRONY_PASSWORD, of ~/.my.cnf)".to_owned()
+            "; check user and password (in the URL, in PRONY_PASSWORD, in ~/.my.cnf)".to_owned()
         }
         Some(NO_ACCESS_TO_DATABASE) => {
-            format!("; grant the user the rights on `{database}`, or name another database")
+            format!("; grant the user privileges on `{database}`, or choose another database")
         }
         Some(UNKNOWN_DATABASE) => {
-            format!("; make it with CREATE DATABASE `{database}`, or name another one in the URL")
+            format!("; create it with CREATE DATABASE `{database}`, or choose another one in the URL")
         }
         Some(TOO_MANY_CONNECTIONS) => "; raise max_connections, or close other connections".to_owned(),
         Some(_) => String::new(),
         None => match error {
             client::Error::Connect { .. } | client::Error::Tls(_) => String::new(),
             client::Error::Address { .. } => "; check the host's name".to_owned(),
-            _ => "; check that a server of MySQL's protocol listens there".to_owned(),
+            _ => "; check that a server that speaks MySQL's protocol listens there".to_owned(),
         },
     }
 }

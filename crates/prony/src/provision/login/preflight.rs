@@ -1,8 +1,8 @@
-//! Whether server and machine can bear a load at all, asked before it starts: one clear refusal in place of
-//! one error for each connection.
+//! Whether server and machine can sustain a load at all, asked before it starts: one clear refusal instead of
+//! one error per connection.
 
 use super::describe::pairs;
-use crate::provision::process::trampoline;
+use crate::provision::{Remark, process::trampoline};
 use load::client::{Connection, Error as ClientError};
 use rustix::process::{Resource, Rlimit};
 use std::fs;
@@ -18,8 +18,10 @@ pub struct Wants {
     pub tcp: bool,
     /// Addresses of this machine that they come from; 0 counts as 1.
     pub sources: u32,
-    /// Whether a relay of Prony's own hands them on: a process that holds two files for each.
+    /// Whether a relay of Prony's passes them on: a process that holds two files for each.
     pub relayed: bool,
+    /// Whether load hosts open them, and not this machine: then its own limits do not matter.
+    pub elsewhere: bool,
 }
 
 impl Wants {
@@ -36,9 +38,9 @@ impl Wants {
 pub enum Error {
     /// The server's limit of connections.
     #[error(
-        "the server allows {value} connections at once (max_connections) and {used} are in use; the load \
-         needs {wanted} more. Raise max_connections to at least {needed}: among the settings of the study \
-         for a server that Prony starts, with SET GLOBAL max_connections = {needed} elsewhere{}",
+        "the server allows {value} connections (max_connections) and {used} are in use; the load needs \
+         {wanted} more. Raise max_connections to at least {needed}: in the study's settings for a server \
+         that Prony starts, otherwise with SET GLOBAL max_connections = {needed}{}",
         lowered(*.value, *.needed, .open_files)
     )]
     MaxConnections {
@@ -55,10 +57,10 @@ pub enum Error {
     },
     /// The server's limit of prepared statements.
     #[error(
-        "the server keeps at most {value} prepared statements (max_prepared_stmt_count) and has {used}; the \
-         load prepares {wanted}. Raise max_prepared_stmt_count to at least {needed}: among the settings of \
-         the study for a server that Prony starts, with SET GLOBAL max_prepared_stmt_count = {needed} \
-         elsewhere; or use the protocol \"text\""
+        "the server allows {value} prepared statements (max_prepared_stmt_count) and has {used}; the load \
+         prepares {wanted}. Raise max_prepared_stmt_count to at least {needed}: in the study's settings for \
+         a server that Prony starts, otherwise with SET GLOBAL max_prepared_stmt_count = {needed}; or use \
+         the protocol \"text\""
     )]
     MaxPreparedStatements {
         /// Its value.
@@ -72,9 +74,9 @@ pub enum Error {
     },
     /// This process's limit of open files.
     #[error(
-        "this process may have {value} files open (hard limit of open files) and the load needs {needed}, \
-         one for each connection and two where a network with a latency is put before the server. Raise it \
-         with ulimit -Hn {needed} as root before the start, or in /etc/security/limits.conf"
+        "this process may open {value} files (hard limit) and the load needs {needed}: one per connection, \
+         or two where a network with a latency is put before the server. Raise the limit with ulimit -Hn \
+         {needed} as root before the start, or in /etc/security/limits.conf"
     )]
     OpenFiles {
         /// The hard limit.
@@ -84,9 +86,9 @@ pub enum Error {
     },
     /// The system's port numbers for outgoing TCP connections.
     #[error(
-        "this machine has {value} ports for outgoing connections (net.ipv4.ip_local_port_range) and the \
-         load needs {needed}. Raise the number with sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" \
-         as root, connect from several addresses (--source), or connect by Unix socket"
+        "this machine has {value} ports for outgoing connections (net.ipv4.ip_local_port_range) and the load \
+         needs {needed}. Widen the range with sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" as root, \
+         connect from several addresses (--source), or connect by Unix socket"
     )]
     Ports {
         /// Ports in the range.
@@ -99,23 +101,22 @@ pub enum Error {
     Connection(#[from] ClientError),
 }
 
-/// Something that does not stop a load but may disturb it, in words with the remedy.
-pub type Remark = String;
-
 /// Files of this process beside the connections: standard streams, store, epoll instances, `/proc`.
 const OTHER_FILES: u64 = 64;
-/// First column of the answer of a server that really evaluates what it is asked.
+/// First column of the answer of a server that really evaluates statements.
 const MARK: &str = "prony preflight";
 
 /// Checks that `wants` fits into the limits of the server at the other end of `connection` and of this
-/// machine; raises this process's own limit of open files where it may. What a server does not say counts as
-/// enough.
+/// machine; raises this process's own limit of open files where possible. A limit that the server does not
+/// report counts as high enough.
 ///
 /// # Errors
 /// The first limit that does not suffice.
 pub fn preflight(connection: &mut Connection, wants: &Wants) -> Result<Vec<Remark>, Error> {
-    check_open_files(wants.files())?;
-    if wants.tcp {
+    if !wants.elsewhere {
+        check_open_files(wants.files())?;
+    }
+    if wants.tcp && !wants.elsewhere {
         let ports = port_range().map(|ports| ports * u64::from(wants.sources.max(1)));
         check_ports(u64::from(wants.connections), ports)?;
     }
@@ -189,24 +190,17 @@ impl Limits {
     }
 
     fn remarks(&self, wants: &Wants) -> Vec<Remark> {
-        let mut remarks = Vec::new();
-        if let Some(value) = self.thread_pool_threads.filter(|value| *value < u64::from(wants.connections)) {
-            remarks.push(format!(
-                "the server's thread pool has at most {value} threads (thread_pool_max_threads) for {} \
-                 connections: transactions that wait for each other's locks may hold them all; raise it",
-                wants.connections
-            ));
-        }
-        remarks
+        let connections = wants.connections;
+        let threads = self.thread_pool_threads.filter(|threads| *threads < u64::from(connections));
+        threads.map(|threads| Remark::ThreadPool { threads, connections }).into_iter().collect()
     }
 }
 
-/// A server whose own limit of open files is low lowers `max_connections` by itself.
+/// A server with a low limit of open files lowers `max_connections` by itself.
 fn lowered(value: u64, needed: u64, open_files: &Option<u64>) -> String {
     match open_files {
         Some(files) if *files < needed + OTHER_FILES && value < needed => format!(
-            "; its limit of open files, {files}, must be raised first (ulimit -Hn {} as root before it \
-             starts)",
+            "; first raise its limit of open files, {files} (ulimit -Hn {} as root before it starts)",
             needed.saturating_mul(2)
         ),
         _ => String::new(),
@@ -249,7 +243,7 @@ mod tests {
     #[test]
     fn a_limit_that_is_too_low_is_named_with_value_need_and_remedy() {
         let fits =
-            Wants { connections: 148, prepared_statements: 16372, tcp: true, sources: 1, relayed: false };
+            Wants { connections: 148, prepared_statements: 16372, tcp: true, sources: 1, ..Wants::default() };
         assert!(limits().check(&fits).is_ok());
         let error = limits().check(&Wants { connections: 149, ..fits }).unwrap_err().to_string();
         for part in ["max_connections", "151", "needs 149 more", "at least 152", "SET GLOBAL"] {
@@ -269,7 +263,7 @@ mod tests {
             prepared_statements: 1 << 40,
             tcp: true,
             sources: 1,
-            relayed: false,
+            ..Wants::default()
         };
         assert!(Limits::default().check(&much).is_ok());
         assert!(check_ports(100_000, None).is_ok());

@@ -16,7 +16,7 @@ pub const DEFAULT_PORT: u16 = 3306;
 
 /// The server that `url` names, else the environment (`PRONY_URL`), else the option file. Password: of the
 /// URL, else `PRONY_PASSWORD`, else `MYSQL_PWD`, else of the option file where that one means the same user.
-/// `option_file` is read in place of `~/.my.cnf`, and must be there.
+/// `option_file` is read instead of `~/.my.cnf`, and must be there.
 ///
 /// # Errors
 /// [`Error::NoAddress`] if nothing names a server, [`Error::Address`] and [`Error::OptionFile`] for mistakes.
@@ -74,13 +74,6 @@ pub fn without_password(url: &str) -> String {
         }
         None => url.to_owned(),
     }
-}
-
-/// Whether `url` has a password in it: such a one must not be written into a study, which is stored and
-/// passed on.
-#[must_use]
-pub fn has_password(url: &str) -> bool {
-    without_password(url) != url
 }
 
 /// `target` as a URL without its password.
@@ -166,6 +159,42 @@ impl Sources<'_> {
     }
 }
 
+/// What is wrong with an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// It is no URL.
+    #[error("{0}; characters like / ? # @ in a password must be escaped (%2F %3F %23 %40)")]
+    Url(url::ParseError),
+    /// It is the URL of something else.
+    #[error("it must begin with mysql:// or mariadb://")]
+    Scheme,
+    /// `mysql:host`.
+    #[error("two slashes must follow mysql:")]
+    Slashes,
+    /// `mysql://user:a#b@host`.
+    #[error("it contains a #; in a password, write %23")]
+    Fragment,
+    /// `mysql://host/one/two`.
+    #[error("a single database name must follow the host, without further slashes")]
+    Path,
+    /// An unknown parameter. Its name may be a piece of a password that was not escaped, so it is not
+    /// repeated.
+    #[error(
+        "it has an unknown parameter after the question mark; the known ones are socket, ssl-mode, ssl-ca, \
+         ssl-cert, ssl-key, compress, cleartext-password, get-server-public-key and server-public-key-path"
+    )]
+    Parameter,
+    /// This parameter is on or off.
+    #[error("{0} must be 0 or 1")]
+    Switch(&'static str),
+    /// There is no such mode.
+    #[error("ssl-mode must be disabled, preferred, required, verify_ca or verify_identity")]
+    TlsMode,
+    /// It is no port.
+    #[error("its port is not a number from 0 to 65535")]
+    Port,
+}
+
 /// A target in the making.
 struct Draft {
     address: Address,
@@ -186,20 +215,16 @@ impl Draft {
     }
 
     fn of_url(text: &str) -> Result<Self, Error> {
-        let wrong = |reason: String| Error::Address { what: without_password(text), reason };
-        let url = Url::parse(text).map_err(|error| {
-            wrong(format!(
-                "{error}; a password with characters like / ? # @ must have them escaped (%2F %3F %23 %40)"
-            ))
-        })?;
+        let wrong = |reason: Wrong| Error::Address { what: without_password(text), reason };
+        let url = Url::parse(text).map_err(|error| wrong(Wrong::Url(error)))?;
         if !["mysql", "mariadb"].contains(&url.scheme()) {
-            return Err(wrong("it must begin with mysql:// or mariadb://".to_owned()));
+            return Err(wrong(Wrong::Scheme));
         }
         if url.cannot_be_a_base() {
-            return Err(wrong("after mysql: come two slashes".to_owned()));
+            return Err(wrong(Wrong::Slashes));
         }
         if url.fragment().is_some() {
-            return Err(wrong("it has a # in it; in a password, write %23".to_owned()));
+            return Err(wrong(Wrong::Fragment));
         }
         let host = match url.host_str().unwrap_or_default().trim_matches(['[', ']']) {
             "" => "127.0.0.1".to_owned(),
@@ -215,42 +240,34 @@ impl Draft {
         Ok(draft)
     }
 
-    fn take_parameter(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn take_parameter(&mut self, name: &str, value: &str) -> Result<(), Wrong> {
+        let truth = |name| truth(value).ok_or(Wrong::Switch(name));
         match name {
             "socket" => self.address = Address::Unix(value.into()),
             "ssl-mode" => self.mode = Some(tls_mode(value)?),
             "ssl-ca" => self.tls.ca = Some(value.into()),
             "ssl-cert" => self.tls.certificate = Some(value.into()),
             "ssl-key" => self.tls.key = Some(value.into()),
-            "compress" => self.compress = truth(value).ok_or("compress is 0 or 1")?,
+            "compress" => self.compress = truth("compress")?,
             // the reference client's own name beside ours
             "cleartext-password" | "enable-cleartext-plugin" => {
-                self.trust.cleartext_password = truth(value).ok_or("cleartext-password is 0 or 1")?;
+                self.trust.cleartext_password = truth("cleartext-password")?;
             }
             "get-server-public-key" => {
-                self.trust.get_server_public_key = truth(value).ok_or("get-server-public-key is 0 or 1")?;
+                self.trust.get_server_public_key = truth("get-server-public-key")?;
             }
             "server-public-key-path" => self.trust.server_public_key = Some(value.into()),
-            // The name may be a piece of a password that was not escaped, so it is not repeated.
-            _ => {
-                return Err("it has an unknown parameter behind the question mark; known are socket, \
-                            ssl-mode, ssl-ca, ssl-cert, ssl-key, compress, cleartext-password, \
-                            get-server-public-key and server-public-key-path"
-                    .to_owned());
-            }
+            _ => return Err(Wrong::Parameter),
         }
         Ok(())
     }
 
-    /// Only where a file names a place: a load is never offered to whatever happens to listen on the usual
-    /// port.
+    /// Only where a file names a place: a load never runs on whatever happens to listen on the usual port.
     fn of_options_alone(options: &Options) -> Result<Self, Error> {
         let (host, port, socket) = (options.get("host"), options.get("port"), options.get("socket"));
-        let wrong =
-            |reason: &str| Error::Address { what: "the option file".to_owned(), reason: reason.to_owned() };
         let port = match port.map(|text| text.parse()) {
             Some(Ok(port)) => Some(port),
-            Some(Err(_)) => return Err(wrong("its port is not a number from 0 to 65535")),
+            Some(Err(_)) => return Err(in_option_file(Wrong::Port)),
             None => None,
         };
         // As with the clients, localhost means the socket where there is one.
@@ -276,8 +293,7 @@ impl Draft {
         }
         for name in ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key"] {
             if let Some(value) = options.get(name).filter(|value| !value.is_empty()) {
-                self.take_parameter(name, value)
-                    .map_err(|reason| Error::Address { what: "the option file".to_owned(), reason })?;
+                self.take_parameter(name, value).map_err(in_option_file)?;
             }
         }
         Ok(())
@@ -290,8 +306,7 @@ impl Draft {
         }
         for name in ["enable-cleartext-plugin", "get-server-public-key", "server-public-key-path"] {
             if let Some(value) = options.get(name) {
-                self.take_parameter(name, value)
-                    .map_err(|reason| Error::Address { what: "the option file".to_owned(), reason })?;
+                self.take_parameter(name, value).map_err(in_option_file)?;
             }
         }
         Ok(())
@@ -317,23 +332,27 @@ impl Draft {
     }
 }
 
-fn database_in(path: &str) -> Result<Option<String>, String> {
+fn in_option_file(reason: Wrong) -> Error {
+    Error::Address { what: "the option file".to_owned(), reason }
+}
+
+fn database_in(path: &str) -> Result<Option<String>, Wrong> {
     let name = path.trim_start_matches('/').trim_end_matches('/');
     if name.contains('/') {
-        return Err("behind the host stands one database, without further slashes".to_owned());
+        return Err(Wrong::Path);
     }
     Ok(Some(decoded(name)).filter(|name| !name.is_empty()))
 }
 
 /// MySQL's names of the modes, in any case, with `-` for `_`.
-fn tls_mode(text: &str) -> Result<TlsMode, String> {
+fn tls_mode(text: &str) -> Result<TlsMode, Wrong> {
     match text.to_ascii_lowercase().replace('-', "_").as_str() {
         "disabled" | "0" | "off" | "false" => Ok(TlsMode::Disabled),
         "preferred" => Ok(TlsMode::Preferred),
         "required" | "1" | "on" | "true" => Ok(TlsMode::Required),
         "verify_ca" => Ok(TlsMode::VerifyCa),
         "verify_identity" => Ok(TlsMode::VerifyIdentity),
-        _ => Err("ssl-mode is disabled, preferred, required, verify_ca or verify_identity".to_owned()),
+        _ => Err(Wrong::TlsMode),
     }
 }
 
@@ -482,9 +501,10 @@ mod tests {
         for url in urls {
             let message = resolve_with(Some(url), None, &[]).unwrap_err().to_string();
             assert!(!message.contains("secr") && !message.contains("et@"), "{url}: {message}");
-            assert!(has_password(url), "{url}");
+            assert_ne!(without_password(url), url);
         }
-        assert!(!has_password("mysql://ada@host:3306/db?ssl-ca=/x@y"));
+        let plain = "mysql://ada@host:3306/db?ssl-ca=/x@y";
+        assert_eq!(without_password(plain), plain);
         assert_eq!(without_password("mysql://ada:secret@host:1/db"), "mysql://ada@host:1/db");
     }
 }

@@ -1,5 +1,4 @@
-//! How a process ended, with what the kernel knows of it: whoever reads `signal: 9` wants to know who sent
-//! it.
+//! How a process ended, with what the kernel knows about it: `signal: 9` alone does not say who sent it.
 
 use rustix::fs::{Mode, OFlags, open};
 use std::{fs, os::unix::process::ExitStatusExt as _, process::ExitStatus};
@@ -10,9 +9,10 @@ const KILL: i32 = 9;
 const MESSAGE_MAX: usize = 8192;
 const MESSAGES_MAX: usize = 100_000;
 
-/// Processes that the kernel has killed for want of memory since the machine started; `None`: it does not
+/// Processes that the kernel has killed for lack of memory since the machine started; `None`: it does not
 /// say.
-pub(in crate::provision) fn memory_kills() -> Option<u64> {
+#[must_use]
+pub fn memory_kills() -> Option<u64> {
     kills_in(&fs::read_to_string("/proc/vmstat").ok()?)
 }
 
@@ -21,7 +21,8 @@ fn kills_in(text: &str) -> Option<u64> {
 }
 
 /// The exit status of process `pid` in words; `kills_before` is [`memory_kills`] when it was started.
-pub(in crate::provision) fn how(status: ExitStatus, pid: u32, kills_before: Option<u64>) -> String {
+#[must_use]
+pub fn how(status: ExitStatus, pid: u32, kills_before: Option<u64>) -> String {
     if status.signal() != Some(KILL) {
         return status.to_string();
     }
@@ -32,15 +33,15 @@ pub(in crate::provision) fn how(status: ExitStatus, pid: u32, kills_before: Opti
 /// Who killed it, as far as that can be known.
 fn killer(words: Option<&str>, kills: Option<u64>) -> String {
     match (words, kills) {
-        (Some(words), _) => format!("by the kernel for want of memory: {words}"),
-        (None, Some(0)) => "by somebody; it was not the kernel for want of memory".to_owned(),
+        (Some(words), _) => format!("by the kernel because memory ran out: {words}"),
+        (None, Some(0)) => "by somebody; the kernel did not kill it for lack of memory".to_owned(),
         (None, Some(1)) => {
-            "probably by the kernel: it killed one process meanwhile for want of memory".to_owned()
+            "probably by the kernel: it killed one process for lack of memory at that time".to_owned()
         }
         (None, Some(kills)) => {
-            format!("probably by the kernel: it killed {kills} processes meanwhile for want of memory")
+            format!("probably by the kernel: it killed {kills} processes for lack of memory at that time")
         }
-        (None, None) => "by somebody, or by the kernel for want of memory".to_owned(),
+        (None, None) => "by somebody, or by the kernel for lack of memory".to_owned(),
     }
 }
 

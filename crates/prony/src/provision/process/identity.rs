@@ -1,4 +1,4 @@
-//! Which process it is: its number, and when it started, since the kernel gives numbers out again.
+//! Which process it is: its number and its start time, since the kernel reuses numbers.
 
 use procfs::process::Process;
 use rustix::process::{Pid, Signal, kill_process};

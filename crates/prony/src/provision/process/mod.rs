@@ -1,5 +1,5 @@
 //! Processes that never outlive Prony, and how they ended.
 
-pub(in crate::provision) mod death;
+pub mod death;
 pub(in crate::provision) mod identity;
 pub mod trampoline;

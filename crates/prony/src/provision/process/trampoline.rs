@@ -8,8 +8,8 @@
 //! The kernel sends that signal when the *thread* that forked ends, not the process. So all such programs are
 //! started by one thread, which ends only with the process ([`spawn`]).
 //!
-//! A server that the user wants to stay ([`Bond::None`]) takes the same way without that request, into a
-//! session of its own.
+//! A server that the user wants to stay ([`Bond::None`]) starts in the same way, but without that request and
+//! in a session of its own.
 
 use rustix::{
     process::{Pid, Resource, Rlimit, Signal},
@@ -25,7 +25,7 @@ use std::{
         unix::{fs::PermissionsExt as _, process::CommandExt},
     },
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode},
+    process::{Child, Command, ExitCode, Stdio},
     sync::{Mutex, OnceLock, mpsc},
     thread,
 };
@@ -33,11 +33,11 @@ use std::{
 /// The first argument that makes Prony act as the trampoline.
 pub const ARGUMENT: &str = "__server";
 
-/// Environment variable whose value the program finds as `LD_LIBRARY_PATH`. Given under that name at once it
-/// would be the trampoline, too, that is loaded with the server's libraries.
+/// Environment variable whose value becomes the program's `LD_LIBRARY_PATH`. Under that name it would already
+/// apply to the trampoline, which would be loaded with the server's libraries.
 const LIBRARY_PATH: &str = "PRONY_SERVER_LIBRARY_PATH";
 
-/// Environment variable with the control groups that the program is to be in, as paths with `:` between them.
+/// Environment variable with the cgroups that the program is to be in, as paths with `:` between them.
 const GROUPS: &str = "PRONY_SERVER_GROUPS";
 /// Environment variable with the network namespace that it is to be in, as a file of the kernel's.
 const NAMESPACE: &str = "PRONY_SERVER_NAMESPACE";
@@ -46,7 +46,7 @@ const PROCESSORS: &str = "PRONY_SERVER_PROCESSORS";
 
 /// Variables that are about the start alone.
 const VARIABLES_OF_PRONY: [&str; 4] = [LIBRARY_PATH, GROUPS, NAMESPACE, PROCESSORS];
-/// Variables that the servers' programs read or that are nobody's business but Prony's.
+/// Variables that the servers' programs would read, or that concern only Prony.
 const VARIABLES_OF_USER: [&str; 7] = [
     "MYSQL_HOME",
     "MARIADB_HOME",
@@ -69,7 +69,7 @@ pub enum Bond {
     None,
 }
 
-/// What stands in place of the parent's number for [`Bond::None`].
+/// What replaces the parent's number for [`Bond::None`].
 const NO_PARENT: &str = "-";
 
 /// What `main` calls when the first argument is [`ARGUMENT`]; `arguments` are those behind it: the process
@@ -78,7 +78,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Err(error) = become_program(arguments);
     // The caller has redirected this into the server's error log, whose end it shows. Nothing can be done if
     // it fails.
-    let _ = writeln!(io::stderr(), "prony: cannot start the server: {error}");
+    let _ = writeln!(io::stderr(), "prony: cannot start it: {error}");
     ExitCode::from(EXIT_NOT_STARTED)
 }
 
@@ -96,7 +96,7 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
         let parent = parent.to_str().and_then(|text| text.parse().ok()).and_then(Pid::from_raw);
         if parent.is_none() || rustix::process::getppid() != parent {
             // It died before the request was made; the signal will never come.
-            return Err(io::Error::other("the process that asked for it is gone"));
+            return Err(io::Error::other("the process that requested it is gone"));
         }
     }
     raise_open_files();
@@ -118,8 +118,8 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<I
     Err(command.exec())
 }
 
-/// Takes what is the user's secret, or leads a client elsewhere, from the environment of a program: whoever
-/// may look at its process would read it there.
+/// Removes the user's secrets, and variables that lead a client elsewhere, from a program's environment:
+/// anyone who may look at its process could read them there.
 pub fn keep_secrets(command: &mut Command) {
     for variable in VARIABLES_OF_USER {
         command.env_remove(variable);
@@ -177,7 +177,7 @@ pub fn pin(processors: impl Iterator<Item = usize>) -> io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// Lets the program of `command` enter control groups and run on some processors only, before it begins.
+/// Lets the program of `command` enter cgroups and run on some processors only, before it begins.
 pub fn limit(command: &mut Command, groups: &[PathBuf], processors: &[u32]) {
     if !groups.is_empty() {
         let paths = std::env::join_paths(groups).expect("Prony's names of groups have no colon");
@@ -222,14 +222,39 @@ pub fn command(
     command
 }
 
+/// Runs a program of the system to its end, in a network namespace if one is given. Ctrl-C does not reach it.
+///
+/// # Errors
+/// What it said, or why it could not be started.
+pub fn run<W: AsRef<OsStr>>(
+    launcher: &Path,
+    namespace: Option<&Path>,
+    program: &str,
+    words: impl IntoIterator<Item = W>,
+) -> io::Result<()> {
+    let mut command = command(launcher, Bond::Owner, program, None);
+    command.args(words);
+    if let Some(namespace) = namespace {
+        enter(&mut command, namespace);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = spawn(command, Bond::Owner)?.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Err(io::Error::other(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") }))
+}
+
 struct Request {
     command: Command,
     reply: mpsc::SyncSender<io::Result<Child>>,
 }
 
-/// Starts `command` from the thread that lives as long as this process, in a process group of its own, so
-/// that Ctrl-C on the terminal reaches Prony alone, which then stops it in order. One that stays gets a
-/// session of its own instead, which the leader of a group could not make.
+/// Starts `command` from the thread that lives as long as this process, in its own process group, so that
+/// Ctrl-C on the terminal reaches Prony alone, which then stops it cleanly. A program that stays gets its own
+/// session instead, which the leader of a group could not create.
 ///
 /// # Errors
 /// As [`Command::spawn`].

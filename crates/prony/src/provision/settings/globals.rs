@@ -1,6 +1,6 @@
-//! Global variables of a server: read as a whole, compared, and put back as a whole. Setting one can move
+//! The global variables of a server: read as a whole, compared, and restored as a whole. Setting one can move
 //! others (MariaDB raises `innodb_io_capacity_max` with `innodb_io_capacity`, MySQL lowers what is asked
-//! for), so that nothing less tells what a change has done.
+//! for), so nothing less shows what a change has done.
 
 use super::words::flag;
 use crate::{
@@ -23,7 +23,7 @@ const RESTLESS: &[&str] = &[
     "wsrep_start_position",
     "wsrep_last_committed",
 ];
-/// Rounds in which values are put back: one may hold another back until that one has moved.
+/// Rounds in which values are restored: one may hold back another until it has moved itself.
 const ROUNDS: usize = 4;
 
 /// A variable that has another value than before.
@@ -73,16 +73,16 @@ fn different(before: &Globals, after: &Globals, also: &[&str]) -> Vec<Moved> {
     before.iter().filter(counts).filter_map(moved).collect()
 }
 
-/// What could not be put back.
+/// What could not be restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Left {
     /// What is still different, as moved from what is wanted.
     pub moved: Vec<Moved>,
-    /// What the server said to it; empty: it took each value and has another.
+    /// What the server said about it; empty: it took each value and has another.
     pub said: String,
 }
 
-/// Makes every setting what it is in `wanted`, and the variables `also`, whatever they are; reads them back.
+/// Sets every setting to its value in `wanted`, and the variables `also` in any case; reads them back.
 ///
 /// # Errors
 /// Where the connection breaks.

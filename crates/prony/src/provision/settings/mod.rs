@@ -1,5 +1,5 @@
-//! Settings of a study: words that each server gets in its own terms, what a server then runs with, and
-//! putting back what was there before.
+//! Settings of a study: words that are translated for each server, what a server then runs with, and
+//! restoring what was there before.
 
 pub(in crate::provision) mod globals;
 mod names;
@@ -11,6 +11,7 @@ use crate::provision::{Error, software::Software};
 pub(in crate::provision) use names::{mistyped, nearest, plain_name};
 use std::collections::BTreeMap;
 use translate::{Refusal, Translated, translate};
+use words::Unfit;
 
 /// What `software` is to be told for a study's settings.
 pub(in crate::provision) fn translated(
@@ -23,10 +24,7 @@ pub(in crate::provision) fn translated(
     let missing: Vec<_> = named
         .flat_map(|(option, files)| files.split(';').map(move |file| (option, file)))
         .filter(|(_, file)| software.has_plugin(file) == Some(false))
-        .map(|(option, file)| Refusal {
-            asked: format!("{option} = {file}"),
-            reason: "its package does not have this plug-in".to_owned(),
-        })
+        .map(|(option, file)| Refusal { asked: format!("{option} = {file}"), reason: Unfit::NoPlugin })
         .collect();
     if missing.is_empty() { Ok(told) } else { Err(refused(missing)) }
 }

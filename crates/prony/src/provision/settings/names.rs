@@ -1,4 +1,4 @@
-//! Names of settings as people write them: in one spelling, and what a slip of the pen was meant to be.
+//! Names of settings as people write them: in one spelling, and what a mistyped one may have meant.
 
 /// A name as `SHOW VARIABLES` has it: servers take `-` for `_`, and `loose-` before anything.
 pub(in crate::provision) fn plain_name(name: &str) -> String {
@@ -17,7 +17,7 @@ pub(in crate::provision) fn nearest(known: &[String], name: &str) -> Option<Stri
     close.then_some(nearest)
 }
 
-/// What `name` is a slip of the pen for: it is none of `known`, and one of these is written almost like it.
+/// What `name` was probably meant to be: it is none of `known`, but one of these is almost the same.
 pub(in crate::provision) fn mistyped(known: &[String], name: &str) -> Option<String> {
     /// Letters that are wrong, missing, too many or exchanged.
     const SLIPS_MAX: usize = 2;

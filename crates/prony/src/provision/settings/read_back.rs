@@ -1,8 +1,8 @@
-//! Compares what a server was asked to run with and what it says that it runs with, by meaning: `1G` is
+//! Compares what a server was asked to run with and what it says it runs with, by meaning: `1G` is
 //! 1073741824, `ON` is 1.
 //!
-//! A setting that a server silently changed is found here before a load is offered: it would be measured as
-//! something else.
+//! A setting that a server silently changed is found here, before any load runs: otherwise it would be
+//! measured as something else.
 
 use super::{
     translate::Expected,
@@ -29,12 +29,12 @@ pub struct NotTaken {
 
 impl fmt::Display for NotTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} was asked for, it runs with {} = {}", self.asked, self.variable, shown(&self.found))
+        write!(f, "{} was requested, but it runs with {} = {}", self.asked, self.variable, shown(&self.found))
     }
 }
 
-/// What of `expected` the server does not run with; `variables` is its `SHOW GLOBAL VARIABLES`. An option
-/// that no variable tells of is left out: the server took it, or it would not have started.
+/// The entries of `expected` that the server does not run with; `variables` is its `SHOW GLOBAL VARIABLES`.
+/// An option without a variable is left out: the server accepted it, or it would not have started.
 #[must_use]
 pub fn not_taken(expected: &[Expected], variables: &BTreeMap<String, String>) -> Vec<NotTaken> {
     let different = |one: &Expected| {
@@ -191,8 +191,8 @@ mod tests {
         let words = not_taken(&[expected("innodb_buffer_pool_size", "100M")], &pool)[0].to_string();
         assert_eq!(
             words,
-            "innodb_buffer_pool_size = 100M was asked for, it runs with innodb_buffer_pool_size = 134217728 \
-             (128M)"
+            "innodb_buffer_pool_size = 100M was requested, but it runs with innodb_buffer_pool_size = \
+             134217728 (128M)"
         );
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{
     plain_name,
-    words::{is_plugin, words},
+    words::{Unfit, is_plugin, words},
 };
 use crate::provision::software::version::Build;
 use std::{collections::BTreeMap, fmt};
@@ -38,7 +38,7 @@ pub struct Refusal {
     /// As the study has it: `query_cache = 64M`.
     pub asked: String,
     /// Why not.
-    pub reason: String,
+    pub reason: Unfit,
 }
 
 impl fmt::Display for Refusal {
@@ -47,8 +47,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What `build` is to be told for `settings`, which are words or names of its own. The latter go before what
-/// a word says.
+/// What to tell `build` for `settings`, which are words or its own names. The latter take precedence over the
+/// words.
 ///
 /// # Errors
 /// Every setting that it cannot have.

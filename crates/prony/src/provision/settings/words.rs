@@ -1,5 +1,6 @@
-//! The words in which a study says settings: what each is, what each server makes of it, what servers run
-//! with otherwise, and how it is compared and shown. All of a word is one entry of `words.toml`.
+//! The words in which a study writes settings: what each is, how it is translated for each server, what
+//! servers run with otherwise, and how it is compared and shown. Everything about a word is one entry of
+//! `words.toml`.
 
 use super::plain_name;
 use crate::{family::Reader, provision::software::version::Build, quantity::size_or_bytes};
@@ -25,9 +26,32 @@ pub struct Word {
     /// What it is among the conditions of a comparison.
     #[serde(default)]
     condition: Option<Shown>,
-    /// Whether no setting of it leaves a trace in files, so that loaded data serve whatever it is.
+    /// Whether it never leaves a trace in files, so that loaded data serve whatever its value.
     #[serde(default)]
     traceless: bool,
+}
+
+/// Why a server cannot have a setting.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The value is of another form.
+    #[error("it takes {}", .0.words())]
+    Form(Form),
+    /// The server does not know the setting.
+    #[error("{server} does not know it")]
+    Unknown {
+        /// Product and version.
+        server: String,
+    },
+    /// It is not available there, for a reason that the table of words has.
+    #[error("{0}")]
+    Never(String),
+    /// The server's package lacks the plug-in.
+    #[error("its package lacks this plug-in")]
+    NoPlugin,
+    /// A server that is running cannot be told.
+    #[error("it has no variable of that name that can be set at run time")]
+    NotAtRunTime,
 }
 
 /// What a word takes.
@@ -179,7 +203,7 @@ pub fn conditions() -> &'static [Condition] {
     })
 }
 
-/// Variables of conditions as `build` has them when nobody sets them. Later lines go before earlier ones.
+/// Variables of conditions as `build` has them when nobody sets them. Later lines take precedence.
 #[must_use]
 pub fn defaults(build: Build<'_>) -> BTreeMap<String, String> {
     let of_words = words().iter().flat_map(|word| &word.defaults);
@@ -195,7 +219,7 @@ pub(in crate::provision) fn is_traceless(name: &str) -> bool {
     traceless.flat_map(Word::variables).any(|variable| variable == name)
 }
 
-/// Whether a setting is a word of ours, and not an option of a server's own.
+/// Whether a setting is one of Prony's words, and not a server's own option.
 pub(in crate::provision) fn is_word(name: &str) -> bool {
     words().iter().any(|word| word.name == plain_name(name))
 }
@@ -240,11 +264,11 @@ impl Word {
         variables
     }
 
-    pub(super) fn case(&self, build: Build<'_>, value: &str) -> Result<&Case, String> {
+    pub(super) fn case(&self, build: Build<'_>, value: &str) -> Result<&Case, Unfit> {
         match self.cases.iter().find(|case| case.fits(build, value)) {
-            Some(Case { refuse: Some(reason), .. }) => Err(reason.clone()),
+            Some(Case { refuse: Some(reason), .. }) => Err(Unfit::Never(reason.clone())),
             Some(case) => Ok(case),
-            None => Err(format!("{} {} does not know it", build.product, build.version)),
+            None => Err(Unfit::Unknown { server: format!("{} {}", build.product, build.version) }),
         }
     }
 }
@@ -308,8 +332,8 @@ impl Form {
     }
 
     /// `value` in the one spelling in which the table has it.
-    pub(super) fn read(&self, value: &str) -> Result<String, String> {
-        let wrong = || format!("it takes {}", self.words());
+    pub(super) fn read(&self, value: &str) -> Result<String, Unfit> {
+        let wrong = || Unfit::Form(self.clone());
         match self {
             Self::Size => Ok(size_or_bytes(value).map_err(|_| wrong())?.to_string()),
             Self::SizeOrOff if flag(value) == Some(false) => Ok("off".to_owned()),

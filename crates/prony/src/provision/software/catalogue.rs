@@ -1,5 +1,5 @@
-//! Which servers can be had: data, read from `catalogue.toml`, which is part of the program, and from a file
-//! of the same form with entries of the user's own.
+//! Which servers are available: data, read from `catalogue.toml`, which is part of the program, and from a
+//! file of the same form with the user's own entries.
 
 use super::version;
 use crate::provision::{Error, Places, containers};
@@ -12,7 +12,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// One server that can be had.
+/// One server that is available.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -49,7 +49,7 @@ pub enum Source {
     Maven(MavenSource),
     /// A package of npm's registry.
     Npm(NpmSource),
-    /// A directory with an unpacked server; it is used where it lies.
+    /// A directory with an unpacked server, which is used in place.
     Directory(PathBuf),
     /// A tar archive or zip.
     Archive(ArchiveSource),
@@ -175,7 +175,7 @@ impl Entry {
     }
 }
 
-/// Every server that can be had: the user's own entries before those that come with Prony.
+/// Every server that is available: the user's own entries before those that come with Prony.
 ///
 /// # Errors
 /// [`Error::Catalogue`] if the user's file is wrong.
@@ -185,8 +185,7 @@ pub fn all(places: &Places) -> Result<Vec<Entry>, Error> {
     Ok(all)
 }
 
-/// Those of `entries` that fit, the one to be taken first at the front: the newest where a version is asked
-/// for, else by preference.
+/// Those of `entries` that fit, best first: the newest where a version is asked for, else by preference.
 #[must_use]
 pub fn fitting<'a>(entries: &'a [Entry], product: &str, version: Option<&str>) -> Vec<&'a Entry> {
     let mut fitting: Vec<_> = entries.iter().filter(|entry| entry.fits(product, version)).collect();
@@ -229,8 +228,8 @@ fn of_user(file: &Path) -> Result<Vec<Entry>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text.map_err(Error::file("read", file))?,
     };
-    let wrong = |reason: String| Error::Catalogue { file: file.to_owned(), reason };
-    let mut own: Own = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |reason: Wrong| Error::Catalogue { file: file.to_owned(), reason };
+    let mut own: Own = toml::from_str(&text).map_err(|error| wrong(Wrong::Syntax(Box::new(error))))?;
     check(&own.server, entries()).map_err(wrong)?;
     for entry in &mut own.server {
         // Relative to the file that names it.
@@ -246,23 +245,43 @@ fn of_user(file: &Path) -> Result<Vec<Entry>, Error> {
     Ok(own.server)
 }
 
+/// What is wrong with a user's catalogue.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum Wrong {
+    #[error("{0}")]
+    Syntax(Box<toml::de::Error>),
+    #[error("`{0}` is not a valid name: use letters, digits, `-`, `_` and `.`")]
+    Name(String),
+    #[error("there are two servers named `{0}`: choose another name")]
+    Twice(String),
+    #[error("the product of `{0}` must be mariadb or mysql")]
+    Product(String),
+    #[error("the version of `{0}` must start with a number")]
+    Version(String),
+    #[error("the client of `{0}` must be podman or docker")]
+    Client(String),
+    #[error("the sha256 of `{0}` must be 64 digits 0-9 and a-f, as sha256sum prints them")]
+    Checksum(String),
+}
+
 /// What the type alone does not see to.
-fn check(entries: &[Entry], others: &[Entry]) -> Result<(), String> {
+fn check(entries: &[Entry], others: &[Entry]) -> Result<(), Wrong> {
     let mut names: BTreeSet<&str> = others.iter().map(|entry| entry.name.as_str()).collect();
     for entry in entries {
         let name = &entry.name;
         let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-            return Err(format!("`{name}` is no name: letters, digits, `-`, `_` and `.` make one"));
+            return Err(Wrong::Name(name.clone()));
         }
         if !names.insert(name) {
-            return Err(format!("there are two servers named `{name}`: choose another name"));
+            return Err(Wrong::Twice(name.clone()));
         }
         if !["mariadb", "mysql"].contains(&entry.product.as_str()) {
-            return Err(format!("the product of `{name}` must be mariadb or mysql"));
+            return Err(Wrong::Product(name.clone()));
         }
         if !entry.version.starts_with(|letter: char| letter.is_ascii_digit()) {
-            return Err(format!("the version of `{name}` must begin with a number"));
+            return Err(Wrong::Version(name.clone()));
         }
         let sha256 = match &entry.source {
             Source::Maven(source) => Some(&source.sha256),
@@ -273,16 +292,14 @@ fn check(entries: &[Entry], others: &[Entry]) -> Result<(), String> {
         if let Source::Image(ImageSource { client: Some(client), .. }) = &entry.source
             && !containers::CLIENTS.contains(&client.as_str())
         {
-            return Err(format!("the client of `{name}` must be podman or docker"));
+            return Err(Wrong::Client(name.clone()));
         }
         let digits = |text: &String| {
             text.len() == 64
                 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
         };
         if !sha256.is_none_or(digits) {
-            return Err(format!(
-                "the sha256 of `{name}` must be 64 digits 0-9 and a-f, as sha256sum prints them"
-            ));
+            return Err(Wrong::Checksum(name.clone()));
         }
     }
     Ok(())
@@ -433,7 +450,7 @@ mod tests {
         assert_eq!(own[1].source, Source::Archive(ArchiveSource { at, sha256: sum }));
         for (wrong, words) in [
             (entry("mysql-5.7.22", "directory = \"/opt/mysql\""), "two servers named"),
-            (entry("../up", "directory = \"/opt/mysql\""), "is no name"),
+            (entry("../up", "directory = \"/opt/mysql\""), "is not a valid name"),
             (entry("mine", "archive = { at = \"x\", sha256 = \"12\" }"), "as sha256sum prints them"),
             (entry("mine", "directoy = \"/opt/mysql\""), "unknown variant `directoy`"),
         ] {

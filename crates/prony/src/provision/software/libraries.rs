@@ -30,7 +30,7 @@ pub(in crate::provision) const ADDED: &str = ".libraries";
 pub struct Libraries {
     /// Directories that are searched before the system's.
     pub path: Vec<PathBuf>,
-    /// A loader to be used in place of the system's, where the C library is in `path`, too.
+    /// A loader to be used instead of the system's, where the C library is in `path`, too.
     pub loader: Option<PathBuf>,
 }
 
@@ -88,7 +88,8 @@ impl Libraries {
         command
     }
 
-    /// What `program` still lacks with these. It is not run: the loader only lists, which is what `ldd` does.
+    /// What `program` still lacks with these. It is not run: the loader only lists its libraries, as ldd
+    /// does.
     ///
     /// # Errors
     /// [`Error::Unusable`] if the program cannot be loaded at all.

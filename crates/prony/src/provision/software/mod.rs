@@ -36,13 +36,13 @@ pub struct Software {
     pub version: String,
     /// The program.
     pub program: PathBuf,
-    /// Directory above the program's, which the server knows as `basedir`.
+    /// The directory above the program's, which the server calls `basedir`.
     pub base: PathBuf,
     /// Shared libraries that the system does not have.
     pub libraries: Libraries,
     /// Where it is from, in words: `installed`, `fetched from Debian`, `directory /opt/x`.
     pub origin: String,
-    /// The image of a container that it runs in; program and base are then copies of what that has.
+    /// The container image that it runs in; program and base are then copies from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
 }
@@ -70,7 +70,7 @@ impl Software {
         Self::of_program(&program, libraries, origin)
     }
 
-    /// Asks `program` what it is. It reads no option file and touches no data.
+    /// Asks `program` what it is. The program reads no option file and touches no data.
     ///
     /// # Errors
     /// [`Error::LibrariesMissing`] where shared libraries are missing, [`Error::Unusable`] if it does not run
@@ -212,8 +212,7 @@ fn find_in_children(root: &Path) -> Option<PathBuf> {
     children.iter().find_map(|child| find_program(&child.path()))
 }
 
-/// Directories with more children than this are no wrappers of a package; looking into all could take
-/// minutes.
+/// Directories with more children than this do not wrap a package; searching them all could take minutes.
 const PACKAGE_DIRECTORIES_MAX: usize = 4;
 
 /// `mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))`

@@ -1,5 +1,5 @@
-//! Where the program of a server comes from: the one order in which places are looked at, whether it is to be
-//! had now or only foreseen.
+//! Where the program of a server comes from: the one order in which places are searched, whether the program
+//! is needed now or only foreseen.
 
 use super::{
     Software,
@@ -35,9 +35,9 @@ pub(in crate::provision) enum Seen {
     },
 }
 
-/// What fits, the best first: one of the user's own entries, and then nothing else; what is installed; the
-/// catalogue, where a version means the newest that begins so, and without one what is in the cache goes
-/// first.
+/// What fits, best first: one of the user's own entries, and then nothing else; what is installed; the
+/// catalogue, where a version means the newest that begins with it, and without a version what is in the
+/// cache comes first.
 fn candidates<'a>(
     all: &'a [Entry],
     product: &str,
@@ -61,7 +61,8 @@ fn candidates<'a>(
 /// The program of `product` whose version begins with `version`, fetched if need be.
 ///
 /// # Errors
-/// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the first choice if no other can be had either.
+/// [`Error::UnknownServer`], and those of [`fetch::fetch`] of the first choice if no other is available
+/// either.
 pub(in crate::provision) fn find(
     product: &str,
     version: Option<&str>,
@@ -97,12 +98,12 @@ pub(in crate::provision) fn of_source(source: &ServerSource, work: &mut Work<'_>
             Software::in_directory(directory, &format!("directory {}", directory.display()))
         }
         ServerSource::Image(image) => fetch::fetch(&Entry::of_image(image), work),
-        ServerSource::Url(_) => unreachable!("a server that runs already is not started"),
+        ServerSource::Url(_) => unreachable!("a running server is not started"),
     }
 }
 
-/// What [`of_source`] would give, as far as that is known without fetching or asking; `None`: it runs
-/// elsewhere, or is in an image that was not yet looked at.
+/// What [`of_source`] would return, as far as known without fetching or asking; `None`: Prony does not start
+/// it, or it is in an image that was not yet examined.
 ///
 /// # Errors
 /// [`Error::UnknownServer`], [`Error::Catalogue`], and those of [`Software::in_directory`].

@@ -1,5 +1,5 @@
-//! Versions of servers: their numbers, in order, and which server it is as far as settings and statements
-//! differ.
+//! Versions of servers: their numbers, in order, and how a version is identified as far as settings and
+//! statements differ.
 
 /// The first three numbers of a version; those that it does not say are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! What a load did, as results show it: the same in a report and in what `prony load` prints.
+//! What a load did, in the form in which reports and the output of `prony load` show it.
 
 use crate::run;
 use load::{Histogram, sample};
@@ -9,28 +9,28 @@ use std::collections::BTreeMap;
 /// What became of the starts of a schedule. backlog + offered = started + skipped + never_sent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Schedule {
-    /// Due before the interval, and not yet started when it began.
+    /// Starts that were due before the interval and had not happened when it began.
     pub backlog: u64,
-    /// Became due.
+    /// Starts that became due.
     pub offered: u64,
-    /// The same in a second.
+    /// The same, per second.
     pub offered_per_second: f64,
-    /// Were started.
+    /// Starts that happened.
     pub started: u64,
-    /// The same in a second.
+    /// The same, per second.
     pub started_per_second: f64,
-    /// Of those that were started: more than 1 ms after they were due.
+    /// Of those that happened: starts more than 1 ms after they were due.
     pub late: u64,
-    /// Given up because they were too late.
+    /// Starts that were given up because they were too late.
     pub skipped: u64,
-    /// Due, and not started at the end.
+    /// Starts that were due and had not happened at the end.
     pub never_sent: u64,
-    /// From due to sent, of those that were started, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
+    /// Time from due to sent, of those that were started, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
     pub delay_ms: BTreeMap<String, f64>,
 }
 
 impl Schedule {
-    /// Of a stream that was active for so long.
+    /// The schedule of a stream that was active for `seconds`.
     pub(crate) fn of(schedule: &sample::Schedule, seconds: f64) -> Self {
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         Self {
@@ -47,23 +47,23 @@ impl Schedule {
     }
 }
 
-/// How connections were opened. Times are of those that logged in, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`,
-/// `max`; empty where there were none.
+/// How connections were opened. Times are those of connections that logged in, ms: `mean`, `p50`, `p95`,
+/// `p99`, `p99.9`, `max`; empty where none did.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connects {
-    /// Logged in.
+    /// Connections that logged in.
     pub opened: u64,
     /// Attempts that failed.
     pub failed: u64,
-    /// From the beginning to the end of the login.
+    /// From the beginning of the attempt to the end of the login.
     pub total_ms: BTreeMap<String, f64>,
-    /// Of that, until TCP or the Unix socket was connected.
+    /// Of that, the time until TCP or the Unix socket was connected.
     pub tcp_ms: BTreeMap<String, f64>,
     /// Of that, the TLS handshake; empty without TLS.
     pub tls_ms: BTreeMap<String, f64>,
     /// Of that, greeting and authentication.
     pub login_ms: BTreeMap<String, f64>,
-    /// From the first statement after it to its reply.
+    /// From the first statement after the login to its reply.
     pub first_reply_ms: BTreeMap<String, f64>,
 }
 
@@ -81,17 +81,17 @@ impl From<&sample::Connects> for Connects {
     }
 }
 
-/// A time without success.
+/// A period without any success.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Outage {
-    /// Place of the trial in the order, from 0; missing: it was no trial.
+    /// Place of the trial in the order, from 0; missing: there was no trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
     /// The first failure, s since the load began.
     pub from_s: f64,
     /// The first success after it, or the end.
     pub until_s: f64,
-    /// Whether there was one.
+    /// Whether there was such a success.
     pub recovered: bool,
 }
 
@@ -106,24 +106,24 @@ impl Outage {
     }
 }
 
-/// How transactions were spread over the connections; of several trials, in the one where they differ most.
+/// How transactions were spread over the connections; of several trials, the one where they differ most.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Fairness {
+pub struct Evenness {
     /// Transactions of the slowest connection.
     pub min: u64,
-    /// Of the one in the middle.
+    /// Transactions of the median connection.
     pub median: u64,
-    /// Of the fastest.
+    /// Transactions of the fastest connection.
     pub max: u64,
     /// Standard deviation as a share of the mean.
     pub variation: f64,
-    /// Connections that finished nothing; of several trials, in the one where they were most.
+    /// Connections that finished nothing; of several trials, the highest count.
     pub starved: u64,
 }
 
-impl Fairness {
-    pub(crate) fn of(fairness: run::Fairness, starved: u64) -> Self {
-        let run::Fairness { min, median, max, variation, .. } = fairness;
+impl Evenness {
+    pub(crate) fn of(fairness: run::Evenness, starved: u64) -> Self {
+        let run::Evenness { min, median, max, variation, .. } = fairness;
         Self { min, median, max, variation, starved }
     }
 }

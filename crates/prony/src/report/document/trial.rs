@@ -1,4 +1,4 @@
-//! One trial as the document has it: its streams, and their seconds.
+//! One trial as the document holds it: its streams and their seconds.
 
 use super::Doubt;
 use crate::run::Level;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Trial {
     /// Place in the order, from 0.
     pub number: u32,
-    /// Repeat it belongs to, from 0.
+    /// The repeat that it belongs to, from 0.
     pub block: u32,
     /// Level of each factor.
     pub levels: BTreeMap<String, String>,
@@ -19,7 +19,7 @@ pub struct Trial {
     pub server: String,
     /// When it began, RFC 3339, UTC.
     pub started: String,
-    /// Why it could not be measured; null: it was.
+    /// Why it could not be measured; null: it was measured.
     pub failure: Option<String>,
     /// The level of the worst doubt.
     pub verdict: Level,
@@ -36,34 +36,35 @@ pub struct Trial {
 pub struct TrialStream {
     /// Its name.
     pub name: String,
-    /// Connections that work.
+    /// Active connections.
     pub connections: u32,
     /// Transactions per second.
     pub throughput: Option<f64>,
-    /// Starts that became due in a second; null: the arrival has no schedule.
+    /// Starts that became due per second; null: the arrival has no schedule.
     pub offered: Option<f64>,
-    /// How long it was active in the interval, s.
+    /// How long it was active within the interval, s.
     pub active_s: Option<f64>,
     /// Response time of a transaction, ms: `mean`, `p50`, `p95`, `p99`, `p99.9`, `max`.
     pub latency_ms: BTreeMap<String, f64>,
     /// Errors by the server's code.
     pub errors: BTreeMap<String, u64>,
-    /// Its seconds.
+    /// The stream second by second.
     pub seconds: Seconds,
 }
 
-/// The seconds of a stream in a trial; all lists are equally long, but for `offered`.
+/// The seconds of a stream in a trial; all lists but `offered` are equally long.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Seconds {
-    /// Since the load began.
+    /// Number of each second since the load began.
     pub second: Vec<u32>,
-    /// When each ended, s since the load began: the last of the warm-up may be shorter than others.
+    /// When each second ended, s since the load began; the last one of the warm-up may be shorter than
+    /// others.
     pub end_s: Vec<f64>,
-    /// How many of them, at the beginning, are warm-up.
+    /// How many seconds, at the beginning, are warm-up.
     pub warm_up: usize,
     /// Transactions per second.
     pub throughput: Vec<f64>,
-    /// Starts that became due in a second; empty: the arrival has no schedule.
+    /// Starts that became due per second; empty: the arrival has no schedule.
     pub offered: Vec<f64>,
     /// 95th percentile of response time, ms; null: nothing ended.
     pub p95_ms: Vec<Option<f64>>,

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Twelve runs of a server whose throughput falls at the seventh, with the kernel.
+/// Twelve runs of a server whose throughput falls at the seventh run, when the kernel changes.
 fn history() -> History {
     let mut history = History::new("nightly");
     history.runs = (0..12)
@@ -28,7 +28,7 @@ fn history() -> History {
             doubtful: place == 3,
         };
         let values = values.into_iter().enumerate().map(value).collect();
-        let (server, metric) = ("pool".to_owned(), metric.to_owned());
+        let (server, metric) = ("pool".to_owned(), metric.parse().expect("a metric"));
         Series { server, levels, metric, values, changes: Vec::new() }
     };
     let falls = [1010.0, 1002.0, 998.0, 1005.0, 1001.0, 999.0, 901.0, 905.0, 899.0, 902.0, 897.0, 903.0];
@@ -66,25 +66,25 @@ fn a_change_is_told_once_with_its_series_and_what_else_differs() {
     let expected = "\
 History of nightly
 12 runs, from run 100 of 2026-03-01 to run 111 of 2026-03-12
-All of them: oltp_read_only
+Common to all: oltp_read_only
 
-pool, connections 8
+pool, 8 connections
   transactions/s  ██▇█▇▇▁▁▁▁▁▁  903 ± 18
   p99, ms         ▅▅▅▅▅▅▅▅▅▅▅▅  5.00 ± 0.10
 
-pool, connections 64
+pool, 64 connections
   transactions/s  ██▇█▇▇▁▁▁▁▁▁  1,806 ± 36
   p99, ms         ▁▁▂▁▁▂█▇████  11.1 ± 0.2
 
 What changed
-• From run 106 of 2026-03-07 (v2.1) on, against run 105:
-  pool, connections 64: p99, ms +11.2 % (9.98 to 11.1)
-  pool, connections 64: transactions/s -10.1 % (2,005 to 1,802)
-  pool, connections 8: transactions/s -10.1 % (1,002 to 901)
+• Since run 106 of 2026-03-07 (v2.1), compared with run 105:
+  pool, 64 connections: p99, ms +11.2 % (9.98 to 11.1)
+  pool, 64 connections: transactions/s -10.1 % (2,005 to 1,802)
+  pool, 8 connections: transactions/s -10.1 % (1,002 to 901)
   Also different since then: machine kernel 6.12 (was 6.1).
   Note of run 106: new <kernel>
-Each series is judged by itself (E-divisive); where nothing changed, one in a hundred is called
-changed by chance.
+Each series is tested on its own (E-divisive). Of series that did not change, one in a hundred is
+flagged by chance.
 ";
     assert_eq!(text, expected);
 }
@@ -103,12 +103,12 @@ fn a_history_is_no_wider_than_the_terminal() {
 fn the_page_shows_units_changes_and_doubts_and_escapes_what_people_wrote() {
     let page = render(&history(), Form::Html, &Options::default()).unwrap().text;
     for wanted in [
-        "<figcaption>transactions/s</figcaption>",
-        "<figcaption>p99, ms</figcaption>",
+        r#"<span lang="en">transactions/s</span><span lang="zh-CN">每秒事务数</span></span></figcaption>"#,
+        r#"<span lang="en">p99, ms</span>"#,
         r#""text":"-10.1 %""#,
         "new &lt;kernel&gt;",
-        r#""hollow":{"3":"doubtful"}"#,
-        "Hollow marks",
+        r#""hollow":{"3":{"in":{"en":"doubtful","zh-CN":"存疑"}}}"#,
+        "<span lang=\"en\">Hollow marks",
         "<td class=\"plain\">111</td>",
     ] {
         assert!(page.contains(wanted), "{wanted}");
@@ -124,7 +124,7 @@ fn pictures_show_runs_levels_and_changes() {
     let names: Vec<&str> = written.pictures.iter().map(|picture| picture.file.as_str()).collect();
     assert_eq!(names[..2], ["series-1-throughput.svg", "series-1-p99.svg"]);
     assert!(written.text.contains("![transactions/s](series-1-throughput.svg)"), "{}", written.text);
-    // the first point falls, the other one's p99 rises with its fall
+    // the first point's throughput falls; with it, the other one's p99 rises
     let [falls, rises] = [0, 3].map(|place: usize| written.pictures[place].svg.as_str());
     assert!(falls.contains(">-10.1 %</text>") && falls.contains(">111</text>"), "{falls}");
     assert!(rises.contains(">+11.2 %</text>"), "{rises}");

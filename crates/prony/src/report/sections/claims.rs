@@ -1,4 +1,4 @@
-//! What the study claims, and what the run says of it.
+//! What the study claims, and what the run says about it.
 
 use crate::{
     analyse::ClaimVerdict,

@@ -18,7 +18,7 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
     vec![section]
 }
 
-/// What was compared, on what, how: one line each.
+/// What was compared, on what, and how: one line each.
 fn summary(document: &Document, words: Words) -> Vec<String> {
     let common = plan::common_settings(document.servers.iter().map(|server| &server.settings));
     let mut lines: Vec<String> = document.servers.iter().map(|one| server(one, &common)).collect();
@@ -28,15 +28,21 @@ fn summary(document: &Document, words: Words) -> Vec<String> {
     }
     lines.push(machine(document, words));
     let run = &document.run;
+    let count = match run.alone_s > 0.0 {
+        _ if document.machine.cpus == 0 => "results_count",
+        true => "trials_count_alone",
+        false => "trials_count",
+    };
     lines.push(words.fill(
         "text",
-        if document.machine.cpus == 0 { "results_count" } else { "trials_count" },
+        count,
         &[
             ("done", &(run.trials_measured + run.trials_failed).to_string()),
             ("planned", &run.trials_planned.to_string()),
             ("repeats", &repeats(document, words)),
             ("interval", &run.interval_s.to_string()),
             ("warm_up", &format!("{}{}", if run.warm_up_auto { "≤ " } else { "" }, run.warm_up_s)),
+            ("alone", &run.alone_s.to_string()),
             ("seed", &run.seed.to_string()),
         ],
     ));
@@ -49,7 +55,7 @@ fn summary(document: &Document, words: Words) -> Vec<String> {
     lines
 }
 
-/// The machine in a line.
+/// The machine in one line.
 pub(super) fn machine(document: &Document, words: Words) -> String {
     let machine = &document.machine;
     let text = if machine.cpus == 0 { "of_unknown_machine" } else { "of_machine" };
@@ -66,8 +72,8 @@ pub(super) fn machine(document: &Document, words: Words) -> String {
     )
 }
 
-/// Trials of each combination that were asked for, and where some were added for a precision, to the most
-/// that there are.
+/// The trials of each combination that were requested and, where some were added for precision, the highest
+/// number that there is.
 fn repeats(document: &Document, words: Words) -> String {
     let fewest = document.run.repeats;
     match document.trials.iter().map(|trial| trial.block + 1).max() {
@@ -76,7 +82,8 @@ fn repeats(document: &Document, words: Words) -> String {
     }
 }
 
-/// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`, without what is `common` to all servers.
+/// `pool: mariadb 10.11.6, thread_handling=pool-of-threads`, without the settings that are `common` to all
+/// servers.
 fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
     let what = [server.product.as_str(), server.version.as_str()];
     let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
@@ -84,6 +91,8 @@ fn server(server: &Server, common: &BTreeMap<&String, &String>) -> String {
     parts.extend(server.topology.clone());
     let own = server.settings.iter().filter(|(key, _)| !common.contains_key(key));
     parts.extend(own.map(|(key, value)| format!("{key}={value}")));
-    parts.extend(server.limits.iter().chain(&server.networks).cloned());
+    parts.extend(server.limits.clone());
+    // several networks get a separate table
+    parts.extend(server.networks.iter().filter(|_| server.networks.len() == 1).cloned());
     format!("{}: {}", server.shown, parts.join(", "))
 }

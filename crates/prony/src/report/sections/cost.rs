@@ -1,6 +1,6 @@
-//! What a transaction costs of machine and servers, what held them back, and where they spent their time.
+//! What a transaction costs on machine and servers, what limited them, and where they spent their time.
 
-use super::flame;
+use super::{flame, pareto};
 use crate::report::{
     block::{Block, Cell, Item, List, Marks, Reach, Section, Table},
     document::{Document, Group},
@@ -8,11 +8,13 @@ use crate::report::{
     resources::{Grown, Resources, evidence, label},
     words::Words,
 };
+use crate::telemetry;
+use std::collections::BTreeSet;
 
-/// Rows of a table that a terminal shows; longer ones are in the other formats.
+/// The most rows of a table that a terminal shows; longer tables are in the other formats.
 const ROWS_ON_TERMINAL: usize = 12;
 
-/// Costs that a narrow terminal does without, the least missed first.
+/// Costs that a narrow terminal leaves out, the least important first.
 const SPARE: [&str; 5] = ["reads", "relay_cpu_us", "client_cpu_us", "syncs", "written_kb"];
 
 pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
@@ -27,12 +29,16 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
         let items = evidence.into_iter().map(|(about, text)| Item::about(&about, text)).collect();
         section.add(Reach::Paper, List { marks: Marks::Points, items });
     }
+    let pareto: Vec<_> = pareto::chart(document, words).into_iter().collect();
+    if !pareto.is_empty() {
+        section.add(Reach::Paper, Block::Charts(pareto));
+    }
     section.extend(Reach::Page, flame::blocks(document, words));
     section.extend(Reach::Page, closer(document, words));
     vec![section]
 }
 
-/// What a transaction costs; `None` where nothing is known.
+/// What a transaction costs; `None`: nothing is known.
 fn costs(document: &Document, words: Words) -> Option<Table> {
     let all = &document.resources;
     if all.is_empty() {
@@ -56,6 +62,8 @@ fn costs(document: &Document, words: Words) -> Option<Table> {
             let mut cell = quantity(value(one));
             if *name == "switches" && one.cost.context_switches_at_most {
                 cell.text.insert_str(0, "≤ ");
+            } else if *name == "switches" && one.cost.context_switches_sampled {
+                cell.text.insert_str(0, "≈ ");
             }
             cell
         };
@@ -72,9 +80,10 @@ fn costs(document: &Document, words: Words) -> Option<Table> {
     Some(table)
 }
 
-/// Tables for those who look closer: what the processors did, which waits grew.
+/// Tables with more detail: what the processors did, which waits grew.
 fn closer(document: &Document, words: Words) -> Vec<Table> {
-    [processors(document, words), work(document, words), grown(document, words)]
+    let hosts = load_hosts(document, words);
+    [processors(document, words), work(document, words), grown(document, words), hosts]
         .into_iter()
         .flatten()
         .collect()
@@ -85,22 +94,44 @@ fn processors(document: &Document, words: Words) -> Option<Table> {
     if document.resources.iter().all(|one| one.processors.is_empty()) {
         return None;
     }
+    let has_alone = document.resources.iter().any(|one| one.alone.is_some());
     let mut table = table_of_treatments(document, "processors", words, |one| {
         let all: f64 = one.processors.values().sum();
-        let share = |kind: &str| one.processors.get(kind).map(|value| value / all * 100.0);
-        let mut cells: Vec<Cell> = KINDS.iter().map(|kind| percent(share(kind))).collect();
+        let kind_share = |kind: &str| one.processors.get(kind).map(|value| value / all * 100.0);
+        let mut cells: Vec<Cell> = KINDS.iter().map(|kind| percent(kind_share(kind))).collect();
+        cells.extend(has_alone.then(|| share(one.alone.and_then(|alone| alone.cpu_idle))));
         for name in ["machine/run_queue", "machine/context_switches", "client/telemetry_cpu"] {
             let scale = if name.ends_with("_cpu") { 100.0 } else { 1.0 };
             cells.push(quantity(one.means.get(name).map(|value| value * scale)));
         }
         cells
     });
-    let heads = KINDS.iter().copied().chain(["run_queue", "switches_per_second", "telemetry_cpu"]);
+    let heads = KINDS.iter().copied().chain(has_alone.then_some("idle_alone"));
+    let heads = heads.chain(["run_queue", "switches_per_second", "telemetry_cpu"]);
     table.heads.extend(heads.map(|kind| words.get("head", kind).to_owned()));
     Some(table)
 }
 
-/// What the servers did beside transactions, where they count it.
+/// What work a transaction caused on the servers; `None` where they do not count it.
+pub(super) fn work_each(document: &Document, words: Words) -> Option<Table> {
+    type Figure = (&'static str, fn(&Resources) -> Option<f64>);
+    let columns: [Figure; 4] = [
+        ("rows_examined", |one| one.cost.rows_examined),
+        ("temporary_tables", |one| one.cost.temporary_tables),
+        ("temporary_on_disk", |one| one.cost.temporary_tables_on_disk),
+        ("sorts", |one| one.cost.sorts),
+    ];
+    if document.resources.iter().all(|one| columns.iter().all(|(_, value)| value(one).is_none())) {
+        return None;
+    }
+    let mut table = table_of_treatments(document, "work_each", words, |one| {
+        columns.iter().map(|(_, value)| quantity(value(one))).collect()
+    });
+    table.heads.extend(columns.iter().map(|(name, _)| words.get("head", name).to_owned()));
+    Some(table)
+}
+
+/// What the servers did besides transactions, where they count it.
 fn work(document: &Document, words: Words) -> Option<Table> {
     type Figure = (&'static str, fn(&Resources) -> Option<f64>, fn(Option<f64>) -> Cell);
     let columns: [Figure; 4] = [
@@ -116,6 +147,37 @@ fn work(document: &Document, words: Words) -> Option<Table> {
     });
     table.heads.extend(columns.iter().map(|(name, ..)| words.get("head", name).to_owned()));
     (!columns.is_empty()).then_some(table)
+}
+
+/// What load hosts measured of themselves, each in its busiest treatment; `None`: there are none.
+fn load_hosts(document: &Document, words: Words) -> Option<Table> {
+    let address = |path: &str| Some(path.strip_prefix("load_host/")?.split_once('/')?.0.to_owned());
+    let paths = document.resources.iter().flat_map(|one| one.means.keys());
+    let hosts: BTreeSet<String> = paths.filter_map(|path| address(path)).collect();
+    let row = |host: &String| {
+        let of = |one: &Resources, what: &str| one.means.get(&telemetry::of_load_host(host, what)).copied();
+        let cpu = |one: &Resources, whose: &str| {
+            Some(of(one, &format!("{whose}/cpu_user"))? + of(one, &format!("{whose}/cpu_system"))?)
+        };
+        let busy = |one: &&Resources| cpu(one, "machine").unwrap_or(0.0);
+        let one = document.resources.iter().max_by(|one, other| busy(one).total_cmp(&busy(other)))?;
+        let scaled = |what: &str, scale: f64| quantity(of(one, what).map(|value| value * scale));
+        let again = of(one, "network/retransmits").zip(of(one, "network/segments"));
+        Some(vec![
+            Cell::name(host),
+            quantity(cpu(one, "machine")),
+            quantity(cpu(one, "client")),
+            scaled("client/waiting", 1e3),
+            scaled("network/received_bytes", 1e-6),
+            scaled("network/sent_bytes", 1e-6),
+            share(again.map(|(again, all)| again / all.max(1.0))),
+            scaled("machine/memory_available_bytes", 1e-9),
+        ])
+    };
+    let rows: Vec<_> = hosts.iter().filter_map(row).collect();
+    let heads = ["", "_machine", "_client", "_waiting", "_received", "_sent", "_again", "_memory"];
+    let heads = heads.iter().map(|head| words.get("head", &format!("load_host{head}")).to_owned()).collect();
+    (!rows.is_empty()).then(|| Table::new(words.get("text", "load_hosts"), heads, rows))
 }
 
 fn grown(document: &Document, words: Words) -> Option<Table> {
@@ -172,7 +234,7 @@ fn table_of_treatments(
     Table::new(words.get("text", title), heads, all.into_iter().map(row).collect())
 }
 
-/// Where the first point of a treatment stands in the tables of points: group, rung, series.
+/// The place of the first point of a treatment in the tables of points: group, rung, series.
 fn place_of(one: &Resources, document: &Document) -> Option<(usize, usize, usize)> {
     let is_of = |point: usize| {
         let point = &document.points[point];
@@ -189,7 +251,7 @@ fn place_of(one: &Resources, document: &Document) -> Option<(usize, usize, usize
 }
 
 fn quantity(value: Option<f64>) -> Cell {
-    // below half of the last digit that is written it is nothing
+    // what is below half of the last written digit counts as zero
     let text = |value: f64| if value.abs() < 5e-4 { "0".to_owned() } else { number::rate(value) };
     value.map_or_else(Cell::empty, |value| Cell::number(text(value)))
 }

@@ -1,4 +1,4 @@
-//! Machine, client and servers second by second: one trial of each treatment, its figures below each other
+//! Machine, client and servers second by second: one trial of each treatment, its figures one below the other
 //! on one time axis.
 
 use crate::report::{
@@ -9,11 +9,11 @@ use crate::report::{
     words::Words,
 };
 
-/// The figure of the servers that is shown first: whether they work on much at once.
+/// The server figure that is shown first: how much the servers do at the same time.
 const COUNTED_FIRST: &str = "status/threads_running";
 
-/// Panels of figures: key of the title, unit, what values are multiplied with, whether they stand upon each
-/// other.
+/// Panels of figures: key of the title, unit, the factor that values are multiplied by, whether they are
+/// stacked.
 const PANELS: [(&str, &str, f64, bool); 7] = [
     ("switches", "/s", 1.0, false),
     ("cpu", "CPU", 1.0, true),
@@ -24,7 +24,7 @@ const PANELS: [(&str, &str, f64, bool); 7] = [
     ("pressure", "%", 100.0, false),
 ];
 
-/// Figures by panel: their names in a course, the key of their names in words, colour and stroke.
+/// Figures by panel: their names in a course, the keys of their names in words, colour and stroke.
 const FIGURES: [(&str, &str, &str, usize, Stroke); 23] = [
     ("switches", "server/switches_voluntary", "server_voluntary", 0, Stroke::Solid),
     ("switches", "server/switches_involuntary", "server_involuntary", 1, Stroke::Solid),
@@ -91,7 +91,7 @@ fn lines(document: &Document, words: Words) -> Lines {
     lines
 }
 
-/// Names of what servers counted, for a choice.
+/// Names of the server counters, as options of a choice.
 fn counted(course: &Course) -> impl Iterator<Item = &String> {
     let is_counted =
         |name: &&String| ["status/", "metric/", "state/"].iter().any(|one| name.starts_with(one));
@@ -119,7 +119,7 @@ fn put(
     into.places.extend(streams.iter().map(|stream| stream.seconds.end_s.clone()));
     into.panels.extend(of_load(streams, first, &when, words));
     let longest = course.lag_ms.iter().map(Vec::len).max().unwrap_or(0);
-    // a second each, but in a long trial
+    // steps of one second, except in a long trial
     let step = (until / longest.max(1) as f64).max(1.0);
     let lag = |(member, values): (usize, &Vec<Option<f64>>)| Line {
         name: words.fill("course", "member", &[("number", &(member + 1).to_string())]),
@@ -191,8 +191,8 @@ fn of_load(streams: &[TrialStream], first: usize, when: &When, words: Words) -> 
     rates.into_iter().chain(times).collect()
 }
 
-/// `None` where there is nothing to show.
+/// A panel; `None`: there is nothing to show.
 fn panel(title: &str, unit: &str, lines: Vec<Line>, when: When) -> Option<Panel> {
     let y = Axis { unit: unit.to_owned(), ..Axis::default() };
-    (!lines.is_empty()).then(|| Panel { title: title.to_owned(), y, stacked: false, lines, when })
+    (!lines.is_empty()).then(|| Panel { title: title.to_owned(), y, lines, when, ..Panel::default() })
 }

@@ -1,4 +1,4 @@
-//! What a crash cost: commits that were acknowledged and are gone.
+//! What a crash cost: acknowledged commits that are gone.
 
 use crate::{
     analyse::Crashes,
@@ -17,24 +17,38 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
     }
     let shown = |crashes: &Crashes| document.servers[crashes.server].shown.as_str();
     let mut section = Section::new("crashes", words.get("text", "crashes"));
-    let heads = ["server", "crashes", "acknowledged", "lost", "share_lost", "losing_crashes", "recovery"];
+    let heads = [
+        "server",
+        "how",
+        "crashes",
+        "acknowledged",
+        "lost",
+        "share_lost",
+        "losing_crashes",
+        "unacknowledged_rows",
+        "recovery",
+    ];
     let heads = heads.map(|key| words.get("head", key).to_owned()).into();
     let row = |crashes: &Crashes| {
         let tone = if crashes.lost > 0 { Tone::Bad } else { Tone::Plain };
         vec![
             Cell::name(shown(crashes)),
+            Cell::name(words.named("crash", crashes.kind)),
             Cell::number(number::count(u64::from(crashes.count))),
             Cell::number(number::count(crashes.acknowledged)),
             Cell::toned(number::count(crashes.lost), tone),
             Cell::number(share(&crashes.share, words)),
             Cell::number(number::count(u64::from(crashes.losing))),
+            Cell::number(number::count(crashes.unacknowledged)),
             Cell::number(number::estimate(&crashes.recovery)),
         ]
     };
     let killed = document.crashes.iter().filter(|crashes| crashes.count > 0);
     section.add(Reach::Everywhere, Table::new("", heads, killed.map(row).collect()));
     let stopped = document.crashes.iter().filter_map(|crashes| {
-        let places = [("server", shown(crashes)), ("reason", crashes.stopped.as_deref()?)];
+        let how = words.named("crash", crashes.kind);
+        let reason = words.no_crash(crashes.stopped.as_ref()?);
+        let places = [("server", shown(crashes)), ("how", how), ("reason", &*reason)];
         Some(words.fill("text", "not_killed", &places))
     });
     let stopped: Vec<String> = stopped.collect();

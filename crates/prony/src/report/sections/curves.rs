@@ -1,47 +1,69 @@
-//! The charts of a group of points: throughput and response time along the axis, the distribution of
-//! response times, and trials second by second.
+//! The charts of a group of points: throughput and response time along the axis, one against the other, the
+//! distribution of response times, and trials second by second.
 
 use crate::{
     analyse::{AxisKind, STREAM},
     report::{
-        chart::{Axis, Chart, Choice, Drawing, Line, Lines, Numbers, Panel, Scale, Shade, Stroke, Tick},
+        chart::{
+            self, Axis, Chart, Choice, Drawing, Line, Lines, Numbers, Panel, Scale, Shade, Stroke, Tick,
+        },
         document::{Document, Estimate, Group, Point, Trial},
         group::{Rung, Series},
+        heat::Heat,
         words::Words,
     },
 };
 use std::collections::BTreeMap;
 
-/// Percentiles that the reader chooses from, and the one that is shown at first.
+/// The percentiles that the reader can choose from, and the one that is shown first.
 const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
 const SHOWN: usize = 1;
 
 /// Strokes of repeats.
 const STROKES: [Stroke; 3] = [Stroke::Solid, Stroke::Dashed, Stroke::Dotted];
 
-/// Axes of more than this factor are told by how often values double.
+/// Axes that span more than this factor are spaced by how often values double.
 const EVEN_MAX: f64 = 8.0;
 
 /// All charts of a group.
 pub(super) fn charts(document: &Document, group: &Group, slug: &str, words: Words) -> Vec<Chart> {
     let of = Of { document, group, words };
-    let drawn =
-        [("throughput", of.throughput()), ("latency", of.latency()), ("distribution", of.distribution())];
-    let drawn = drawn.into_iter().chain([("timeline", of.timeline())]);
-    let chart = |(kind, lines): (&str, Lines)| {
-        let numbers = if kind == "timeline" { "order" } else { "table_of" };
-        Chart {
-            id: format!("{kind}-{}", slug.trim_start_matches("results").trim_start_matches('-')),
-            title: words.get("html", &format!("chart_{kind}")).to_owned(),
-            about: group.title.clone(),
-            drawing: Drawing::Lines(lines),
-            numbers: Numbers::In(words.get("html", numbers).to_owned()),
-        }
-    };
-    drawn.map(chart).collect()
+    let tradeoff = of.tradeoff().map(|lines| ("tradeoff", lines));
+    let drawn = [("throughput", of.throughput()), ("latency", of.latency())];
+    let heat = of.heat().map(|lines| ("heat", lines));
+    let others = [("distribution", of.distribution()), ("timeline", of.timeline())];
+    let name = slug.trim_start_matches("results").trim_start_matches('-');
+    let all = drawn.into_iter().chain(tradeoff).chain(others).chain(heat);
+    all.map(|(kind, lines)| of.chart(format!("{kind}-{name}"), kind, lines)).collect()
 }
 
-/// Number of a series among all of a report: the same server has the same colour everywhere.
+/// The one chart that shows the answer: from the table that the first finding is about, the chart of what
+/// tells servers apart.
+pub(super) fn picture(document: &Document, words: Words) -> Option<Chart> {
+    let about = document.answer.about.as_str();
+    let is_meant = |group: &&Group| !about.is_empty() && group.title.starts_with(about);
+    let group = document.groups.iter().find(is_meant).or_else(|| document.groups.first())?;
+    let of = Of { document, group, words };
+    let mut points = (0..group.rungs.len()).flat_map(|place| of.points_at(place));
+    // with a schedule, throughput is what was offered, so the response time tells servers apart
+    let is_scheduled = points.any(|(_, point)| point.schedule.is_some());
+    let metric = document.answer.metric.filter(|_| !is_scheduled).map(|metric| metric.to_string());
+    let percentile = PERCENTILES.iter().position(|name| metric.as_deref() == Some(name));
+    let (kind, lines) = match percentile.or(is_scheduled.then_some(SHOWN)) {
+        Some(first) => {
+            let mut lines = of.latency();
+            lines.choices.iter_mut().for_each(|choice| choice.first = first);
+            ("latency", lines)
+        }
+        None => ("throughput", of.throughput()),
+    };
+    let chart = of.chart("picture".to_owned(), kind, lines);
+    let several = document.groups.len() > 1 && !group.title.is_empty();
+    let title = |title: &str| format!("{title}{}{}", words.get("sentence", "comma"), group.title);
+    Some(if several { Chart { title: title(&chart.title), ..chart } } else { chart })
+}
+
+/// Number of a series within the whole report: the same server has the same colour everywhere.
 pub(super) fn look(document: &Document, name: &str) -> usize {
     let mut known: Vec<&str> = Vec::new();
     for series in document.groups.iter().flat_map(|group| &group.series) {
@@ -59,6 +81,17 @@ struct Of<'a> {
 }
 
 impl<'a> Of<'a> {
+    fn chart(&self, id: String, kind: &str, lines: Lines) -> Chart {
+        let numbers = if ["timeline", "heat"].contains(&kind) { "order" } else { "table_of" };
+        Chart {
+            id,
+            title: self.words.get("html", &format!("chart_{kind}")).to_owned(),
+            about: self.group.title.clone(),
+            drawing: Drawing::Lines(lines),
+            numbers: Numbers::In(self.words.get("html", numbers).to_owned()),
+        }
+    }
+
     fn throughput(&self) -> Lines {
         let mut lines = self.ladder(|point| Some(&point.throughput));
         let mut places = vec![self.places()];
@@ -88,15 +121,62 @@ impl<'a> Of<'a> {
             let lines = self.ladder(|point| point.latency_ms.get(*name));
             Panel { y, lines, when: vec![(0, place)], ..Panel::default() }
         };
-        let options = PERCENTILES.map(str::to_owned).to_vec();
-        let title = self.words.get("html", "percentile").to_owned();
         Lines {
-            choices: vec![Choice { title, options, first: SHOWN }],
+            choices: vec![self.percentiles()],
             x: self.along(),
             places: vec![self.places()],
             panels: PERCENTILES.iter().enumerate().map(panel).collect(),
             ..Lines::default()
         }
+    }
+
+    /// Response time against throughput, with a line along the rungs of each series; `None`: rungs have no
+    /// order.
+    fn tradeoff(&self) -> Option<Lines> {
+        let mut places = Vec::new();
+        let rungs = &self.group.rungs;
+        let mut line = |series: &'a Series, percentile: &str| {
+            let at = |(rung, point): (&Rung, &Option<usize>)| {
+                let point = self.point(*point).filter(|point| point.trials > 0)?;
+                Some((rung.label.clone(), point, point.latency_ms.get(percentile)?))
+            };
+            let points: Vec<(String, &Point, &Estimate)> =
+                rungs.iter().zip(&series.points).filter_map(at).collect();
+            let overloaded = self.words.get("html", "overloaded");
+            let hollow = points.iter().enumerate().filter(|(_, (_, point, _))| point.overloaded > 0);
+            places.push(points.iter().map(|(_, point, _)| point.throughput.value).collect());
+            Line {
+                name: series.name.clone(),
+                look: Some(look(self.document, &series.name)),
+                has_points: true,
+                at: places.len() - 1,
+                values: points.iter().map(|(.., time)| Some(time.value)).collect(),
+                low: points.iter().map(|(.., time)| time.low).collect(),
+                high: points.iter().map(|(.., time)| time.high).collect(),
+                left: points.iter().map(|(_, point, _)| point.throughput.low).collect(),
+                right: points.iter().map(|(_, point, _)| point.throughput.high).collect(),
+                labels: points.iter().map(|(label, ..)| label.clone()).collect(),
+                hollow: hollow.map(|(place, _)| (place, overloaded.to_owned())).collect(),
+                ..Line::default()
+            }
+        };
+        let mut panel = |(place, name): (usize, &&'static str)| {
+            let mut y = self.axis("text", "unit_latency", "ms", Scale::Logarithmic);
+            y.title = format!("{name} – {}", y.title);
+            let lines = self.group.series.iter().map(|series| line(series, name)).collect();
+            Panel { y, lines, when: vec![(0, place)], ..Panel::default() }
+        };
+        let panels = PERCENTILES.iter().enumerate().map(&mut panel).collect();
+        let x = self.axis("text", "unit_throughput", "/s", Scale::FromZero);
+        let lines = Lines { choices: vec![self.percentiles()], x, places, panels, ..Lines::default() };
+        let is_ordered = self.document.axis.kind != AxisKind::Names && rungs.len() > 1;
+        is_ordered.then_some(lines)
+    }
+
+    /// The choice between percentiles.
+    fn percentiles(&self) -> Choice {
+        let title = self.words.get("html", "percentile").to_owned();
+        Choice { title, options: PERCENTILES.map(str::to_owned).to_vec(), first: SHOWN }
     }
 
     fn distribution(&self) -> Lines {
@@ -162,7 +242,51 @@ impl<'a> Of<'a> {
         Lines { choices: vec![self.rungs()], x, places, panels, shades, ..Lines::default() }
     }
 
-    /// A line with intervals for each series. Names are not joined.
+    /// How many transactions took how long, over time: at each rung, one map for each series, of one trial.
+    fn heat(&self) -> Option<Lines> {
+        let (mut panels, mut shades) = (Vec::new(), Vec::new());
+        for place in 0..self.group.rungs.len() {
+            let when = vec![(0, place)];
+            let mut warm_up = 0.0_f64;
+            let mut trials = self.trials_at(place);
+            // in the order of the legend, not in that of execution
+            trials.sort_by_key(|(name, ..)| self.group.series.iter().position(|series| series.name == *name));
+            for (name, trial, stream) in trials {
+                let stream = &trial.streams[stream];
+                let is_own = |heat: &&Heat| {
+                    self.document.trials[heat.trial].number == trial.number && heat.stream == stream.name
+                };
+                let Some(heat) = self.document.heats.iter().find(is_own) else { continue };
+                let seconds = &stream.seconds;
+                let end = seconds.warm_up.checked_sub(1).and_then(|last| seconds.end_s.get(last));
+                warm_up = warm_up.max(end.copied().unwrap_or(0.0));
+                let heat = chart::Heat {
+                    title: self.words.get("text", "unit_throughput").to_owned(),
+                    until: heat.until_s.clone(),
+                    edges: heat.edges_ms.clone(),
+                    first: heat.first_row.clone(),
+                    values: heat.per_second.clone(),
+                };
+                let y = self.axis("text", "unit_latency", "ms", Scale::Logarithmic);
+                let (title, heat, when) = (name.to_owned(), Some(heat), when.clone());
+                panels.push(Panel { title, y, heat, when, ..Panel::default() });
+            }
+            if warm_up > 0.0 {
+                let name = self.words.get("html", "warm_up").to_owned();
+                shades.push(Shade { from: 0.0, until: Some(warm_up), name, when });
+            }
+        }
+        let x = self.axis("html", "seconds", "s", Scale::FromZero);
+        (!panels.is_empty()).then(|| Lines {
+            choices: vec![self.rungs()],
+            x,
+            panels,
+            shades,
+            ..Lines::default()
+        })
+    }
+
+    /// A line with intervals for each series. Names are not joined by lines.
     fn ladder(&self, pick: impl Fn(&'a Point) -> Option<&'a Estimate>) -> Vec<Line> {
         let is_joined = self.document.axis.kind != AxisKind::Names;
         let line = |series: &'a Series| {
@@ -188,7 +312,7 @@ impl<'a> Of<'a> {
         self.group.series.iter().map(line).collect()
     }
 
-    /// What was offered, where starts have times fixed beforehand: all series are offered the same.
+    /// The offered load, where starts are scheduled in advance: it is the same for all series.
     fn offered(&self) -> Option<Line> {
         let rate = |place: usize| {
             let mut schedules = self.points_at(place).filter_map(|(_, point)| point.schedule.as_ref());
@@ -212,11 +336,11 @@ impl<'a> Of<'a> {
         self.group.series.iter().filter_map(at)
     }
 
-    /// Trials that were measured at a place, in the order of execution, with their series and the place of
+    /// Trials that were measured at a place, in the order of execution, with their series and the index of
     /// the stream in them.
     fn trials_at(&self, place: usize) -> Vec<(&'a str, &'a Trial, usize)> {
         let of_point = |(name, point): (&'a str, &'a Point)| {
-            // which stream it is stands among the levels of a point; a trial has all streams
+            // the levels of a point include its stream; a trial has all streams
             let mut levels: BTreeMap<&String, &String> = point.levels.iter().collect();
             levels.retain(|factor, _| *factor != STREAM);
             let is_own = move |trial: &&Trial| {
@@ -240,7 +364,7 @@ impl<'a> Of<'a> {
         Choice { title: self.document.axis.title.clone(), options, first }
     }
 
-    /// Where rungs stand on the axis: names one after another.
+    /// Positions of the rungs on the axis; names are spaced evenly.
     fn places(&self) -> Vec<f64> {
         let place = |(place, rung): (usize, &Rung)| rung.value.unwrap_or(place as f64);
         self.group.rungs.iter().enumerate().map(place).collect()

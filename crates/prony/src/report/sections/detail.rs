@@ -1,5 +1,5 @@
-//! Tables that stand below a group's own where there is something to tell: what each transaction of a mix
-//! did, what became of a schedule, how connections were opened, how equally they were served.
+//! Tables below a group's main table, shown where they have something to say: what each transaction of a mix
+//! did, what became of a schedule, how connections were opened, how evenly they were served.
 
 use super::ladder::{estimate, has_series, members, rung_cell, series_head};
 use crate::{
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The percentiles of the table of response times.
 const PERCENTILES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
-/// One kind of table: its title, the keys of its heads, and which points have something in it.
+/// One kind of table: its title, the keys of its heads, and which points have a row in it.
 struct Kind {
     title: &'static str,
     heads: &'static [&'static str],
@@ -98,10 +98,10 @@ const UTILISATION: Kind = Kind {
     cells: utilisation,
 };
 
-/// What is worth a place below every table of a group.
+/// The tables that are always worth showing below a group's main table.
 pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<Table> {
     let mut kinds = vec![SCHEDULE, UTILISATION, CONNECTIONS, OUTAGES];
-    // members follow all streams together: said once for trials that several tables are about
+    // members follow all streams together, so trials that appear in several tables are covered once
     if !is_told_before(document, group) {
         kinds.push(FOLLOWING);
     }
@@ -111,7 +111,7 @@ pub(super) fn details(document: &Document, group: &Group, words: Words) -> Vec<T
     tables
 }
 
-/// Whether a group before this one is about another stream of the same trials.
+/// Whether an earlier group is about another stream of the same trials.
 fn is_told_before(document: &Document, group: &Group) -> bool {
     let treatments = |group: &Group| -> BTreeSet<BTreeMap<String, String>> {
         let levels = members(group).map(|member| {
@@ -127,7 +127,7 @@ fn is_told_before(document: &Document, group: &Group) -> bool {
     document.groups.iter().take_while(|one| !std::ptr::eq(*one, group)).any(|one| treatments(one) == own)
 }
 
-/// Transaction by transaction, where a workload has several.
+/// Figures for each transaction, where a workload has several.
 fn mix(document: &Document, group: &Group, words: Words) -> Option<Table> {
     let mut rows = Vec::new();
     for place in 0..group.rungs.len() {
@@ -213,8 +213,8 @@ fn utilisation(point: &Point) -> Vec<Cell> {
     vec![share, latency("p50"), latency("p95"), latency("p99")]
 }
 
-/// All percentiles, how connections were opened before the load began, how equally they were served: for
-/// those who look closer.
+/// Tables with more detail: all percentiles, how connections were opened before the load began, how evenly
+/// they were served.
 pub(super) fn closer(document: &Document, group: &Group, words: Words) -> Vec<Table> {
     let tables = [OPENING, FAIRNESS];
     let tables = tables.iter().filter_map(|kind| table(kind, document, group, words));

@@ -2,24 +2,23 @@
 
 use crate::report::{
     block::{Item, List, Marks, Reach, Section, Tone},
-    document::{Document, Finding, FindingKind},
+    document::{Document, Finding},
     words::Words,
 };
 
 pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
-    if document.findings.is_empty() {
+    let is_new = |finding: &&Finding| !document.answer.sentences.contains(&finding.line());
+    let found = document.findings.iter().filter(|finding| !finding.kind.is_about_trust()).filter(is_new);
+    let items: Vec<Item> = found.map(item).collect();
+    if items.is_empty() {
         return Vec::new();
     }
     let mut section = Section::answer("found", &words.found_head(document));
-    let items = document.findings.iter().map(item).collect();
     section.add(Reach::Everywhere, List { marks: Marks::Points, items });
     vec![section]
 }
 
-fn item(finding: &Finding) -> Item {
-    let tone = match finding.kind {
-        FindingKind::Doubtful | FindingKind::Failed | FindingKind::Incomplete => Tone::Faint,
-        _ => Tone::Plain,
-    };
+pub(super) fn item(finding: &Finding) -> Item {
+    let tone = if finding.kind.is_about_trust() { Tone::Faint } else { Tone::Plain };
     Item { tone, ..Item::about(&finding.about, &finding.text) }
 }

@@ -1,4 +1,4 @@
-//! Where servers spent their time: a flame graph of each profile, as frames with their places.
+//! Where servers spent their time: a flame graph of each profile, as frames with their positions.
 
 use crate::report::{
     block::{Block, Cell, Table},
@@ -6,21 +6,21 @@ use crate::report::{
     document::Document,
     number,
     resources::Profiled,
-    words::{Words, subject},
+    words::Words,
 };
 use std::collections::BTreeMap;
 
-/// Frames that are met in a smaller share of the samples are left out: nobody could see them.
+/// Frames with a smaller share of the samples are left out, because nobody could see them.
 const NARROWEST: f64 = 0.000_34;
-/// Rows of the table that stands for the drawing.
+/// Rows of the table that replaces the drawing.
 const ROWS_MAX: usize = 20;
 
-/// A heading and a drawing of each profile, or why there is none.
+/// A heading and a drawing for each profile, or the reason why there is none.
 pub(super) fn blocks(document: &Document, words: Words) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (place, profile) in document.profiles.iter().enumerate() {
         let server = document.shown(&profile.server).to_owned();
-        let levels = subject(&profile.levels);
+        let levels = words.subject(&profile.levels);
         let about = if levels.is_empty() { server } else { format!("{server}, {levels}") };
         blocks.push(Block::Heading(format!("{}: {about}", words.get("html", "profile"))));
         blocks.push(match &profile.failure {
@@ -45,7 +45,7 @@ fn chart(profile: &Profiled, place: usize, about: String, words: Words) -> Chart
     }
 }
 
-/// The functions that were met most often on top of a stack: what they called is not counted.
+/// The functions that were most often on top of a stack; what they called is not counted.
 fn table(flame: &Flame, words: Words) -> Table {
     let (mut met, mut callers) = (BTreeMap::<&str, u64>::new(), Vec::<&str>::new());
     for frame in &flame.frames {
@@ -64,14 +64,14 @@ fn table(flame: &Flame, words: Words) -> Table {
     Table::new("", heads, met.iter().take(ROWS_MAX).map(row).collect())
 }
 
-/// A frame with all that it called.
+/// A frame with everything that it called.
 #[derive(Default)]
 struct Called<'a> {
     samples: u64,
     called: BTreeMap<&'a str, Called<'a>>,
 }
 
-/// Stacks, with how often each was met, as frames on their callers.
+/// Stacks, with how often each was sampled, as frames on top of their callers.
 fn flame(stacks: &BTreeMap<String, u64>) -> Flame {
     let mut root = Called::default();
     for (stack, &count) in stacks {

@@ -1,30 +1,30 @@
-//! A history of runs: what changed, run by run, with what else is different since then, for one cause moves
-//! many series at once; and a chart of every series.
+//! A history of runs: what changed, run by run, with what else has differed since then, because one cause
+//! often moves many series at once; and a chart of every series.
 
 use crate::{
     analyse::{Between, Change, History, Place, Series},
-    plan::without_levels,
+    plan::{Metric, without_levels},
     report::{
         block::{Block, Cell, Item, List, Marks, Reach, Report, Section, Table, Tone},
         chart::{Axis, Chart, Drawing, Line, Lines, Mark, Numbers, Panel, Scale, Stroke, Tick},
         number,
-        words::{Words, subject},
+        words::Words,
     },
 };
 use std::collections::BTreeMap;
 
-/// Runs below which nothing can be told at the level that is asked for.
+/// The fewest runs that allow a conclusion at the required level.
 const RUNS_MIN: usize = 10;
-/// Other differences that are told of a change; `prony compare` has them all.
+/// The most other differences that are listed for a change; `prony compare` lists them all.
 const DIFFERENCES_MAX: usize = 8;
 
-/// Series of one point, one for each metric.
+/// The series of one point, one for each metric.
 struct Group<'a> {
     name: String,
     series: Vec<&'a Series>,
 }
 
-/// Everything that a history says.
+/// The full content of a history.
 pub(in crate::report) fn history(history: &History, words: Words) -> Report {
     let mut followed = Section::new("followed", "");
     followed.add(Reach::Everywhere, List::of(Marks::Lines, heads(history, words)));
@@ -35,7 +35,7 @@ pub(in crate::report) fn history(history: &History, words: Words) -> Report {
     }
     changed.add(Reach::Everywhere, Block::Text(conclusion(history, words).to_owned()));
     let mut sections = vec![followed, changed];
-    for (number, group) in groups(history).iter().enumerate() {
+    for (number, group) in groups(history, words).iter().enumerate() {
         let mut section = Section::new(&format!("series-{}", number + 1), &group.name);
         section.add(Reach::Everywhere, Block::Charts(charts(history, group, number, words)));
         sections.push(section);
@@ -91,7 +91,7 @@ fn table(history: &History, group: &Group<'_>, words: Words) -> Table {
     Table::new("", heads, history.runs.iter().enumerate().map(row).collect())
 }
 
-/// Values with their intervals, the levels between changes, and by how much the level changed.
+/// Values with their intervals, the levels between changes, and how much the level changed.
 fn lines(history: &History, series: &Series, words: Words) -> Lines {
     let mut values = Line {
         name: metric(series, words),
@@ -117,7 +117,7 @@ fn lines(history: &History, series: &Series, words: Words) -> Lines {
     for (from, to, level) in levels(series) {
         let level = Line { at: places.len(), values: vec![Some(level); 2], ..Line::default() };
         drawn.push(level);
-        // a level is seen beyond its only run
+        // extended to both sides, so that a level of only one run is visible
         places.push(vec![from as f64 - 0.3, to as f64 + 0.3]);
     }
     let tick = |(place, run): (usize, &Place)| {
@@ -141,7 +141,7 @@ fn lines(history: &History, series: &Series, words: Words) -> Lines {
     }
 }
 
-/// First and last place of each level, and its height.
+/// First and last place of each level, and its value.
 fn levels(series: &Series) -> Vec<(usize, usize, f64)> {
     let (Some(first), Some(last)) = (series.values.first(), series.values.last()) else { return Vec::new() };
     let mut from = first.place;
@@ -156,7 +156,7 @@ fn levels(series: &Series) -> Vec<(usize, usize, f64)> {
     levels
 }
 
-/// What is followed.
+/// What is followed over time.
 fn heads(history: &History, words: Words) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(first), Some(last)) = (history.runs.first(), history.runs.last()) {
@@ -170,7 +170,7 @@ fn heads(history: &History, words: Words) -> Vec<String> {
         ];
         lines.push(words.fill("history", key, &places));
     }
-    let common = subject(&common(history));
+    let common = words.subject(&common(history));
     if !common.is_empty() {
         lines.push(words.fill("history", "common", &[("levels", &common)]));
     }
@@ -186,7 +186,7 @@ fn heads(history: &History, words: Words) -> Vec<String> {
     lines
 }
 
-/// Levels that all series share: they tell nothing apart.
+/// Levels that all series share, which distinguish nothing.
 fn common(history: &History) -> BTreeMap<String, String> {
     let mut series = history.series.iter();
     let mut common = series.next().map(|series| series.levels.clone()).unwrap_or_default();
@@ -197,11 +197,11 @@ fn common(history: &History) -> BTreeMap<String, String> {
 }
 
 /// Series by their points, in the order of the history.
-fn groups(history: &History) -> Vec<Group<'_>> {
+fn groups(history: &History, words: Words) -> Vec<Group<'_>> {
     let common = common(history);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for series in &history.series {
-        let name = point(series, &common);
+        let name = point(series, &common, words);
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.series.push(series),
             None => groups.push(Group { name, series: vec![series] }),
@@ -211,19 +211,19 @@ fn groups(history: &History) -> Vec<Group<'_>> {
 }
 
 /// `pool, connections 64`.
-fn point(series: &Series, common: &BTreeMap<String, String>) -> String {
+fn point(series: &Series, common: &BTreeMap<String, String>, words: Words) -> String {
     let mut levels = series.levels.clone();
     levels.retain(|factor, level| common.get(factor) != Some(level));
-    let levels = subject(&levels);
+    let levels = words.subject(&levels);
     let server = without_levels(&series.server, &series.levels);
     if levels.is_empty() { server.to_owned() } else { format!("{server}, {levels}") }
 }
 
 /// The metric with its unit.
 fn metric(series: &Series, words: Words) -> String {
-    match series.metric.as_str() {
-        "throughput" => words.get("history", "throughput").to_owned(),
-        name => words.fill("history", "latency", &[("metric", name)]),
+    match series.metric {
+        Metric::Throughput => words.get("history", "throughput").to_owned(),
+        other => words.fill("history", "latency", &[("metric", &*other.to_string())]),
     }
 }
 
@@ -282,14 +282,14 @@ fn steps(history: &History, words: Words) -> Vec<Item> {
     between.into_iter().map(step).collect()
 }
 
-/// More throughput is better, and less time.
+/// Whether a change is for the better: more throughput, or less time.
 fn is_better(series: &Series, change: &Change) -> bool {
-    (change.share() > 0.0) == (series.metric == "throughput")
+    (change.share() > 0.0) == (series.metric.more_is_better())
 }
 
 fn line(series: &Series, change: &Change, common: &BTreeMap<String, String>, words: Words) -> Item {
     let places = [
-        ("point", &*point(series, common)),
+        ("point", &*point(series, common, words)),
         ("metric", &metric(series, words)),
         ("percent", &format!("{:+.1}", 100.0 * change.share())),
         ("before", &number::rate(change.before_value)),
@@ -299,7 +299,7 @@ fn line(series: &Series, change: &Change, common: &BTreeMap<String, String>, wor
     Item { tone, ..Item::text(words.fill("history", "change", &places)) }
 }
 
-/// What else is not the same in both runs.
+/// What else differs between the two runs.
 fn differences(between: &Between, (before, run): (i64, i64), words: Words) -> String {
     let all = &between.differences;
     if all.is_empty() {
@@ -328,7 +328,7 @@ fn differences(between: &Between, (before, run): (i64, i64), words: Words) -> St
     words.fill("history", "differ", &[("differences", &told.join(words.get("sentence", "semicolon")))])
 }
 
-/// How sure what was said is, or why nothing was.
+/// How certain the conclusion is, or why there is none.
 fn conclusion(history: &History, words: Words) -> &'static str {
     let is_changed = history.series.iter().any(|series| !series.changes.is_empty());
     let key = match (is_changed, history.runs.len() < RUNS_MIN) {

@@ -1,4 +1,4 @@
-//! The table of a group of points, the remarks on them, and what its rows and columns are called.
+//! The table of a group of points, the remarks on them, and the names of its rows and columns.
 
 use crate::report::{
     block::{Cell, NOTHING, Table, Tone},
@@ -9,15 +9,20 @@ use crate::report::{
 };
 use crate::{
     analyse::{AxisKind, Verdict},
+    escape::wrap::columns,
+    plan::Metric,
     run::Level,
 };
 
-/// Remarks on points of all tables, numbered from 1: those that differ in their figures alone are one.
+/// The longest name of a base that a head has room for, in terminal columns.
+const BASE_MAX: usize = 12;
+
+/// Remarks on the points of all tables, numbered from 1; those that differ only in their figures become one.
 #[derive(Debug)]
 pub(super) struct Remarks(Vec<(Together<usize>, String)>);
 
 impl Remarks {
-    /// Of all points, in the order in which tables show them.
+    /// The remarks on all points, in the order in which tables show the points.
     pub(super) fn of(document: &Document, words: Words) -> Self {
         let of_point = |place: usize| {
             let point = &document.points[place];
@@ -43,12 +48,12 @@ impl Remarks {
         )
     }
 
-    /// Their texts.
+    /// The texts of the remarks.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(_, text)| text.as_str())
     }
 
-    /// What stands beside a point's figures: ` [1,3]`.
+    /// The marks beside a point's figures: ` [1,3]`.
     fn marks(&self, point: usize) -> String {
         let about = (1..).zip(&self.0).filter(|(_, (remark, _))| remark.about.contains(&point));
         let numbers: Vec<String> = about.map(|(number, _): (usize, _)| number.to_string()).collect();
@@ -56,7 +61,7 @@ impl Remarks {
     }
 }
 
-/// A doubt with its level in front, where that is more than a doubt.
+/// A doubt, preceded by its level where that is worse than doubtful.
 fn remark(doubt: &Doubt) -> Fact {
     match doubt.level {
         Level::Invalid => Fact::around("level", "invalid_because", "reason", doubt.figures.clone()),
@@ -67,7 +72,7 @@ fn remark(doubt: &Doubt) -> Fact {
 /// How the servers of one rung are arranged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// One row for each rung, servers side by side.
+    /// One row for each rung, with the servers side by side.
     Beside,
     /// One row for each rung and server.
     Stacked,
@@ -76,12 +81,16 @@ enum Layout {
 /// The table of one group.
 pub(super) fn table(document: &Document, group: &Group, remarks: &Remarks, words: Words) -> Table {
     let columns = Columns::of(document, group, words);
-    let stacked = Table::new("", columns.heads(Layout::Stacked), columns.stacked(remarks));
+    let heads = columns.heads(Layout::Stacked);
+    // what a narrow terminal has no room for is on the page
+    let spare = ["p99_ms", "p95_ms"].map(|key| words.get("head", key));
+    let spare = spare.iter().filter_map(|head| heads.iter().position(|own| own == head)).collect();
+    let stacked = Table { spare, ..Table::new("", heads, columns.stacked(remarks)) };
     let beside = || Table::new("", columns.heads(Layout::Beside), columns.beside(remarks));
     Table { wide: has_series(group).then(|| Box::new(beside())), ..stacked }
 }
 
-/// Estimate with its half-width: `1,234 ± 21`.
+/// An estimate with its half-width: `1,234 ± 21`.
 pub(in crate::report) fn estimate(estimate: &Estimate) -> String {
     number::estimate(estimate)
 }
@@ -92,10 +101,10 @@ struct Columns<'a> {
     group: &'a Group,
     words: Words,
     has_errors: bool,
-    /// Whether what was offered is told apart from the axis.
+    /// Whether the offered load is shown in addition to the axis.
     has_offered: bool,
     has_limit: bool,
-    /// The server that others are held against, where anything is compared.
+    /// The server that others are compared with, if anything is compared.
     base: Option<String>,
 }
 
@@ -132,8 +141,9 @@ impl<'a> Columns<'a> {
 
     fn against(&self) -> Option<String> {
         let base = self.base.as_ref()?;
-        // what a row of the table is called would take too much room
-        let base = if has_series(self.group) { base } else { self.words.get("text", "base") };
+        // a row's name as the name of the base would sometimes take too much room
+        let is_short = has_series(self.group) || columns(base) <= BASE_MAX;
+        let base = if is_short { base } else { self.words.get("text", "base") };
         Some(self.words.fill("head", "against", &[("base", base)]))
     }
 
@@ -162,7 +172,10 @@ impl<'a> Columns<'a> {
     fn stacked(&self, remarks: &Remarks) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
         for place in 0..self.group.rungs.len() {
-            for (number, series) in self.group.series.iter().enumerate() {
+            // a combination that the study leaves out has no row, unless the whole place is empty
+            let has_any = self.group.series.iter().any(|series| series.points[place].is_some());
+            let shown = self.group.series.iter().filter(|one| !has_any || one.points[place].is_some());
+            for (number, series) in shown.enumerate() {
                 let mut row = vec![rung_cell(self.group, place, number == 0)];
                 row.extend(has_series(self.group).then(|| Cell::name(&series.name)));
                 row.extend(self.cells(series.points[place], remarks));
@@ -220,25 +233,25 @@ impl<'a> Columns<'a> {
         cells
     }
 
-    /// How long the limit took, or more than which time.
+    /// How long the limit took, or would have taken.
     fn limit_cell(&self, point: &Point) -> Cell {
-        match &point.limit {
-            None => Cell::empty(),
-            Some(limit) if limit.reached < point.trials => {
-                let seconds = number::rate(limit.seconds.value);
-                Cell::toned(self.words.fill("text", "at_least", &[("seconds", &seconds)]), Tone::Bad)
+        let Some(limit) = &point.limit else { return Cell::empty() };
+        match &limit.seconds {
+            None => Cell::toned(self.words.get("text", "never").to_owned(), Tone::Bad),
+            Some(seconds) if limit.extrapolated > 0 => {
+                let seconds = estimate(seconds);
+                Cell::toned(self.words.fill("text", "extrapolated", &[("seconds", &seconds)]), Tone::Bad)
             }
-            Some(limit) => Cell::number(estimate(&limit.seconds)),
+            Some(seconds) => Cell::number(estimate(seconds)),
         }
     }
 
     fn against_cell(&self, point: Option<usize>) -> Cell {
         let side = point.map(|point| self.document.points[point].side.as_str());
-        let compared = self
-            .document
-            .comparisons
-            .iter()
-            .find(|comparison| Some(comparison.point) == point && comparison.metric == "throughput");
+        let compared =
+            self.document.comparisons.iter().find(|comparison| {
+                Some(comparison.point) == point && comparison.metric == Metric::Throughput
+            });
         match compared {
             Some(comparison) => verdict(comparison, self.words),
             None if side.is_some() && self.base.as_deref() == side => {
@@ -254,7 +267,7 @@ pub(super) fn members(group: &Group) -> impl Iterator<Item = usize> + '_ {
     group.series.iter().flat_map(|series| series.points.iter().flatten().copied())
 }
 
-/// Whether the axis itself says what this stream was offered.
+/// Whether the axis itself shows the offered load of this stream.
 fn is_offered(document: &Document, group: &Group) -> bool {
     let axis = &document.axis;
     axis.kind == AxisKind::Rate && axis.stream.as_ref().is_none_or(|stream| *stream == group.stream)
@@ -265,7 +278,7 @@ pub(super) fn has_series(group: &Group) -> bool {
     group.series.len() > 1
 }
 
-/// What the series are, as a head.
+/// What the series are, as a column head.
 pub(super) fn series_head(document: &Document, group: &Group, words: Words) -> String {
     if group.series_by == "server" {
         words.server_head(&document.servers_by)
@@ -274,14 +287,14 @@ pub(super) fn series_head(document: &Document, group: &Group, words: Words) -> S
     }
 }
 
-/// The name of a rung, once for its rows.
+/// The name of a rung, shown only in the first of its rows.
 pub(super) fn rung_cell(group: &Group, place: usize, first: bool) -> Cell {
     let rung = &group.rungs[place];
     let text = if first { rung.label.clone() } else { String::new() };
     if rung.value.is_some() { Cell::number(text) } else { Cell::name(&text) }
 }
 
-/// That a point could not keep up with what was offered, and in how many of its trials.
+/// Says that a point could not keep up with the offered load, and in how many of its trials.
 fn overloaded(point: &Point, words: Words) -> Option<String> {
     let (count, trials) = (point.overloaded.to_string(), point.trials.to_string());
     match point.overloaded {

@@ -1,8 +1,9 @@
-//! Remarks on single points, and what stands in the tables means.
+//! Remarks on single points, and what the signs and words in the tables mean.
 
 use super::ladder::Remarks;
 use crate::{
     analyse::Verdict,
+    plan::Metric,
     report::{
         block::{Block, List, Marks, Reach, Section},
         document::Document,
@@ -21,11 +22,11 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
     vec![section]
 }
 
-/// What is to be said below the tables: whether there are intervals at all, what unclear and overloaded mean.
+/// Notes below the tables: whether there are intervals at all, and what unclear and overloaded mean.
 fn notes(document: &Document, words: Words) -> Vec<String> {
     let measured = || document.points.iter().filter(|point| point.trials > 0);
     let is_known = measured().any(|point| point.throughput.low.is_some());
-    // an interval is from within a trial only where no point has two
+    // intervals come from within a trial only where no point has two trials
     let key = match (is_known, measured().any(|point| point.trials > 1)) {
         (true, true) => Some("plus_minus"),
         (true, false) => Some("plus_minus_within"),
@@ -35,7 +36,7 @@ fn notes(document: &Document, words: Words) -> Vec<String> {
     let repeats: Vec<u32> = document
         .comparisons
         .iter()
-        .filter(|one| one.metric == "throughput" && one.verdict == Verdict::Undecided)
+        .filter(|one| one.metric == Metric::Throughput && one.verdict == Verdict::Undecided)
         .filter_map(|one| one.repeats_needed)
         .collect();
     if let (Some(fewest), Some(most)) = (repeats.iter().min(), repeats.iter().max()) {

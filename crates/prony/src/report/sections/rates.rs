@@ -5,7 +5,7 @@ use crate::report::{
     block::{Block, Cell, Reach, Section, Table},
     document::{Document, FoundRate, Point},
     number,
-    words::{Words, spoken},
+    words::Words,
 };
 
 pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
@@ -35,7 +35,7 @@ fn table(document: &Document, words: Words) -> Option<Table> {
     };
     let is_told = document.points.iter().any(|point| told(point).is_some());
     let mut heads: Vec<String> = is_told.then(|| head("server")).into_iter().collect();
-    heads.extend(varied.iter().map(|factor| spoken(factor)));
+    heads.extend(varied.iter().map(|factor| words.factor(factor)));
     heads.extend(["objective", "highest_rate", "broken_at", "closed_loop", "loads"].map(head));
     let row = |found: &FoundRate| {
         let point = &document.points[found.point];

@@ -1,4 +1,4 @@
-//! The figures of each group of points: their table, what else there is to tell of them, and their charts.
+//! The figures of each group of points: their table, further details, and their charts.
 
 use super::{
     curves,
@@ -17,7 +17,8 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
     for group in &document.groups {
         let results = words.get("html", "results");
         let title = if group.title.is_empty() { results } else { &group.title };
-        let mut slug = slug(&group.title);
+        let parts = ["results", &group.slug].into_iter().filter(|part| !part.is_empty());
+        let mut slug = parts.collect::<Vec<_>>().join("-");
         if sections.iter().any(|known| known.id == slug) {
             slug = format!("{slug}-{}", sections.len() + 1);
         }
@@ -32,10 +33,4 @@ pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
         sections.push(section);
     }
     sections
-}
-
-/// `results-oltp-read-only`: what a link can name.
-fn slug(title: &str) -> String {
-    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    ["results"].into_iter().chain(words).collect::<Vec<_>>().join("-").to_lowercase()
 }

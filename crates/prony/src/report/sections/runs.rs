@@ -1,21 +1,21 @@
-//! Two runs side by side, and what differs between them beside their figures.
+//! Two runs side by side, and what differs between them apart from their figures.
 
 use super::ladder::estimate;
 use crate::{
-    analyse::Verdict,
-    plan::without_levels,
+    analyse::{RunComparison, Verdict},
+    plan::{Metric, without_levels},
     report::{
         block::{Cell, List, Marks, NOTHING, Reach, Report, Section, Table, Tone},
         number,
-        runs::{ComparedPoint, ComparedRun, RunsDocument},
-        words::{Words, subject},
+        runs::{ComparedRun, RunsDocument},
+        words::Words,
     },
 };
 
-/// Differences of settings that are shown; JSON has them all.
+/// The most differences of settings that are shown; JSON has them all.
 const SHOWN_MAX: usize = 20;
 
-/// Everything that a comparison of two runs says.
+/// The full content of a comparison of two runs.
 pub(in crate::report) fn runs(document: &RunsDocument, words: Words) -> Report {
     let mut summary = Section::new("summary", "");
     summary.add(Reach::Everywhere, List::of(Marks::Lines, heads(document, words)));
@@ -31,6 +31,30 @@ pub(in crate::report) fn runs(document: &RunsDocument, words: Words) -> Report {
         &[("base", &document.base.id.to_string()), ("run", &document.run.id.to_string())],
     );
     let kind = format!("Prony · {}", document.run.name);
+    let (titled, meta) = (Reach::Page, Vec::new());
+    Report { language: words.code(), title, titled, kind, meta, sections, foot: String::new() }
+}
+
+/// Several comparisons with the same base, one below the other.
+pub(in crate::report) fn several_runs(documents: &[RunsDocument], words: Words) -> Report {
+    if let [document] = documents {
+        return runs(document, words);
+    }
+    let reports: Vec<Report> = documents.iter().map(|document| runs(document, words)).collect();
+    let names: Vec<String> = documents.iter().map(|document| document.run.id.to_string()).collect();
+    let base = documents[0].base.id.to_string();
+    let title = words.fill("runs", "title_several", &[("base", &base), ("runs", &words.listed(&names))]);
+    let kind = reports[0].kind.clone();
+    let mut sections = Vec::new();
+    for (report, name) in reports.into_iter().zip(&names) {
+        for (place, mut section) in report.sections.into_iter().enumerate() {
+            section.id = format!("{}-{name}", section.id);
+            if place == 0 {
+                section.title.clone_from(&report.title);
+            }
+            sections.push(section);
+        }
+    }
     let (titled, meta) = (Reach::Page, Vec::new());
     Report { language: words.code(), title, titled, kind, meta, sections, foot: String::new() }
 }
@@ -59,42 +83,50 @@ fn heads(document: &RunsDocument, words: Words) -> Vec<String> {
     let all = document.comparisons.len().to_string();
     places.push(("all", &all));
     lines.push(words.fill("runs", "summary", &places));
+    let found = [("differences", &document.repeated.differences), ("claims", &document.repeated.claims)];
+    lines.extend(found.into_iter().filter(|(_, found)| found.count() > 0).map(|(key, found)| {
+        let counts = [found.count(), found.again, found.open, found.contradicted.len()];
+        let [all, again, open, contradicted] = counts.map(|count| count.to_string());
+        let places = [("all", &*all), ("again", &again), ("open", &open), ("contradicted", &contradicted)];
+        words.fill("runs", key, &places)
+    }));
     lines
 }
 
 /// A section for each metric.
 fn metrics(document: &RunsDocument, words: Words) -> Vec<Section> {
-    let mut tables: Vec<(&str, Table)> = Vec::new();
+    let mut tables: Vec<(Metric, Table)> = Vec::new();
     for one in &document.comparisons {
         if tables.last().is_none_or(|(metric, _)| *metric != one.metric) {
             let heads = ["point", "base_head", "run_head", "ratio", "verdict"];
             let heads = heads.map(|head| words.get("runs", head).to_owned()).to_vec();
-            tables.push((&one.metric, Table::new("", heads, Vec::new())));
+            tables.push((one.metric, Table::new("", heads, Vec::new())));
         }
         if let Some((_, table)) = tables.last_mut() {
             table.rows.push(row(one, words));
         }
     }
-    let section = |(metric, table): (&str, Table)| {
-        let mut section = Section::new(metric, &title(metric, words));
+    let section = |(metric, table): (Metric, Table)| {
+        let mut section = Section::new(&metric.to_string(), &title(metric, words));
         section.add(Reach::Everywhere, table);
         section
     };
     tables.into_iter().map(section).collect()
 }
 
-fn title(metric: &str, words: Words) -> String {
-    match metric.strip_prefix('p') {
-        Some(percent) if !["95", "99"].contains(&percent) => {
-            words.fill("runs", "title_percentile", &[("percent", percent)])
+fn title(metric: Metric, words: Words) -> String {
+    match metric {
+        Metric::Quantile(parts) if ![95_000, 99_000].contains(&parts) => {
+            let percent = f64::from(parts) / 1000.0;
+            words.fill("runs", "title_percentile", &[("percent", &*percent.to_string())])
         }
         _ => words.get("runs", &format!("title_{metric}")).to_owned(),
     }
 }
 
-fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
-    let levels = subject(&one.levels);
-    // the levels stand beside it
+fn row(one: &RunComparison, words: Words) -> Vec<Cell> {
+    let levels = words.subject(&one.levels);
+    // the levels are already shown beside it
     let [base, of] = [&one.base_server, &one.server].map(|name| without_levels(name, &one.levels));
     let server = if base == of { of.to_owned() } else { format!("{base} → {of}") };
     let name = if levels.is_empty() { server } else { format!("{server}, {levels}") };
@@ -124,7 +156,7 @@ fn row(one: &ComparedPoint, words: Words) -> Vec<Cell> {
     ]
 }
 
-/// What differs beside the figures; `None`: nothing.
+/// What differs apart from the figures; `None`: nothing.
 fn differences(document: &RunsDocument, words: Words) -> Option<Section> {
     let value = |value: &Option<String>| Cell::name(value.as_deref().unwrap_or(NOTHING));
     let rows: Vec<Vec<Cell>> = document
@@ -141,7 +173,7 @@ fn differences(document: &RunsDocument, words: Words) -> Option<Section> {
     })
 }
 
-/// What is to be said below the tables.
+/// Notes below the tables.
 fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
     let mut notes = Vec::new();
     let hidden = document.differences.len().saturating_sub(SHOWN_MAX);
@@ -160,7 +192,7 @@ fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
     }
     notes.extend(of_intervals(document, words));
     let relevant = number::percent(document.relevant * 100.0);
-    let seen = document.comparisons.iter().filter(|one| one.metric == "throughput");
+    let seen = document.comparisons.iter().filter(|one| one.metric == Metric::Throughput);
     let seen = seen
         .filter_map(|one| one.detectable)
         .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))));
@@ -174,11 +206,11 @@ fn notes(document: &RunsDocument, words: Words) -> Vec<String> {
     notes
 }
 
-/// What intervals are missing, and what those of another tool's percentiles rest on.
+/// Which intervals are missing, and what the intervals of another tool's percentiles are based on.
 fn of_intervals(document: &RunsDocument, words: Words) -> Vec<String> {
     let compared = || document.comparisons.iter();
     let is_known = document.base.is_known && document.run.is_known;
-    let has_percentile = compared().any(|one| one.metric != "throughput");
+    let has_percentile = compared().any(|one| one.metric != Metric::Throughput);
     let told = [
         ("stated", compared().any(|one| one.is_stated)),
         ("no_percentile", !is_known && !document.comparisons.is_empty() && !has_percentile),

@@ -11,12 +11,12 @@ use crate::{
     },
 };
 
-/// Settings that differ and are shown at once; more of them are folded away.
+/// The most differing settings that are shown at once; a longer list is folded.
 const SHOWN_MAX: usize = 12;
 
 pub(super) fn sections(document: &Document, words: Words) -> Vec<Section> {
     let mut section = Section::new("servers", words.get("html", "servers"));
-    section.add(Reach::Page, facts(document, words));
+    section.add(Reach::Paper, facts(document, words));
     section.extend(Reach::Paper, conditions(document, words));
     section.add(Reach::Page, Block::Heading(words.get("html", "settings_differ").to_owned()));
     section.add(Reach::Page, differences(document, words));
@@ -67,7 +67,7 @@ fn facts(document: &Document, words: Words) -> Table {
     Table { has_row_heads: true, ..Table::new("", heads, rows) }
 }
 
-/// Settings that are not the same on all servers; of many it is their number that stands there first.
+/// Settings that are not the same on all servers; of a long list, only the number is shown at first.
 fn differences(document: &Document, words: Words) -> Block {
     let text = |key: &str| Block::Text(words.get("html", key).to_owned());
     let row = |one: &Difference| {

@@ -41,7 +41,7 @@ fn table(document: &Document, words: Words) -> Table {
     Table::new("", heads, document.trials.iter().map(row).collect())
 }
 
-/// What became of it: figures with a line for each stream, and what there is to say against them.
+/// The outcome of a trial: figures with one line for each stream, and the doubts about them.
 fn results(trial: &Trial, words: Words) -> Vec<Cell> {
     if let Some(failure) = &trial.failure {
         let none = [(); 3].map(|()| Cell::number(String::new()));

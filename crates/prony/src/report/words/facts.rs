@@ -7,22 +7,24 @@ use crate::{
         document,
         fact::{Fact, Figure, together},
     },
-    run::{Doubt, Level, NoProfile, TrialFailure, TrialOutcome, What, verdict},
+    run::{Cause, Doubt, Level, NoCrash, NoProfile, TrialFailure, TrialOutcome, What, verdict},
+    store::{Difference, Of},
 };
 use std::collections::BTreeSet;
 
-/// Trials that a sentence names; of more it gives the number.
+/// The most trials that a sentence names; beyond that it gives their number.
 const TRIALS_NAMED_MAX: usize = 8;
 
-/// Figures on whose number it depends whether a sentence speaks of one thing or of several. A template with
-/// `_one` behind its key is for one.
+/// Figures whose number decides whether a sentence speaks of one thing or of several. A template whose key
+/// ends in `_one` is for one.
 const COUNTED: [&str; 3] = ["count", "given_up", "trials"];
 
-/// Figures that are shares, 0 to 1, and told as per cent.
-const SHARES: [&str; 7] = ["busy", "by_chance", "change", "error", "gap", "share", "variation"];
+/// Figures that are shares, 0 to 1, and are told in per cent.
+const SHARES: [&str; 9] =
+    ["busy", "by_chance", "change", "error", "ever", "gap", "now", "share", "variation"];
 
-/// Figures that are processors.
-const PROCESSORS: [&str; 4] = ["processors", "servers", "client", "relay"];
+/// Figures that are numbers of processors.
+const PROCESSORS: [&str; 5] = ["processors", "servers", "client", "relay", "steal"];
 
 impl Words {
     /// A fact in words.
@@ -67,6 +69,36 @@ impl Words {
         self.say(&Fact::of("no_profile", reason))
     }
 
+    /// How a server died, or what else prevented a result.
+    #[must_use]
+    pub fn cause(self, cause: &Cause) -> String {
+        self.say(&Fact::of("cause", cause))
+    }
+
+    /// Why a server suffered no crash, or no further one.
+    #[must_use]
+    pub fn no_crash(self, reason: &NoCrash) -> String {
+        self.say(&Fact::of("no_crash", reason))
+    }
+
+    /// What had changed when a run was resumed.
+    #[must_use]
+    pub fn difference(self, difference: &Difference) -> String {
+        let Difference { of, what, was, is } = difference;
+        let value = |value: &Option<String>| match value {
+            Some(value) => value.clone(),
+            None => self.get("difference", "absent").to_owned(),
+        };
+        let (key, server, what) = match of {
+            Of::Told => return what.clone(),
+            Of::Study => ("study", "", what.as_str()),
+            Of::Machine => ("machine", "", self.get("difference", what)),
+            Of::Server(name) => ("server", name.as_str(), what.as_str()),
+        };
+        let places = [("server", server), ("what", what), ("was", &*value(was)), ("is", &*value(is))];
+        self.fill("difference", key, &places)
+    }
+
     /// What speaks against a trial, one line each, or why it has no result.
     #[must_use]
     pub fn outcome(self, outcome: &TrialOutcome) -> String {
@@ -79,7 +111,7 @@ impl Words {
         }
     }
 
-    /// One doubt, with the stream that it is about.
+    /// One doubt, with the stream that it concerns.
     #[must_use]
     pub fn doubt(self, doubt: &Doubt) -> document::Doubt {
         let fact = doubted(&doubt.what);
@@ -92,7 +124,7 @@ impl Words {
         document::Doubt { level: doubt.level, id: doubt.id().to_owned(), stream, text, figures: fact }
     }
 
-    /// Doubts of one stream, or of several trials of it: those that differ in their figures alone are one.
+    /// Doubts of one stream, or of several of its trials: those that differ only in their figures become one.
     pub(in crate::report) fn doubts<'a>(
         self,
         doubts: impl IntoIterator<Item = &'a Doubt>,
@@ -129,19 +161,20 @@ impl Words {
     }
 }
 
-/// A number as the sentence has it.
+/// A number as it is written in a sentence.
 fn written(name: &str, value: f64) -> String {
     if SHARES.contains(&name) {
         return number::percent(value * 100.0);
     }
     match value {
+        _ if name == "code" => value.to_string(),
         _ if PROCESSORS.contains(&name) => number::ratio(value),
         whole if whole.fract() == 0.0 => number::level(whole),
         value => number::rate(value),
     }
 }
 
-/// A doubt as the words take it. Some have a sentence for each of two cases.
+/// A doubt in the form that templates take. Some kinds have a sentence for each of two cases.
 pub(in crate::report) fn doubted(what: &What) -> Fact {
     let fact = Fact::of("doubt", what);
     let case = match what {
@@ -155,15 +188,15 @@ pub(in crate::report) fn doubted(what: &What) -> Fact {
     Fact { key: format!("{}{case}", fact.key), ..fact }
 }
 
-/// Share of a processor below which a relay that was late must have waited for one.
+/// Share of a processor below which a relay that was late must have been waiting for one.
 const RELAY_BUSY: f64 = 0.8;
 
-/// A failure as the words take it.
+/// A failure in the form that templates take.
 pub(in crate::report) fn failed(failure: &TrialFailure) -> Fact {
     Fact::of("failure", failure)
 }
 
-/// A trial that was left out as the words take it.
+/// A trial that was left out, in the form that templates take.
 pub(in crate::report) fn left_out(left_out: &LeftOut) -> Fact {
     let trials = |trial: u32| Figure::Trials(BTreeSet::from([trial]));
     let fact = |key: &str| Fact::new("left_out", key).with("trials", trials(left_out.trial));
@@ -189,7 +222,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeMap;
 
-    /// Variants of an enum with the fields of each, as its schema has them: none can be forgotten.
+    /// Variants of an enum, each with its fields, taken from its schema so that none can be forgotten.
     fn variants(schema: &schemars::Schema) -> BTreeMap<String, BTreeSet<String>> {
         let names = |fields: &Value| -> BTreeSet<String> {
             fields.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
@@ -221,8 +254,8 @@ mod tests {
         text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
     }
 
-    /// Each variant has a template in every language, with no place that its fields do not fill, and every
-    /// template is for a variant.
+    /// Each variant has a template in every language, its fields fill all places of that template, and every
+    /// template belongs to a variant.
     fn every_variant_has_words(section: &str, variants: &BTreeMap<String, BTreeSet<String>>) {
         for language in [Language::English, Language::Chinese] {
             let table = &Words::of(language).table[section];
@@ -239,14 +272,15 @@ mod tests {
         }
     }
 
-    /// The variant that a key is for: `outage_open_one` for `outage`.
+    /// The variant that a key belongs to: `outage` for `outage_open_one`.
     fn of<'a>(variants: &'a BTreeMap<String, BTreeSet<String>>, key: &str) -> Option<&'a String> {
         let names = variants.keys().filter(|name| key.strip_prefix(&***name).is_some_and(is_case));
         names.max_by_key(|name| name.len())
     }
 
     fn is_case(rest: &str) -> bool {
-        ["", "_one", "_open", "_open_one", "_stalled", "_waited", "_off", "_off_one"].contains(&rest)
+        ["", "_one", "_open", "_open_one", "_stalled", "_waited", "_off", "_off_one", "_all", "_done", "_of"]
+            .contains(&rest)
     }
 
     #[test]
@@ -259,6 +293,9 @@ mod tests {
         assert!(failures.len() > 10 && failures["given_up"].contains("attempts"), "{failures:?}");
         every_variant_has_words("failure", &failures);
         every_variant_has_words("no_profile", &variants(&schemars::schema_for!(NoProfile)));
+        every_variant_has_words("no_crash", &variants(&schemars::schema_for!(NoCrash)));
+        every_variant_has_words("cause", &variants(&schemars::schema_for!(Cause)));
+        every_variant_has_words("step", &variants(&schemars::schema_for!(crate::provision::Step)));
     }
 
     #[test]
@@ -312,7 +349,7 @@ mod tests {
         let outage = |count, recovered| say(&What::Outage { seconds: 2.5, count, recovered });
         assert_eq!(outage(1, true), "nothing succeeded for 2.50 s in 1 outage");
         assert_eq!(outage(3, true), "nothing succeeded for 2.50 s in 3 outages");
-        assert!(outage(1, false).ends_with("in 1 outage, which went on to the end"));
+        assert!(outage(1, false).ends_with("in 1 outage, which lasted to the end"));
         let drift = |left_out_s| say(&What::Drift { change: -0.2, left_out_s, steady: None });
         assert!(drift(0).contains("changed by -20 %") && drift(7).contains("the first 7 s"));
         let network = |busy| say(&What::Network { busy, late_mean_us: 20.0, late_p99_us: 90.0 });
@@ -323,7 +360,13 @@ mod tests {
         let back =
             |given_up, at_end| say(&What::FellBack { unacknowledged: 1, commits: 9, given_up, at_end });
         assert!(
-            back(1, false).contains("given up once;") && back(2, true).contains("given up 2 times and was")
+            back(1, false).contains(
+                "asynchronous \
+                                     once:"
+            ) && back(2, true).contains(
+                "asynchronous 2 times and \
+                still was"
+            )
         );
     }
 
@@ -354,6 +397,6 @@ mod tests {
             brief(&[other.clone(), steal.clone()]).as_deref(),
             Some("doubtful: other programs busy, 1 more")
         );
-        assert_eq!(brief(&[other, nothing, steal]).as_deref(), Some("invalid: no transaction ended"));
+        assert_eq!(brief(&[other, nothing, steal]).as_deref(), Some("invalid: no transaction finished"));
     }
 }

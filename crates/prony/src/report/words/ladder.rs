@@ -1,8 +1,9 @@
-//! Sentences about whole ladders: what two servers differ by over all of one, or that they do not.
+//! Sentences about whole ladders: by how much two servers differ over a whole ladder, or that they do not.
 
 use super::{Sentence, Words, titled};
 use crate::{
     analyse::{Axis, Finding},
+    plan::Metric,
     report::number,
 };
 use stats::Estimate;
@@ -14,7 +15,7 @@ impl Words {
         else {
             return String::new();
         };
-        let is_rate = metric == "throughput";
+        let is_rate = *metric == Metric::Throughput;
         let kind = if is_rate { "throughput" } else { "latency" };
         let reach = if *whole { self.stretch(axis, *stretch) } else { self.upwards(axis, stretch.0) };
         let mut text = self.fill(
@@ -24,7 +25,7 @@ impl Words {
                 ("stretch", &*reach),
                 ("server", server),
                 ("base", base),
-                ("metric", &self.metric(metric)),
+                ("metric", &self.metric(*metric)),
                 ("change", &by(ratio.value, is_rate)),
                 ("interval", &self.effect_interval(ratio, is_rate)),
             ],
@@ -45,7 +46,7 @@ impl Words {
         titled(&text)
     }
 
-    /// That no difference was found, and what that is worth.
+    /// Says that no difference was found, and how much that means.
     pub(super) fn no_difference(self, finding: &Finding, axis: &Axis) -> Sentence {
         let Finding::NoDifference { levels, servers, metric, resolution, rungs, stretch, same } = finding
         else {
@@ -71,41 +72,36 @@ impl Words {
         let places = [
             ("server", &*servers.0),
             ("base", &servers.1),
-            ("metric", &self.metric(metric)),
+            ("metric", &self.metric(*metric)),
             ("compared", &compared),
             ("over", &over),
             ("relevant", &number::percent(same.unwrap_or_default() * 100.0)),
             ("resolution", &number::percent(resolution * 100.0)),
         ];
-        Sentence::about(levels, self.fill("sentence", key, &places))
+        Sentence::about(self, levels, self.fill("sentence", key, &places))
     }
 
     fn upwards(self, axis: &Axis, first: f64) -> String {
         self.places(axis, "up", &number::level(first), "")
     }
 
-    fn effect_interval(self, ratio: &Estimate, is_rate: bool) -> String {
-        if is_rate {
-            return self.interval_with(ratio, "ci", number::ratio);
-        }
-        if ratio.interval().is_some_and(|(low, high)| number::tells_nothing(low, high)) {
+    /// The interval of a ratio of rates, or of the percentage by which times are lower.
+    pub(super) fn effect_interval(self, ratio: &Estimate, is_rate: bool) -> String {
+        let Some((low, high)) = ratio.interval() else {
+            return self.get("sentence", "no_interval").to_owned();
+        };
+        if number::tells_nothing(low, high) {
             return self.too_few(ratio);
         }
-        let lower = Estimate {
-            value: 1.0 - ratio.value,
-            low: ratio.high.map(|high| 1.0 - high),
-            high: ratio.low.map(|low| 1.0 - low),
-            ..*ratio
+        let (key, low, high) = match is_rate {
+            true => ("ci", by(low, true), by(high, true)),
+            false => ("ci_percent", by(high, false), by(low, false)),
         };
-        let percent = |share: Option<f64>| share.map(|share| number::percent(share * 100.0));
-        match percent(lower.low).zip(percent(lower.high)) {
-            Some((low, high)) => self.fill("sentence", "ci_percent", &[("low", &*low), ("high", &high)]),
-            None => self.get("sentence", "no_interval").to_owned(),
-        }
+        self.fill("sentence", key, &[("low", &*low), ("high", &high)])
     }
 }
 
-/// A ratio of rates as it is, one of times as per cent less.
-fn by(ratio: f64, is_rate: bool) -> String {
+/// A ratio of rates as it is; a ratio of times as the percentage by which they are lower.
+pub(super) fn by(ratio: f64, is_rate: bool) -> String {
     if is_rate { number::ratio(ratio) } else { number::percent((1.0 - ratio) * 100.0) }
 }

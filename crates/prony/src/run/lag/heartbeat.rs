@@ -1,10 +1,10 @@
-//! Rows with the time, written at the primary ten times a second and looked for at each member: the time
+//! Rows with the time, written at the primary ten times per second and looked for at each member: the time in
 //! between is how far the member is behind. One machine, one clock. The idea is that of Percona's
 //! pt-heartbeat.
 //!
-//! Times of writing are fixed beforehand. Where the primary blocks, the rows that were due meanwhile are
-//! written afterwards with the times when they were due, so that a standstill shows in as many rows as it
-//! lasted, and not in one.
+//! Times of writing are fixed beforehand. If the primary blocks, the rows that were due in the meantime are
+//! written afterwards with the times when they were due. So a standstill shows in as many rows as it lasted,
+//! not in one.
 
 use super::Member;
 use crate::family;

@@ -1,12 +1,12 @@
 //! How members follow their primary in a trial: how far they are behind, how long they take after the load,
-//! whether commits really waited for them where they should.
+//! and whether commits really waited for them where they should.
 //!
-//! A server that gives up waiting for its replicas says so in a counter and nowhere else: that trial would
-//! look like a fast one.
+//! A server that stops waiting for its replicas says so in a counter and nowhere else: without a check, that
+//! trial would look like a fast one.
 
 mod heartbeat;
 
-use super::{Doubt, Level, TrialFailure, doubt::What};
+use super::{Cause, Doubt, Level, TrialFailure, doubt::What};
 use crate::provision::{Group, Health, Watch};
 use heartbeat::Heartbeat;
 use load::{Histogram, Outcome, Stop, client};
@@ -75,13 +75,13 @@ impl Follower {
             return Ok(None);
         }
         let not_followed = |cause| TrialFailure::NotFollowed { cause };
-        let text = |error: client::Error| not_followed(error.to_string());
-        heartbeat::make_table(group.primary().target()).map_err(text)?;
-        group.wait_until_equal(CATCH_UP_LIMIT, stop).map_err(|error| not_followed(error.to_string()))?;
+        let refused = |error: client::Error| not_followed(Cause::from(&error));
+        heartbeat::make_table(group.primary().target()).map_err(refused)?;
+        group.wait_until_equal(CATCH_UP_LIMIT, stop).map_err(|error| not_followed(Cause::from(&error)))?;
         let watch = group.watch();
-        let Some(before) = watch.health().map_err(text)? else { return Ok(None) };
+        let Some(before) = watch.health().map_err(refused)? else { return Ok(None) };
         let targets: Vec<_> = group.servers().map(|server| server.target().clone()).collect();
-        let heartbeat = Heartbeat::begin(&targets).map_err(text)?;
+        let heartbeat = Heartbeat::begin(&targets).map_err(refused)?;
         Ok(Some(Self { watch, heartbeat, before, began: Instant::now() }))
     }
 

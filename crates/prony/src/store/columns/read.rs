@@ -1,6 +1,7 @@
 //! Columns become rows again, straight into the types that they were made from.
 
 use super::{Tag, power_of_ten};
+use crate::store::damage::Damage;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor},
@@ -9,7 +10,7 @@ use serde::{
 use serde_json::{Error, Value};
 use std::collections::BTreeMap;
 
-/// Rows of one table: far more than a trial has seconds. Damage must not ask for all memory.
+/// Most rows of one table: far more than a trial has seconds. Damaged data must not ask for all memory.
 const ROWS_MAX: u64 = 10_000_000;
 /// Values of all rows that a byte may stand for, and how many there may always be. A value that all rows
 /// share takes no byte in each, but rows consist of others as well: real ones have two or three values in a
@@ -19,8 +20,8 @@ const CELLS_LEAST: usize = 1 << 16;
 /// Nodes inside each other.
 const DEPTH_MAX: u32 = 64;
 
-/// Reads all rows; the text says what is wrong with the bytes.
-pub(in crate::store) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, String> {
+/// Reads all rows.
+pub(in crate::store) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, Damage> {
     let (rows, root) = table(bytes)?;
     rows_of(&root, rows)
 }
@@ -33,7 +34,7 @@ type Columns = BTreeMap<String, Vec<f64>>;
 pub(in crate::store) fn read_beside<T: DeserializeOwned>(
     bytes: &[u8],
     field: &str,
-) -> Result<Option<(Vec<T>, Columns)>, String> {
+) -> Result<Option<(Vec<T>, Columns)>, Damage> {
     let (rows, mut root) = table(bytes)?;
     let Some(place) = root.fields.iter().position(|(name, _)| name == field) else { return Ok(None) };
     let (_, beside) = root.fields.swap_remove(place);
@@ -41,25 +42,20 @@ pub(in crate::store) fn read_beside<T: DeserializeOwned>(
     Ok(Some((rows_of(&root, rows)?, beside.fields.into_iter().map(column).collect())))
 }
 
-fn table(bytes: &[u8]) -> Result<(usize, Node), String> {
+fn table(bytes: &[u8]) -> Result<(usize, Node), Damage> {
     let mut source = Source { bytes, nodes: 0 };
     // each row has a number at least, and that a byte
     let rows_max = ROWS_MAX.min(bytes.len() as u64);
-    let rows = source.number().filter(|rows| *rows <= rows_max).ok_or_else(cut)? as usize;
-    let root = Node::read(&mut source, rows, DEPTH_MAX).ok_or_else(cut)?;
+    let rows = source.number().filter(|rows| *rows <= rows_max).ok_or(Damage::Columns)? as usize;
+    let root = Node::read(&mut source, rows, DEPTH_MAX).ok_or(Damage::Columns)?;
     if source.nodes.saturating_mul(rows) > CELLS_LEAST + bytes.len() * CELLS_IN_A_BYTE {
-        return Err(format!("{rows} rows of {} values are more than its bytes can hold", source.nodes));
+        return Err(Damage::TooMany { rows, values: source.nodes });
     }
     Ok((rows, root))
 }
 
-fn rows_of<T: DeserializeOwned>(root: &Node, rows: usize) -> Result<Vec<T>, String> {
-    let row = |row| T::deserialize(Cell { node: root, row }).map_err(|error| error.to_string());
-    (0..rows).map(row).collect()
-}
-
-fn cut() -> String {
-    "the columns of a table are cut short or mixed up".to_owned()
+fn rows_of<T: DeserializeOwned>(root: &Node, rows: usize) -> Result<Vec<T>, Damage> {
+    (0..rows).map(|row| Ok(T::deserialize(Cell { node: root, row })?)).collect()
 }
 
 /// What all rows have at one place.

@@ -1,4 +1,4 @@
-//! Takes passwords out of whatever is about to be kept. A study may name a server as
+//! Removes passwords from everything that is about to be stored. A study may name a server as
 //! `mysql://user:password@host`, and the study's text is stored with the run; some servers show passwords
 //! among their variables.
 

@@ -1,4 +1,4 @@
-//! Passwords in the text of a study, found by its values as they were parsed: however TOML lets one be
+//! Passwords in the text of a study, found by its values as they were parsed: however TOML allows one to be
 //! written, its place in the text is known.
 
 use super::{HOLDS_LEVELS, names_a_password, text};
@@ -6,7 +6,7 @@ use crate::escape::HIDDEN;
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value};
 
-/// The text without passwords, comments included. It says the same TOML else.
+/// The text without passwords, including those in comments. Otherwise it says the same TOML.
 pub(super) fn clean(text: &str) -> String {
     let Ok(document) = Document::parse(text) else { return clean_lines(text) };
     let mut found = Found { text, values: Vec::new() };
@@ -31,7 +31,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// What a table is called says nothing about what is in it: a server may be named `secret`.
+    /// The name of a table says nothing about its contents: a server may be named `secret`.
     fn table(&mut self, table: &dyn TableLike) {
         let of_a_password = table.get("name").and_then(Item::as_str).is_some_and(names_a_password);
         for (key, item) in table.iter() {

@@ -1,36 +1,19 @@
 -- The test `oltp` of sysbench 0.4, written anew from its documented modes and options.
-sysbench.cmdline.options = {
+sysbench.cmdline.options = require("legacy_options") {
   oltp_test_mode = {"simple, complex, nontrx or sp", "complex"},
   oltp_reconnect_mode = {"When connections are opened anew: session, transaction, query or random", "session"},
   oltp_sp_name = {"Procedure that the mode sp calls", ""},
-  oltp_read_only = {"Only SELECT queries", false},
-  oltp_write_only = {"No SELECT queries", false},
-  oltp_skip_trx = {"Leave BEGIN and COMMIT out", false},
-  oltp_range_selects = {"Whether there are range SELECT queries at all", true},
-  oltp_range_size = {"Rows that a range SELECT covers", 100},
-  oltp_point_selects = {"Point SELECT queries in a transaction", 10},
-  oltp_simple_ranges = {"Range SELECT queries in a transaction", 1},
-  oltp_sum_ranges = {"Range SELECT queries with SUM() in a transaction", 1},
-  oltp_order_ranges = {"Range SELECT queries with ORDER BY in a transaction", 1},
-  oltp_distinct_ranges = {"Range SELECT queries with DISTINCT in a transaction", 1},
-  oltp_index_updates = {"UPDATE queries of the indexed column in a transaction", 1},
-  oltp_non_index_updates = {"UPDATE queries of a column without index in a transaction", 1},
   oltp_nontrx_mode = {"select, update_key, update_nokey, insert or delete", "select"},
-  oltp_auto_inc = {"Number the rows by AUTO_INCREMENT", true},
   oltp_connect_delay = {"Microseconds to wait after connecting", 10000},
   oltp_user_delay_min = {"Shortest think time after a query, microseconds", 0},
   oltp_user_delay_max = {"Longest think time after a query, microseconds", 0},
   oltp_table_name = {"Name of the table", "sbtest"},
-  oltp_table_size = {"Rows in the table", 10000},
   oltp_dist_type = {"uniform, gaussian or special", "special"},
   oltp_dist_iter = {"As --rand-spec-iter", 12},
   oltp_dist_pct = {"As --rand-spec-pct", 1},
   oltp_dist_res = {"As --rand-spec-res", 75},
   oltp_point_select_mysql_handler = {"Point SELECT queries by HANDLER", false},
   oltp_point_select_all_cols = {"Point SELECT queries of all columns", false},
-  oltp_secondary = {"Make id a secondary index in place of the primary key", false},
-  mysql_table_engine = {"Storage engine", "innodb"},
-  myisam_max_rows = {"MAX_ROWS of the table", 1000000},
 }
 local opt, f, rand = sysbench.opt, string.format, sysbench.rand
 local TYPE = sysbench.sql.type

@@ -1,12 +1,12 @@
 //! Loops and branches of a written workload: items of its lists of statements.
 //!
 //! ```toml
-//! { repeat = [5, 15], draw = ["item"], statements = ["INSERT INTO line (item) VALUES ({item})"] }
+//! { repeat = [5, 15], as = "line", draw = ["item"], statements = ["INSERT INTO l VALUES ({line}, {item})"] }
 //! { if = "stock < 10", statements = ["ROLLBACK"], else = ["COMMIT"] }
 //! ```
 
 use super::{Entry, Reader, Value, Written, find, sql};
-use load::spec::{Comparison, Condition, Distribution, Draw, Literal, Operand, REPEAT_MAX, Step};
+use load::spec::{Comparison, Condition, Distribution, Draw, Literal, Operand, REPEAT_MAX, SlotIndex, Step};
 
 /// Signs of comparisons, the longer ones first.
 const COMPARISONS: [(&str, Comparison); 8] = [
@@ -32,11 +32,12 @@ impl<P: Clone> Reader<'_, P> {
         let Value::Table(entries) = &item.value else { return None };
         let step = match (find(entries, "repeat"), find(entries, "if")) {
             (Some(times), _) => {
-                self.only_keys(entries, &["repeat", "draw", "statements"]);
+                self.only_keys(entries, &["repeat", "as", "draw", "statements"]);
                 let times = self.times(&times.value, scope);
+                let number = find(entries, "as").and_then(|entry| self.name_of_round(&entry.value, scope));
                 let mut steps = self.drawn_anew(entries, scope);
                 steps.extend(self.statements(transaction, item, entries, scope, kinds));
-                times.map(|times| Step::Repeat { times, steps })
+                times.map(|times| Step::Repeat { times, number, steps })
             }
             (None, Some(condition)) => {
                 self.only_keys(entries, &["if", "statements", "else"]);
@@ -63,8 +64,8 @@ impl<P: Clone> Reader<'_, P> {
         match find(entries, "statements") {
             Some(entry) => self.block(transaction, &entry.value, scope, kinds),
             None => {
-                let title = "there is nothing to do in this loop or branch";
-                self.at(&item.place, title, "`statements = [\"SELECT ...\"]` belongs here");
+                let title = "this loop or branch has no statements";
+                self.at(&item.place, title, "add `statements = [\"SELECT ...\"]`");
                 Vec::new()
             }
         }
@@ -89,11 +90,26 @@ impl<P: Clone> Reader<'_, P> {
         }
     }
 
-    /// The values that each round draws anew.
+    /// What the number of the round, from 1, is called in its statements.
+    fn name_of_round(&mut self, written: &Written<P>, scope: &mut sql::Scope<'_>) -> Option<SlotIndex> {
+        match &written.value {
+            Value::Text(name) if !sql::is_name(name) => {
+                self.wrong(written, "a name", "letters, digits and _")
+            }
+            Value::Text(name) if scope.slot(name).is_ok() => {
+                self.at(&written.place, format!("`{name}` is a value already"), "choose another name for it");
+                None
+            }
+            Value::Text(name) => Some(scope.keep(name)),
+            _ => self.wrong(written, "a name", "text"),
+        }
+    }
+
+    /// The values that each round draws again.
     fn drawn_anew(&mut self, entries: &[Entry<P>], scope: &mut sql::Scope<'_>) -> Vec<Step> {
         let Some(entry) = find(entries, "draw") else { return Vec::new() };
         let mut steps = Vec::new();
-        for item in self.list(&entry.value, "a list of values that are drawn belongs here") {
+        for item in self.list(&entry.value, "expected a list of values to draw") {
             let Value::Text(name) = &item.value else {
                 self.wrong::<()>(item, "a name", "text");
                 continue;
@@ -105,8 +121,8 @@ impl<P: Clone> Reader<'_, P> {
                 Some(draw) => steps.push(Step::Draw { slot, draw: draw.clone() }),
                 None => self.at(
                     &item.place,
-                    format!("`{name}` is kept from a result"),
-                    "only what is drawn can be drawn anew",
+                    format!("`{name}` comes from a result"),
+                    "only drawn values can be drawn again",
                 ),
             }
         }
@@ -150,19 +166,54 @@ impl<P: Clone> Reader<'_, P> {
     fn value(&mut self, written: &Written<P>, name: &str, scope: &mut sql::Scope<'_>) -> Option<Operand> {
         match scope.slot(name) {
             Ok(slot) => Some(Operand::Slot(slot)),
-            Err(why) => {
+            Err(what) => {
                 let within = super::place_of_text(written, name);
-                self.unknown_value(&written.place, within, name, why, scope);
+                self.unknown_value(&written.place, within, what, scope);
                 None
             }
         }
     }
 }
 
+/// Adds the draws that depend on another value, each wherever that value is new: drawn, kept from a result,
+/// or the number of a round.
+pub(super) fn with_dependent(steps: Vec<Step>, dependent: &[(SlotIndex, &Draw)]) -> Vec<Step> {
+    let on = |known: &[SlotIndex]| -> Vec<Step> {
+        let depends = |draw: &Draw| matches!(draw, Draw::RowWith { slot, .. } if known.contains(slot));
+        let new = dependent.iter().filter(|(_, draw)| depends(draw));
+        new.map(|(slot, draw)| Step::Draw { slot: *slot, draw: (*draw).clone() }).collect()
+    };
+    let mut all = Vec::new();
+    for step in steps {
+        let (step, behind) = match step {
+            Step::Repeat { times, number, steps } => {
+                let mut round = on(number.as_slice());
+                round.extend(with_dependent(steps, dependent));
+                (Step::Repeat { times, number, steps: round }, Vec::new())
+            }
+            Step::If { condition, then, otherwise } => {
+                let (then, otherwise) =
+                    (with_dependent(then, dependent), with_dependent(otherwise, dependent));
+                (Step::If { condition, then, otherwise }, Vec::new())
+            }
+            Step::Draw { slot, draw } => (Step::Draw { slot, draw }, on(&[slot])),
+            Step::Statement(statement) => {
+                let behind = on(&statement.keep);
+                (Step::Statement(statement), behind)
+            }
+            other @ Step::BulkRow { .. } => (other, Vec::new()),
+        };
+        all.push(step);
+        all.extend(behind);
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::read;
     use super::*;
+    use load::spec::Piece;
 
     #[test]
     fn loops_and_branches_become_steps_with_draws_of_their_own() {
@@ -174,9 +225,9 @@ mod tests {
             [[transaction]]
             statements = [
               { sql = "SELECT k FROM sbtest1 WHERE id = {id}", keep = ["stock"] },
-              { repeat = "rounds", draw = ["price", "sbtest1.k"], statements = [
+              { repeat = "rounds", as = "round", draw = ["price", "sbtest1.k"], statements = [
                 "UPDATE sbtest1 SET k = {price} WHERE k = {sbtest1.k}",
-                { if = "stock <= 10.5", statements = ["SELECT 1"], else = ["SELECT 2"] },
+                { if = "stock <= 10.5", statements = ["SELECT {round}"], else = ["SELECT 2"] },
               ] },
               { repeat = [5, 15], statements = ["SELECT 3"] },
               { if = "stock is not null", statements = ["SELECT 4"] },
@@ -185,7 +236,7 @@ mod tests {
         )
         .unwrap();
         let steps = &workload.transactions()[0].steps;
-        let Some(Step::Repeat { times: Operand::Slot(_), steps: round }) =
+        let Some(Step::Repeat { times: Operand::Slot(_), number: Some(number), steps: round }) =
             steps.iter().find(|step| matches!(step, Step::Repeat { .. }))
         else {
             panic!("{steps:?}")
@@ -195,6 +246,9 @@ mod tests {
             panic!("{round:?}")
         };
         assert!(matches!(price, Draw::Integer { min: 1, max: 999, .. }));
+        let Step::If { then: select, .. } = branch else { panic!("{branch:?}") };
+        let Step::Statement(select) = &select[0] else { panic!("{select:?}") };
+        assert!(select.pieces.contains(&Piece::Parameter(Operand::Slot(*number))), "{select:?}");
         let Step::If { condition, then, otherwise } = branch else { panic!("{branch:?}") };
         assert_eq!((condition.is, then.len(), otherwise.len()), (Comparison::LessOrEqual, 1, 1));
         assert_eq!(condition.right, Operand::Draw(Draw::Literal(Literal::Real(10.5))));
@@ -211,13 +265,51 @@ mod tests {
     }
 
     #[test]
+    fn a_draw_under_a_condition_follows_each_new_value_of_it() {
+        use load::spec::{Expect, RowsWith, Statement};
+        let rows = RowsWith {
+            key: 1,
+            count: 5,
+            first: 1,
+            null: 0.0,
+            min: 1,
+            max: 2,
+            distribution: Distribution::Uniform,
+        };
+        let of = |slot| Draw::RowWith { slot, rows: rows.clone() };
+        let (drawn, kept, round) = (of(0), of(1), of(2));
+        let dependent = [(10, &drawn), (11, &kept), (12, &round)];
+        let statement = |keep: &[SlotIndex]| {
+            let (kind, pieces, text_only) = ("x".to_owned(), Vec::new(), false);
+            Step::Statement(Statement {
+                kind,
+                pieces,
+                text_only,
+                keep: keep.to_vec(),
+                expect: Expect::Anything,
+            })
+        };
+        let draw = |slot, draw: &Draw| Step::Draw { slot, draw: draw.clone() };
+        let times = Operand::Draw(Draw::Literal(Literal::Integer(2)));
+        let repeat = |steps| vec![Step::Repeat { times: times.clone(), number: Some(2), steps }];
+        let first = draw(0, &Draw::Connection);
+        let steps =
+            [vec![first.clone(), statement(&[])], repeat(vec![statement(&[1]), first.clone()])].concat();
+        let round_of =
+            vec![draw(12, &round), statement(&[1]), draw(11, &kept), first.clone(), draw(10, &drawn)];
+        let expected = [vec![first.clone(), draw(10, &drawn), statement(&[])], repeat(round_of)].concat();
+        assert_eq!(with_dependent(steps, &dependent), expected);
+    }
+
+    #[test]
     fn what_is_wrong_in_a_loop_or_a_branch_is_told() {
         for (item, title) in [
             ("{ repeat = 0, statements = [\"SELECT 1\"] }", "a number of rounds cannot be this"),
             ("{ repeat = \"often\", statements = [\"SELECT 1\"] }", "there is no value `often`"),
-            ("{ repeat = 2 }", "there is nothing to do in this loop or branch"),
+            ("{ repeat = 2 }", "this loop or branch has no statements"),
             ("{ repeat = 2, statements = [\"SELECT 1\"], els = [] }", "there is no key `els`"),
-            ("{ repeat = 2, draw = [\"old\"], statements = [\"SELECT 1\"] }", "`old` is kept from a result"),
+            ("{ repeat = 2, draw = [\"old\"], statements = [\"SELECT 1\"] }", "`old` comes from a result"),
+            ("{ repeat = 2, as = \"old\", statements = [\"SELECT 1\"] }", "`old` is a value already"),
             ("{ if = \"old\", statements = [\"SELECT 1\"] }", "a condition cannot be this"),
             ("{ if = \"odl > 5\", statements = [\"SELECT 1\"] }", "there is no value `odl`"),
             (

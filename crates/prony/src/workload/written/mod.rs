@@ -20,16 +20,18 @@
 //! ]
 //! ```
 //!
-//! `{customer.id}` is a value of that column of the data set, distributed as the stream says; a layout may
-//! give other values names of their own; `{{` is a brace. What the text is written in, and how mistakes are
-//! shown, is the caller's: a place `P` only travels through.
+//! `{customer.id}` is a value of that column of the data set, distributed as the stream says, and `{orders.id
+//! where customer_id = customer}` one of a row that fulfils the condition; a layout may name further values;
+//! `{{` is a brace. The caller decides how the text is written and how mistakes are shown: a place `P` only
+//! travels through.
 
 mod flow;
 
 use super::{names, nearest, sql, writes};
 use crate::layout::{DataSet, Layout as _, Undrawn};
 use load::spec::{
-    Distribution, Draw, Expect, Literal, Protocol, SlotIndex, Statement, Step, Transaction, Workload,
+    Distribution, Distributions, Draw, Expect, Literal, Protocol, SlotIndex, Statement, Step, Transaction,
+    Workload,
 };
 use std::{collections::BTreeSet, ops::Range};
 
@@ -87,7 +89,7 @@ pub struct Mistake<P> {
 
 /// What the study says elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Surroundings<'a> {
+pub struct Context<'a> {
     /// The data set.
     pub data: &'a DataSet,
     /// Distribution of values that are drawn from it.
@@ -107,10 +109,10 @@ pub fn written<P: Clone>(
     name: &str,
     place: &P,
     entries: &[Entry<P>],
-    surroundings: &Surroundings<'_>,
+    context: &Context<'_>,
 ) -> Result<Workload, Vec<Mistake<P>>> {
     let mut reader =
-        Reader { mistakes: Vec::new(), surroundings: *surroundings, values: Vec::new(), texts: Vec::new() };
+        Reader { mistakes: Vec::new(), context: *context, values: Vec::new(), texts: Vec::new() };
     let workload = reader.workload(name, place, entries);
     reader.check_names();
     if !reader.mistakes.is_empty() {
@@ -128,7 +130,7 @@ pub fn written<P: Clone>(
 
 struct Reader<'a, P> {
     mistakes: Vec<Mistake<P>>,
-    surroundings: Surroundings<'a>,
+    context: Context<'a>,
     /// Values of the workload, those of the layout included.
     values: Vec<(String, Draw)>,
     /// Statements that are right by themselves: where each stands, as it is written and as it is sent.
@@ -142,7 +144,7 @@ impl<'a, P: Clone> Reader<'a, P> {
         if let Some(entry) = find(entries, "values") {
             self.read_values(&entry.value);
         }
-        for (name, draw) in self.surroundings.data.named(self.surroundings.distribution) {
+        for (name, draw) in self.context.data.named(self.context.distribution) {
             if !self.values.iter().any(|(known, _)| known == name) {
                 self.values.push((name.to_owned(), draw));
             }
@@ -156,7 +158,7 @@ impl<'a, P: Clone> Reader<'a, P> {
                     let Some(transaction) = self.transaction(index, written) else { continue };
                     if transactions.iter().any(|other| other.name == transaction.name) {
                         let title = format!("there are two transactions named `{}`", transaction.name);
-                        self.at(&written.place, title, "give each a `name` of its own");
+                        self.at(&written.place, title, "give each a different `name`");
                     }
                     transactions.push(transaction);
                 }
@@ -166,11 +168,11 @@ impl<'a, P: Clone> Reader<'a, P> {
                 transactions.push(Transaction { name: name.to_owned(), weight: 1.0, steps });
             }
             (Some(_), Some(one)) => {
-                let label = "put them into a [[workload.NAME.transaction]] too";
-                self.at(&one.place, "a workload has transactions and `statements` beside them", label);
+                let label = "move them into a [[workload.NAME.transaction]]";
+                self.at(&one.place, "a workload has both transactions and `statements`", label);
             }
             (None, None) => {
-                let label = "`statements`, or [[workload.NAME.transaction]] with statements, belongs here";
+                let label = "add `statements`, or [[workload.NAME.transaction]] with statements";
                 self.at(place, format!("the workload `{name}` does nothing"), label);
             }
         }
@@ -178,12 +180,12 @@ impl<'a, P: Clone> Reader<'a, P> {
     }
 
     fn tables(&mut self, entries: &[Entry<P>]) -> u32 {
-        let there = self.surroundings.data.numbered().max(1);
+        let there = self.context.data.numbered().max(1);
         let Some(entry) = find(entries, "tables") else { return there };
         match entry.value.value {
             Value::Integer(tables) if (1..=i64::from(there)).contains(&tables) => tables as u32,
             _ => {
-                let label = format!("the data set has {there}: a whole number from 1 to that belongs here");
+                let label = format!("the data set has {there}: expected a whole number from 1 to {there}");
                 self.at(&entry.value.place, "`tables` cannot be this", label);
                 there
             }
@@ -199,17 +201,23 @@ impl<'a, P: Clone> Reader<'a, P> {
             self.at(
                 &written.place,
                 format!("more than {VALUES_MAX} values"),
-                "leave those out that no statement uses",
+                "remove those that no statement uses",
             );
             return;
         }
         for entry in entries {
-            if entry.key == "table" {
-                self.at(&entry.place, "`table` is the table's number", "choose another name");
+            if sql::TABLES.contains(&entry.key.as_str()) {
+                let title = format!("`{}` is a table's number", entry.key);
+                self.at(&entry.place, title, "choose another name");
             } else if !sql::is_name(&entry.key) {
-                self.at(&entry.place, "this is no name for a value", "letters, digits and _ are allowed");
+                self.at(
+                    &entry.place,
+                    "this is not a valid name for a \
+                                       value",
+                    "letters, digits and _ are allowed",
+                );
             } else {
-                // One that is wrong is known all the same: its statements are not wrong too.
+                // One that is wrong is known nevertheless: its statements are not wrong too.
                 let draw = self.draw(&entry.value).unwrap_or(Draw::Literal(Literal::Null));
                 self.values.push((entry.key.clone(), draw));
             }
@@ -229,27 +237,27 @@ impl<'a, P: Clone> Reader<'a, P> {
         let (Some(kind), None) = (kinds.next(), kinds.next()) else {
             self.at(
                 &written.place,
-                "a value is one thing",
-                format!("one of {} belongs here", KINDS.join(", ")),
+                "a value has exactly one kind",
+                format!("expected one of {}", KINDS.join(", ")),
             );
             return None;
         };
         let distribution = find(entries, "distribution");
         if let (Some(entry), true) = (distribution, !["of", "random"].contains(&kind.key.as_str())) {
-            self.at(&entry.place, "only `random` and `of` have a distribution", "leave it out");
+            self.at(&entry.place, "only `random` and `of` have a distribution", "remove it");
         }
         let value = &kind.value;
         match kind.key.as_str() {
             "of" => {
                 let Value::Text(name) = &value.value else {
-                    return self.wrong(value, "a column", "table and column, as in \"customer.id\",");
+                    return self.wrong(value, "a column", "table and column, as in \"customer.id\"");
                 };
                 let Some((table, column)) = name.split_once('.') else {
-                    return self.wrong(value, "a column", "table and column, as in \"customer.id\",");
+                    return self.wrong(value, "a column", "table and column, as in \"customer.id\"");
                 };
                 let distribution = distribution.and_then(|entry| self.distribution(&entry.value));
-                let distribution = distribution.unwrap_or(self.surroundings.distribution);
-                let draw = self.surroundings.data.draw(table, column, distribution);
+                let distribution = distribution.unwrap_or(self.context.distribution);
+                let draw = self.context.data.draw(table, column, distribution);
                 draw.map_err(|why| self.undrawn(&value.place, None, name, why)).ok()
             }
             "random" => {
@@ -270,7 +278,7 @@ impl<'a, P: Clone> Reader<'a, P> {
             },
             _ => match value.value {
                 Value::Integer(offset) => Some(Draw::Unique { offset }),
-                _ => self.wrong(value, "a unique number", "what is added to it, such as 0,"),
+                _ => self.wrong(value, "a unique number", "what is added to it, such as 0"),
             },
         }
     }
@@ -293,7 +301,7 @@ impl<'a, P: Clone> Reader<'a, P> {
         {
             return Some((*min, *max));
         }
-        self.wrong(written, "a range", "two whole numbers, the lower first, as in [1, 100],")
+        self.wrong(written, "a range", "two whole numbers, the lower first, as in [1, 100]")
     }
 
     fn reals(&mut self, written: &Written<P>) -> Option<Draw> {
@@ -309,7 +317,7 @@ impl<'a, P: Clone> Reader<'a, P> {
         {
             return Some(Draw::Real { min, max });
         }
-        self.wrong(written, "a range", "two numbers, the lower first, as in [0.5, 9.5],")
+        self.wrong(written, "a range", "two numbers, the lower first, as in [0.5, 9.5]")
     }
 
     fn lengths(&mut self, written: &Written<P>) -> Option<Draw> {
@@ -327,7 +335,7 @@ impl<'a, P: Clone> Reader<'a, P> {
             _ => self.wrong(
                 written,
                 "a length",
-                "a length up to 1048576, or the shortest and the longest, as in [5, 20],",
+                "a length up to 1048576, or the shortest and the longest, as in [5, 20]",
             ),
         }
     }
@@ -338,7 +346,7 @@ impl<'a, P: Clone> Reader<'a, P> {
                 let literals: Vec<Literal> = list.iter().filter_map(|item| self.literal(item)).collect();
                 Some(Draw::Choice(literals))
             }
-            _ => self.wrong(written, "a choice", "a list of values, as in [\"Oslo\", \"Rome\"],"),
+            _ => self.wrong(written, "a choice", "a list of values, as in [\"Oslo\", \"Rome\"]"),
         }
     }
 
@@ -346,11 +354,10 @@ impl<'a, P: Clone> Reader<'a, P> {
         let Value::Text(word) = &written.value else {
             return self.wrong(written, "a distribution", "a word such as \"pareto\"");
         };
-        if let Some(distribution) = super::distribution(word) {
+        if let Some(distribution) = Distributions::SYSBENCH.named(word) {
             return Some(distribution);
         }
-        let known = ["uniform", "gaussian", "special", "pareto", "zipfian"];
-        self.unknown(&written.place, None, "distribution", word, &known);
+        self.unknown(&written.place, None, "distribution", word, &Distributions::NAMES);
         None
     }
 
@@ -358,7 +365,8 @@ impl<'a, P: Clone> Reader<'a, P> {
         let Value::Table(entries) = &written.value else {
             return self.wrong(written, "a transaction", "a table");
         };
-        self.only_keys(entries, &["name", "weight", "statements"]);
+        // the study reads the waits
+        self.only_keys(entries, &["name", "weight", "keying", "think", "statements"]);
         let unnamed = format!("transaction_{}", index + 1);
         let name = match find(entries, "name").map(|entry| &entry.value) {
             None => unnamed,
@@ -373,7 +381,7 @@ impl<'a, P: Clone> Reader<'a, P> {
         };
         let Some(statements) = find(entries, "statements") else {
             let title = format!("the transaction `{name}` has no statements");
-            self.at(&written.place, title, "`statements = [\"SELECT ...\"]` belongs here");
+            self.at(&written.place, title, "add `statements = [\"SELECT ...\"]`");
             return None;
         };
         let steps = self.steps(&name, &statements.value);
@@ -382,7 +390,7 @@ impl<'a, P: Clone> Reader<'a, P> {
 
     /// The draws of the values that the statements use, and the statements.
     fn steps(&mut self, transaction: &str, written: &Written<P>) -> Vec<Step> {
-        let Surroundings { data, distribution, .. } = self.surroundings;
+        let Context { data, distribution, .. } = self.context;
         let mut scope =
             sql::Scope::new(self.values.iter().map(|(name, _)| name.as_str()), data, distribution);
         let mut kinds = Vec::new();
@@ -390,8 +398,10 @@ impl<'a, P: Clone> Reader<'a, P> {
         let named = self.values.iter().enumerate().map(|(index, (_, draw))| (index as SlotIndex, draw));
         let of_columns = scope.columns().iter().map(|(slot, draw)| (*slot, draw));
         let used = named.filter(|(slot, _)| scope.is_used(*slot)).chain(of_columns);
-        let draws = used.map(|(slot, draw)| Step::Draw { slot, draw: draw.clone() });
-        draws.chain(steps).collect()
+        let (dependent, first): (Vec<_>, Vec<_>) =
+            used.partition(|(_, draw)| matches!(draw, Draw::RowWith { .. }));
+        let draws = first.into_iter().map(|(slot, draw)| Step::Draw { slot, draw: draw.clone() });
+        flow::with_dependent(draws.chain(steps).collect(), &dependent)
     }
 
     /// A list of statements, loops and branches.
@@ -403,7 +413,7 @@ impl<'a, P: Clone> Reader<'a, P> {
         kinds: &mut Vec<String>,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
-        for item in self.list(written, "a list of statements belongs here") {
+        for item in self.list(written, "expected a list of statements") {
             if let Some(step) = self.flow(transaction, item, scope, kinds) {
                 steps.extend(step);
                 continue;
@@ -424,11 +434,7 @@ impl<'a, P: Clone> Reader<'a, P> {
             Value::Table(entries) => {
                 self.only_keys(entries, &["sql", "name", "keep", "expect", "text"]);
                 let Some(entry) = find(entries, "sql") else {
-                    self.at(
-                        &written.place,
-                        "a statement has no `sql`",
-                        "`sql = \"SELECT ...\"` belongs here",
-                    );
+                    self.at(&written.place, "a statement has no `sql`", "add `sql = \"SELECT ...\"`");
                     return None;
                 };
                 (&entry.value, entries)
@@ -442,8 +448,8 @@ impl<'a, P: Clone> Reader<'a, P> {
         }
         for mistake in pieces.mistakes {
             match mistake {
-                sql::Mistake::Unknown { within, name, why } => {
-                    self.unknown_value(&text.place, Some(within), &name, why, scope);
+                sql::Mistake::Unknown { within, what } => {
+                    self.unknown_value(&text.place, Some(within), what, scope);
                 }
                 sql::Mistake::Text { within, title, label } => {
                     let (place, title, label) = (text.place.clone(), title.to_owned(), label.to_owned());
@@ -476,13 +482,13 @@ impl<'a, P: Clone> Reader<'a, P> {
 
     fn keep(&mut self, written: &Written<P>, scope: &mut sql::Scope<'_>) -> Vec<SlotIndex> {
         let mut slots = Vec::new();
-        for item in self.list(written, "a list of names, one for each column, belongs here") {
+        for item in self.list(written, "expected a list of names, one for each column") {
             match &item.value {
                 Value::Text(name) if self.values.iter().any(|(known, _)| known == name) => {
                     self.at(
                         &item.place,
                         format!("`{name}` is a value already"),
-                        "keep it under another name",
+                        "choose another name for it",
                     );
                 }
                 Value::Text(name) if sql::is_name(name) => slots.push(scope.keep(name)),
@@ -518,7 +524,7 @@ impl<'a, P: Clone> Reader<'a, P> {
     fn check_names(&mut self) {
         let texts = std::mem::take(&mut self.texts);
         let made: BTreeSet<String> = texts.iter().filter_map(|(_, _, sent)| names::made(sent)).collect();
-        let Surroundings { data, others, .. } = self.surroundings;
+        let Context { data, others, .. } = self.context;
         let known = names::Known { data, others, made: &made };
         for (place, written, sent) in &texts {
             for names::Missing { what, name, known } in names::missing(sent, &known) {
@@ -534,16 +540,15 @@ impl<'a, P: Clone> Reader<'a, P> {
         &mut self,
         place: &P,
         within: Option<Range<usize>>,
-        name: &str,
-        why: sql::Unknown,
+        sql::Unknown { name, column }: sql::Unknown,
         scope: &sql::Scope<'_>,
     ) {
-        match why {
-            sql::Unknown::Value => {
+        match column {
+            None => {
                 let known: Vec<&str> = scope.names().collect();
-                self.unknown(place, within, "value", name, &known);
+                self.unknown(place, within, "value", &name, &known);
             }
-            sql::Unknown::Column(why) => self.undrawn(place, within, name, why),
+            Some(why) => self.undrawn(place, within, &name, why),
         }
     }
 
@@ -552,7 +557,7 @@ impl<'a, P: Clone> Reader<'a, P> {
         let (table, column) = name.split_once('.').unwrap_or((name, ""));
         match why {
             Undrawn::NoTable => {
-                let known = self.surroundings.data.table_names();
+                let known = self.context.data.table_names();
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 self.unknown(place, within, "table", table, &known);
             }
@@ -561,9 +566,15 @@ impl<'a, P: Clone> Reader<'a, P> {
                 self.unknown(place, within, "column", column, &known);
             }
             Undrawn::Contents => {
-                let title = format!("no value of `{name}` can be drawn");
-                let label = "its values are known from its rows only; draw one of a sequence, `random`, \
+                let title = format!("values of `{name}` cannot be drawn");
+                let label = "its values are only known from its rows; draw from a sequence, `random`, \
                              `date`, `choice` or `references`";
+                self.mistakes.push(Mistake { place: place.clone(), within, title, label: label.to_owned() });
+            }
+            Undrawn::Rows => {
+                let title = format!("which rows have a value of `{name}` is not known");
+                let label = "only the sequence of a `[[table]]` of up to 20 million rows can be drawn under \
+                             a condition, on a column with `random` integers or `references`";
                 self.mistakes.push(Mistake { place: place.clone(), within, title, label: label.to_owned() });
             }
         }
@@ -572,14 +583,14 @@ impl<'a, P: Clone> Reader<'a, P> {
     fn unknown(&mut self, place: &P, within: Option<Range<usize>>, what: &str, name: &str, known: &[&str]) {
         let label = match nearest(name, known.iter().copied()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("known here: {}", known.join(", ")),
+            None => format!("known: {}", known.join(", ")),
         };
         let title = format!("there is no {what} `{name}`");
         self.mistakes.push(Mistake { place: place.clone(), within, title, label });
     }
 
     fn wrong<T>(&mut self, written: &Written<P>, what: &str, wanted: &str) -> Option<T> {
-        self.at(&written.place, format!("{what} cannot be this"), format!("{wanted} belongs here"));
+        self.at(&written.place, format!("{what} cannot be this"), format!("expected {wanted}"));
         None
     }
 
@@ -676,8 +687,8 @@ mod tests {
         let document = Document::parse(text).unwrap();
         let data = data();
         let distribution = Distribution::Pareto { h: 0.2 };
-        let surroundings = Surroundings { data: &data, distribution, others: false };
-        written("shop", &(0..0), &entries(document.as_table()), &surroundings)
+        let context = Context { data: &data, distribution, others: false };
+        written("shop", &(0..0), &entries(document.as_table()), &context)
     }
 
     const SHOP: &str = r###"
@@ -744,6 +755,19 @@ mod tests {
         let workload = read("statements = [\"SELECT 1\", \"SELECT {id}\"]\ntables = 2").unwrap();
         assert_eq!((workload.tables, workload.transactions()[0].name.as_str()), (2, "shop"));
         assert_eq!(workload.transactions()[0].steps.len(), 3, "a draw and two statements");
+    }
+
+    #[test]
+    fn a_connection_can_keep_to_a_table_of_its_own() {
+        let workload = read("statements = [\"SELECT c FROM sbtest{own_table} WHERE id = {id}\"]").unwrap();
+        let [Step::Draw { .. }, Step::Draw { slot, draw }, Step::Statement(select)] =
+            &workload.transactions()[0].steps[..]
+        else {
+            panic!("{:?}", workload.transactions()[0].steps)
+        };
+        assert_eq!((draw, &select.pieces[1]), (&Draw::TableOfConnection, &Piece::Table(*slot)));
+        let added = read("statements = [\"SELECT {id} FROM sbtest{own_table + 1}\"]").unwrap_err();
+        assert_eq!(added[0].title, "nothing can be added to a table's number");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Whether a directory with a server's data is in use. A server that finds its files locked waits for them,
-//! and says so in its log alone, which was the other server's until then.
+//! and says so only in its log.
 
 use super::{Standing, pointed_to};
 use crate::provision::{Error, Places, disk::lock::Lock};

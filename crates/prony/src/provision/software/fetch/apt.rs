@@ -1,8 +1,9 @@
 //! Servers that Debian packages: downloaded by `apt-get download` with lists of its own, unpacked by
 //! `dpkg-deb`.
 //!
-//! Nothing is installed and no root is needed: apt's lists and cache lie in the user's cache. The site is the
-//! one that the system itself is set up for, and apt checks the signatures with the system's keys.
+//! Nothing is installed and no root is needed: apt's lists and cache are kept in the user's cache. Packages
+//! come from the site that the system itself is set up for, and apt checks the signatures with the system's
+//! keys.
 
 use super::{
     Error,
@@ -26,8 +27,8 @@ use std::{
 
 pub(super) const CLIENT: Client = Client {
     name: "apt-get",
-    remedy: "it is Debian's; elsewhere install MariaDB or MySQL with your system's package manager (it need \
-             not run), or Maven (mvn), which has other versions",
+    remedy: "it is part of Debian; on other systems, install MariaDB or MySQL with the package manager (it \
+             need not run), or install Maven (mvn), which provides other versions",
 };
 const DPKG: Client = Client { name: "dpkg-deb", remedy: "install dpkg" };
 
@@ -41,7 +42,7 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &AptSource) -> Result<(), Err
 
 /// Fetches the libraries that the server in the job's directory needs and this system lacks, from Debian:
 /// single ones that are known by name, or all that the packages of `source` depend on, with the C library and
-/// its loader. Where Debian cannot be had, the check that follows names what is missing.
+/// its loader. Where Debian is not available, the check that follows names what is missing.
 pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -> Result<(), Error> {
     let Some(program) = find_program(job.directory) else {
         return Err(Error::NoProgram { directory: job.directory.to_owned() });
@@ -82,7 +83,7 @@ pub(super) fn add_libraries(job: &mut Job<'_, '_>, source: Option<&AptSource>) -
 /// apt with lists and cache of its own, for one suite; only one process has it at a time.
 struct Apt {
     options: Vec<OsString>,
-    /// Packages that have arrived and are not unpacked yet; what an interrupted fetch left is gone on with.
+    /// Packages that have arrived and are not unpacked yet; an interrupted fetch is resumed.
     archives: PathBuf,
     _lock: Lock,
 }
@@ -95,7 +96,7 @@ impl Apt {
             fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
         }
         let lock = Lock::open(&home.join(".lock"))?;
-        lock.take(job.work, &format!("another fetch from Debian {suite}"))?;
+        lock.take(job.work)?;
         let mut options = Vec::new();
         let mut set = |name: &str, value: &Path| {
             let mut option = OsString::from(format!("-o{name}="));
@@ -186,7 +187,7 @@ fn sources_of_other_suite(job: &mut Job<'_, '_>, suite: &str, home: &Path) -> Re
     }
     let text = other_sources(&known, suite);
     if text.is_empty() {
-        let reason = format!("apt is set up for no site that would have Debian's {suite}");
+        let reason = format!("apt is not configured with a mirror that has Debian's {suite}");
         return Err(job.failed("apt-get indextargets", reason, &targets));
     }
     let list = home.join("sources.list");

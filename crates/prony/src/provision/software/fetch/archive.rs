@@ -24,7 +24,7 @@ pub(super) fn only_file(job: &Job<'_, '_>, directory: &Path) -> Result<PathBuf, 
     match files.as_slice() {
         [file] => Ok(file.clone()),
         files => {
-            let what = format!("one file was expected and {} came", files.len());
+            let what = format!("one file was expected, but {} arrived", files.len());
             Err(Error::NotVerified { server: job.server.to_owned(), what })
         }
     }

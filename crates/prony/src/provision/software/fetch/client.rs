@@ -3,9 +3,10 @@
 
 use super::Error;
 use crate::provision::{
-    Work,
+    Step, Work,
     process::trampoline::{self, Bond},
 };
+use anstream::adapter::strip_str;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
     fs::{self, File},
@@ -22,7 +23,7 @@ const OUTPUT_LINES_SHOWN: usize = 8;
 const POLL: Duration = Duration::from_millis(20);
 /// How often progress is told.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// How long a program may take to end in order; what is half done stays for the next attempt.
+/// How long a program may take to end cleanly; a partial result stays for the next attempt.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// A program that is not part of Prony.
@@ -64,8 +65,8 @@ impl Job<'_, '_> {
         &self.work.places().cache
     }
 
-    /// Runs `client` with what `arrange` adds, and returns what it printed. What grows below `watched`
-    /// meanwhile is told as progress.
+    /// Runs `client` with what `arrange` adds, and returns its output. What grows below `watched` in the
+    /// meantime is reported as progress.
     pub(super) fn run(
         &mut self,
         client: &Client,
@@ -126,19 +127,19 @@ impl Job<'_, '_> {
             if watched.is_some() && told.elapsed() >= TOLD_EVERY {
                 told = Instant::now();
                 let megabytes = (self.fetched + grown()) / 1_000_000;
-                let server = self.server;
-                self.work.say(&match u64::from(self.download_mb) {
-                    0 => format!("fetching {server}: {megabytes} MB"),
-                    // What is resumed, and what comes beside the server, may make it more than the catalogue
-                    // says.
-                    all => format!("fetching {server}: {} of {all} MB", megabytes.min(all)),
-                });
+                let all_mb = Some(u64::from(self.download_mb)).filter(|all| *all > 0);
+                // What is resumed, and what comes beside the server, may make it more than the catalogue
+                // says.
+                let done_mb = Some(megabytes.min(all_mb.unwrap_or(u64::MAX)));
+                self.work.say(Step::Fetching { name: self.server.to_owned(), done_mb, all_mb });
             }
             thread::sleep(POLL);
         }
     }
 
     pub(super) fn failed(&self, command: &str, reason: String, output: &str) -> Error {
+        // some clients colour what they say even into a pipe
+        let output = strip_str(output).to_string();
         let lines: Vec<_> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         let output = lines[lines.len().saturating_sub(OUTPUT_LINES_SHOWN)..].join("\n");
         Error::FetchFailed { server: self.server.to_owned(), command: command.to_owned(), reason, output }

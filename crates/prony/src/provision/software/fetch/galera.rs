@@ -2,7 +2,7 @@
 
 use super::{Job, apt};
 use crate::provision::{
-    Error, Work,
+    Error, Step, Work,
     disk::{files::remove_if_there, lock::Lock},
     software::{
         Software,
@@ -41,11 +41,11 @@ fn of_suite(suite: &str, package: &str, download_mb: u32, work: &mut Work<'_>) -
     fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
     let place = servers.join(&name);
     let lock = Lock::open(&servers.join(format!(".{name}.lock")))?;
-    lock.take(work, &format!("another Prony that fetches {name}"))?;
+    lock.take(work)?;
     if place.join(LIBRARY).is_file() {
         return Ok(place.join(LIBRARY));
     }
-    work.say(&format!("fetching {name} ({download_mb} MB)"));
+    work.say(Step::Fetching { name: name.clone(), done_mb: None, all_mb: Some(download_mb.into()) });
     let unfinished = servers.join(format!(".{name}.unfinished"));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;

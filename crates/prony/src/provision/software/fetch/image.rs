@@ -1,5 +1,5 @@
-//! Servers in images of containers. The image stays where podman or docker keeps it, and the server runs in
-//! it; into the cache come the files that Prony reads: the scripts of the system tables, the names of
+//! Servers in container images. The image stays where podman or docker keeps it, and the server runs in it.
+//! Only the files that Prony reads are copied into the cache: the scripts of the system tables, the names of
 //! plug-ins, the program itself.
 
 use super::{

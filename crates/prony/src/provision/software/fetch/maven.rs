@@ -31,14 +31,14 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &MavenSource) -> Result<(), E
     remove_if_there(&archives)
 }
 
-/// Copies the artifact into `archives`. Maven gets a local repository in Prony's cache: what has been copied
-/// can be removed again, which in the user's own repository nobody would do. An interrupted download lies
-/// there as well; Maven goes on with it from 3.9 on, earlier ones begin anew.
+/// Copies the artifact into `archives`. Maven gets a local repository in Prony's cache, so that copied files
+/// can be removed again, unlike in the user's own repository. An interrupted download stays there as well:
+/// Maven resumes it from 3.9 on, earlier versions begin again.
 fn download(job: &mut Job<'_, '_>, source: &MavenSource, archives: &Path) -> Result<(), Error> {
     let repository = job.cache().join("maven");
     fs::create_dir_all(&repository).map_err(Error::file("make the directory", &repository))?;
     let lock = Lock::open(&repository.join(".lock"))?;
-    lock.take(job.work, "another fetch by Maven")?;
+    lock.take(job.work)?;
     let option = |name: &str, path: &Path| {
         let mut option = OsString::from(name);
         option.push(path);

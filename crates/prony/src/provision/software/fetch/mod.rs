@@ -1,8 +1,7 @@
 //! Gets a server of the catalogue into the user's cache: without root, once, whole or not at all.
 //!
-//! Everything goes through the registries' own clients, so that the user's mirror and proxy hold and
-//! signatures are checked by those who made them. A server is unpacked beside its place and then renamed into
-//! it.
+//! Everything goes through the registries' own clients, so that the user's mirror and proxy are used and the
+//! registry's own tools check signatures. A server is unpacked beside its place and then renamed into it.
 
 mod apt;
 mod archive;
@@ -19,7 +18,7 @@ use super::{
     find_program,
 };
 use crate::provision::{
-    Error, Places, Work,
+    Error, Places, Step, Work,
     disk::{files::remove_if_there, lock::Lock},
 };
 use client::Job;
@@ -76,7 +75,7 @@ pub(in crate::provision) fn fetch(entry: &Entry, work: &mut Work<'_>) -> Result<
     let servers = places.servers();
     fs::create_dir_all(&servers).map_err(Error::file("make the directory", &servers))?;
     let lock = Lock::open(&servers.join(format!(".{}.lock", entry.name)))?;
-    lock.take(work, &format!("another Prony that fetches {}", entry.name))?;
+    lock.take(work)?;
     let current = match &entry.source {
         Source::Image(source) => Some(image::id(source)),
         _ => None,
@@ -91,10 +90,8 @@ pub(in crate::provision) fn fetch(entry: &Entry, work: &mut Work<'_>) -> Result<
     if let (false, Some(architecture)) = (entry.runs_here(), entry.architecture.clone()) {
         return Err(Error::OtherArchitecture { server: entry.name.clone(), architecture });
     }
-    work.say(&match entry.download_mb {
-        0 => format!("fetching {}", entry.name),
-        megabytes => format!("fetching {} ({megabytes} MB)", entry.name),
-    });
+    let all_mb = Some(u64::from(entry.download_mb)).filter(|megabytes| *megabytes > 0);
+    work.say(Step::Fetching { name: entry.name.clone(), done_mb: None, all_mb });
     let unfinished = servers.join(format!(".{}.unfinished", entry.name));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(Error::file("make the directory", &unfinished))?;
@@ -127,7 +124,7 @@ fn fill(entry: &Entry, job: &mut Job<'_, '_>) -> Result<(), Error> {
         make_executable(job.directory)?;
         apt::add_libraries(job, of_debian)?;
     }
-    job.work.say(&format!("checking {}", entry.name));
+    job.work.say(Step::Checking { name: entry.name.clone() });
     verified(entry, job.directory).map(drop)
 }
 
@@ -138,11 +135,11 @@ fn verified(entry: &Entry, directory: &Path) -> Result<Software, Error> {
     if entry.product.is_empty() || software.fits(&entry.product, Some(&entry.version)) {
         return Ok(software);
     }
-    let what = format!("it says that it is {} {}", software.product, software.version);
+    let what = format!("it reports itself as {} {}", software.product, software.version);
     Err(Error::NotVerified { server: entry.name.clone(), what })
 }
 
-/// Archives of other worlds than Unix forget that a file is a program.
+/// Archives made on other systems than Unix lose the mark that a file is a program.
 fn make_executable(directory: &Path) -> Result<(), Error> {
     let Some(program) = find_program(directory) else {
         return Err(Error::NoProgram { directory: directory.to_owned() });

@@ -24,8 +24,7 @@ pub(super) fn fetch(job: &mut Job<'_, '_>, source: &ArchiveSource) -> Result<(),
     if source.is_url() { remove(&file) } else { Ok(()) }
 }
 
-/// Downloads the archive into the cache, going on where an earlier attempt was interrupted. What arrived
-/// wrong is removed.
+/// Downloads the archive into the cache, resuming an interrupted attempt. A damaged download is removed.
 fn download(job: &mut Job<'_, '_>, source: &ArchiveSource) -> Result<PathBuf, Error> {
     let directory = job.cache().join("archives");
     fs::create_dir_all(&directory).map_err(Error::file("make the directory", &directory))?;
