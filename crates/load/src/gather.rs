@@ -5,7 +5,7 @@ use crate::{
     clock::Moment,
     host::Host,
     orders::Report,
-    outage::outages,
+    outage,
     program::Program,
     record::{Batch, ErrorBook, Seconds, StreamBatch},
     sample::{ClientUsage, Connects, End, Outcome, PartClock, PartUsage, Phase, Sample, StreamOutcome},
@@ -181,6 +181,7 @@ impl<'a> Results<'a> {
                 transactions_by_connection[*number as usize] = *count;
             }
         }
+        let silences = outage::common(silences);
         StreamOutcome {
             name: stream.name.clone(),
             connections: stream.connections,
@@ -190,7 +191,8 @@ impl<'a> Results<'a> {
             reconnecting,
             active: self.active(index, reports, course),
             limit_reached: stream.limit.map(|_| is_limit_reached && course.merger.done_at(index).is_some()),
-            outages: outages(silences, course.start),
+            outages: outage::outages(&silences, course.start),
+            standstills: outage::standstills(&silences, course.start),
             transactions: total.all_transactions(),
             by_transaction: total.transactions,
             statements: total.statements,

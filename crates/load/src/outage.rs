@@ -1,7 +1,10 @@
 //! Times without success. Each worker notes its own. A stream has an outage where all of its workers have one
-//! at the same time, from the first failure on.
+//! at the same time, from the first failure on; without a failure, it stands still.
 
-use crate::{clock::Moment, sample::Outage};
+use crate::{
+    clock::Moment,
+    sample::{Outage, Standstill},
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -95,12 +98,25 @@ impl Silence {
     }
 }
 
-/// The outages of a stream from what its workers noted; `start` is when the load began.
-pub(crate) fn outages(mut of_workers: Vec<Vec<Silence>>, start: Moment) -> Vec<Outage> {
+/// The times in which all workers of a stream were silent.
+pub(crate) fn common(mut of_workers: Vec<Vec<Silence>>) -> Vec<Silence> {
     let Some(first) = of_workers.pop() else { return Vec::new() };
-    let common = of_workers.into_iter().fold(first, |ours, theirs| {
+    let mut common = of_workers.into_iter().fold(first, |ours, theirs| {
         ours.iter().flat_map(|one| theirs.iter().filter_map(|other| one.common(other))).collect()
     });
+    common.retain(|silence| silence.length() >= SILENCE_MIN_NS);
+    common
+}
+
+/// The common silences in which nothing failed; `start` is when the load began.
+pub(crate) fn standstills(common: &[Silence], start: Moment) -> Vec<Standstill> {
+    let since_start = |at: Moment| Duration::from_nanos(at.since(start));
+    let whole = common.iter().filter(|silence| silence.failed.is_none());
+    whole.map(|it| Standstill { from: since_start(it.from), until: since_start(it.until) }).collect()
+}
+
+/// The outages among the common silences; `start` is when the load began.
+pub(crate) fn outages(common: &[Silence], start: Moment) -> Vec<Outage> {
     let since_start = |at: Moment| Duration::from_nanos(at.since(start));
     common
         .iter()
@@ -140,7 +156,7 @@ mod tests {
         // both fail when the server dies at 500; the first comes back at 1700, the second at 2000
         let one = watched((0..500).chain(1700..3000), &[501, 600, 900], 3000);
         let two = watched((0..499).chain(2000..3000), &[503, 1000], 3000);
-        let found = outages(vec![one, two], Moment::ZERO);
+        let found = outages(&common(vec![one, two]), Moment::ZERO);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].from, Duration::from_millis(501));
         assert_eq!(found[0].until, Duration::from_millis(1700));
@@ -151,22 +167,33 @@ mod tests {
     fn a_failure_beside_successes_is_no_outage() {
         let one = watched(0..3000, &[100, 700], 3000);
         let two = watched(0..3000, &[], 3000);
-        assert_eq!(outages(vec![one.clone(), two], Moment::ZERO), []);
+        assert_eq!(outages(&common(vec![one.clone(), two]), Moment::ZERO), []);
         // nor is a worker that is out while another one is not
         let out = watched(0..500, &[501], 3000);
-        assert_eq!(outages(vec![one, out], Moment::ZERO), []);
+        assert_eq!(outages(&common(vec![one, out]), Moment::ZERO), []);
     }
 
     #[test]
     fn what_does_not_come_back_lasts_to_the_end() {
-        let found = outages(vec![watched(0..500, &[600], 3000)], Moment::of_ns(100 * MS));
+        let found = outages(&common(vec![watched(0..500, &[600], 3000)]), Moment::of_ns(100 * MS));
         let lasting =
             Outage { from: Duration::from_millis(500), until: Duration::from_millis(2900), recovered: false };
         assert_eq!(found, [lasting]);
     }
 
     #[test]
-    fn a_slow_answer_without_failure_is_no_outage() {
-        assert_eq!(outages(vec![watched([0, 900, 2000], &[], 3000)], Moment::ZERO), []);
+    fn silence_without_failure_is_no_outage_but_a_standstill_where_all_workers_are_silent() {
+        let one = watched((0..500).chain(2000..2500), &[], 3000);
+        let two = watched((0..700).chain(1900..2450), &[], 3000);
+        let both = common(vec![one, two]);
+        assert_eq!(outages(&both, Moment::ZERO), []);
+        let found: Vec<_> = standstills(&both, Moment::ZERO)
+            .iter()
+            .map(|still| (still.from.as_millis(), still.until.as_millis()))
+            .collect();
+        assert_eq!(found, [(699, 1900), (2499, 3000)]);
+        // a failure makes an outage of it
+        let failed = common(vec![watched(0..500, &[600], 3000)]);
+        assert_eq!(standstills(&failed, Moment::ZERO), []);
     }
 }

@@ -263,6 +263,9 @@ pub struct StreamOutcome {
     /// Times without success after something had failed, in order.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// Times in which nothing ended and nothing failed, in order.
+    #[serde(default)]
+    pub standstills: Vec<Standstill>,
     /// All transactions together, named `transactions`.
     pub transactions: Tally,
     /// The same, one entry for each transaction of the mix.
@@ -332,6 +335,15 @@ pub struct Outage {
     pub until: Duration,
     /// Whether there was a success after it.
     pub recovered: bool,
+}
+
+/// A time of 0.1 s or longer in which no transaction of a stream ended and none failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standstill {
+    /// The last success before it, since the load began.
+    pub from: Duration,
+    /// The first success after it, or the end of the load.
+    pub until: Duration,
 }
 
 /// How often an error came.

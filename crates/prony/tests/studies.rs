@@ -131,14 +131,18 @@ fn studies_of_each_kind_can_be_carried_out_in_two_parts() {
     }
 }
 
-/// Whether programs or machines beside took so much of most points that an effect may drown in it, as the run
-/// itself says.
+/// Whether programs or machines beside took so much of most points that an effect may drown in it, or a server
+/// stood still for a second or more (MariaDB with a small pool does now and then), as the run itself says.
 fn is_disturbed(document: &Value) -> bool {
     let points = document["points"].as_array().expect("points");
-    let is_of_others = |doubt: &Value| ["other_load", "steal"].iter().any(|id| doubt["id"] == *id);
-    let is_disturbed =
-        |point: &&Value| point["doubts"].as_array().is_some_and(|all| all.iter().any(is_of_others));
-    points.iter().filter(is_disturbed).count() * 2 > points.len()
+    let with = |ids: &[&str]| {
+        let has = |doubt: &Value| ids.iter().any(|id| doubt["id"] == *id);
+        points
+            .iter()
+            .filter(|point| point["doubts"].as_array().is_some_and(|all| all.iter().any(has)))
+            .count()
+    };
+    with(&["other_load", "steal"]) * 2 > points.len() || with(&["standstill"]) > 0
 }
 
 /// Carries a study out at `quick`, which must decide each of these conclusions even on two processors: one of

@@ -58,6 +58,15 @@ const RETRANSMITS: f64 = 0.01;
 /// Variation between connections that is worth a word: with 30 % the fast ones do twice as much as the slow
 /// ones.
 const UNFAIR: f64 = 0.3;
+/// A time without replies is a standstill if it lasts longer than so many usual responses, and seconds.
+const STANDSTILL_RESPONSES: f64 = 20.0;
+/// See [`STANDSTILL_RESPONSES`].
+const STANDSTILL_S: f64 = 0.1;
+/// Standstills are told where one is longer than this, in seconds, or all together take more than
+/// [`STANDSTILL_SHARE`] of the interval.
+const STANDSTILL_LONG_S: f64 = 1.0;
+/// See [`STANDSTILL_LONG_S`].
+const STANDSTILL_SHARE: f64 = 0.1;
 /// A transaction under way is overdue when it is this many times as old as the longest that ended, and at
 /// least this old.
 const OVERDUE: (f64, Duration) = (2.0, Duration::from_secs(1));
@@ -329,7 +338,7 @@ impl<'a> OfStream<'a> {
     fn doubts(&self) -> Vec<Doubt> {
         let overload = self.overload();
         let waited = overload.is_none().then(|| self.waited()).flatten();
-        let around = [self.outage(), self.limit(), overload, waited];
+        let around = [self.outage(), self.standstill(), self.limit(), overload, waited];
         if self.tally().count == 0 {
             let nothing = [Some(Doubt::new(Level::Invalid, What::NothingFinished)), self.errors()];
             return nothing.into_iter().chain(around).flatten().collect();
@@ -368,6 +377,37 @@ impl<'a> OfStream<'a> {
         let what = What::Outage { seconds, count: outages.len() as u64, recovered: last.recovered };
         let much = seconds > OUTAGE * self.seconds && !self.is_disturbed;
         Some(Doubt::new(if much { Level::Invalid } else { Level::Suspicious }, what))
+    }
+
+    /// A server that answers nothing, and no connection that is told so: stalls are part of its figures, but
+    /// few long ones make them a matter of chance.
+    fn standstill(&self) -> Option<Doubt> {
+        if !matches!(self.asked.arrival, Arrival::Closed) || self.asked.limit.is_some() {
+            return None;
+        }
+        let (from, until) = self.told.active;
+        let usual_s = self.tally().response().quantile_ns(0.5) as f64 / 1e9;
+        let within = self
+            .told
+            .standstills
+            .iter()
+            .map(|still| still.until.min(until).saturating_sub(still.from.max(from)).as_secs_f64());
+        let long = within.filter(|seconds| *seconds > (STANDSTILL_RESPONSES * usual_s).max(STANDSTILL_S));
+        let (count, seconds, longest_s) = long
+            .fold((0, 0.0, 0.0_f64), |(count, all, longest), one| (count + 1, all + one, longest.max(one)));
+        (longest_s > STANDSTILL_LONG_S || seconds > STANDSTILL_SHARE * self.seconds)
+            .then(|| Doubt::new(Level::Suspicious, What::Standstill { seconds, longest_s, count }))
+    }
+
+    /// Seconds of standstills that the limits of the interval cut: what of the first lay before it, and what
+    /// of the last lies within it.
+    fn standstills_at_limits(&self) -> (f64, f64) {
+        let (from, until) = self.told.active;
+        let met =
+            |at: Duration| self.told.standstills.iter().find(|still| still.from < at && at <= still.until);
+        let before = met(from).map_or(Duration::ZERO, |still| from - still.from);
+        let at_end = met(until).map_or(Duration::ZERO, |still| until - still.from.max(from));
+        (before.as_secs_f64(), at_end.as_secs_f64())
     }
 
     fn rows_missing(&self) -> Option<Doubt> {
@@ -461,7 +501,9 @@ impl<'a> OfStream<'a> {
         // what had begun before the time is counted in full, what had not ended is not: equal but for chance,
         // unless nothing had begun
         let cut = if self.began_empty { all * (moments.age + pause) } else { 0.0 };
-        let available = all * self.seconds - cut;
+        // connections that all stood still at a limit of the interval are no chance: the same for each of them
+        let (before, at_end) = self.standstills_at_limits();
+        let available = all * (self.seconds + before - at_end) - cut;
         let gap = accounted / available - 1.0;
         let edges = 2.0 * (moments.age_variance + pause * pause) / all;
         let pauses = match self.asked.arrival {
@@ -585,7 +627,7 @@ fn other_load(reading: &Reading, hosts: &[&PartUsage]) -> Option<f64> {
 pub(super) mod tests {
     use super::*;
     use load::{
-        sample::{ClientUsage, End, ErrorCount, Outage, Schedule},
+        sample::{ClientUsage, End, ErrorCount, Outage, Schedule, Standstill},
         spec::{Address, Rate, Target, Tls, Workload},
     };
 
@@ -853,6 +895,37 @@ pub(super) mod tests {
         let (asked, mut outcome) = good();
         outcome.streams[0].in_flight_age_max = Duration::from_secs(3);
         assert_eq!(found(&asked, &outcome), [("overdue", Suspicious)]);
+    }
+
+    #[test]
+    fn a_server_that_stands_still_is_told_and_not_taken_for_missing_time() {
+        let still = |from: u64, until: u64| Standstill {
+            from: Duration::from_millis(from),
+            until: Duration::from_millis(until),
+        };
+        let (asked, _) = good();
+        // the last 2.5 of 10 s: what was under way then is in no figure
+        let mut at_end = outcome(4, 3000, Duration::from_millis(10));
+        at_end.streams[0].in_flight_age_max = Duration::from_millis(2505);
+        assert_eq!(found(&asked, &at_end), [("overdue", Suspicious), ("littles_law", Suspicious)]);
+        at_end.streams[0].standstills = vec![still(8_500, 11_000)];
+        assert_eq!(found(&asked, &at_end), [("overdue", Suspicious), ("standstill", Suspicious)]);
+        let told = doubts(&asked, &at_end, &[], Duration::ZERO);
+        let expected = What::Standstill { seconds: 2.5, longest_s: 2.5, count: 1 };
+        assert!(told.iter().any(|doubt| doubt.what == expected), "{told:?}");
+        // the second before the interval and 0.2 s of it: four responses hold that second, too
+        let mut before = outcome(4, 3920, Duration::from_millis(10));
+        let response = &mut before.streams[0].transactions.service;
+        response.merge(&constant(1_200, 4));
+        before.streams[0].transactions.count = 3924;
+        before.streams[0].standstills = vec![still(0, 1_200)];
+        assert_eq!(found(&asked, &before), [], "0.2 s are not worth a word");
+        before.streams[0].standstills.clear();
+        assert_eq!(found(&asked, &before), [("littles_law", Suspicious)]);
+        // where few are offered nothing ends now and then
+        let mut open = outcome(4, 3, Duration::from_millis(10));
+        open.streams[0].standstills = vec![still(1_000, 9_000)];
+        assert_eq!(found(&spec(4, self::open(0.3)), &open), []);
     }
 
     #[test]

@@ -88,6 +88,15 @@ pub enum What {
         /// Whether the last of them was over at the end.
         recovered: bool,
     },
+    /// Nothing ended for a while although every connection had something under way, and nothing failed.
+    Standstill {
+        /// Seconds in which nothing ended, all such times together.
+        seconds: f64,
+        /// The longest of them, seconds.
+        longest_s: f64,
+        /// How many there were.
+        count: u64,
+    },
     /// Replies had no row where one belongs.
     RowsMissing {
         /// Share of replies without a row, 0 to 1; in runs of Prony 0.1 of those without a change as well.
@@ -420,6 +429,7 @@ impl Doubt {
             What::NothingFinished => "nothing_finished",
             What::Errors { .. } => "errors",
             What::Outage { .. } => "outage",
+            What::Standstill { .. } => "standstill",
             What::RowsMissing { .. } => "rows_missing",
             What::NothingChanged { .. } => "nothing_changed",
             What::Starved { .. } => "starved",

@@ -51,6 +51,33 @@ fn every_built_in_study_is_right_at_every_scale() {
     }
 }
 
+/// What servers allow unless told otherwise is not enough for many connections and tables.
+#[test]
+fn every_built_in_study_sets_the_limits_that_its_connections_need() {
+    for builtin in builtin() {
+        for scale in [None, Some("quick"), Some("bench"), Some("published")] {
+            let adjustments = Adjustments { scale: scale.map(str::to_owned), ..Adjustments::default() };
+            let study = parse(builtin.name, builtin.name, builtin.text, &adjustments).expect("a good study");
+            for treatment in &study.treatments {
+                let (mut connections, mut prepared) = (0, 0);
+                for stream in &treatment.streams {
+                    let each = load::statements_prepared(&stream.workload, stream.protocol).unwrap_or(0);
+                    connections += u64::from(stream.connections + stream.idle);
+                    prepared += u64::from(stream.connections) * each;
+                }
+                let limits =
+                    [("max_connections", connections, 151), ("max_prepared_stmt_count", prepared, 16_382)];
+                for (setting, needed, default) in limits {
+                    let set = treatment.server.settings.get(setting);
+                    let limit: u64 = set.map_or(default, |set| set.parse().expect("a number"));
+                    let name = (builtin.name, scale, setting);
+                    assert!(needed < limit, "{name:?}: {needed} are needed: {:?}", treatment.levels);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn all_mistakes_are_reported_at_once_and_pointed_at() {
     let text = r#"

@@ -39,7 +39,7 @@ end
 function thread_done()
   close_statements()
   con:disconnect()
-  print(string.format("thread %d: begun again %s", sysbench.tid, again > 0 and "now and then" or "never"))
+  print(string.format("thread %d: begun again %d", sysbench.tid, again))
 end
 
 function sysbench.hooks.report_intermediate(stat)
