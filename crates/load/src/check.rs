@@ -14,7 +14,7 @@ pub enum Mistake {
     #[error("a load of {} parts has no part {}", .0.of, .0.number + 1)]
     NoSuchPart(Part),
     /// Nothing would be measured.
-    #[error("the measurement interval must be longer than nothing")]
+    #[error("the measurement interval must be longer than 0")]
     NoInterval,
     /// No connection would be opened.
     #[error("connections opened per second must be more than 0")]
@@ -34,7 +34,7 @@ pub enum Mistake {
         first: String,
     },
     /// A stream has a time limit for nothing.
-    #[error("stream `{0}` has a time limit but no limit that it could miss")]
+    #[error("stream `{0}` has a time limit but no limit of transactions or rows")]
     TimeLimit(String),
     /// A stream waits for itself, by way of others or directly.
     #[error("stream `{0}` waits for its own end")]
@@ -43,7 +43,7 @@ pub enum Mistake {
     #[error("this program runs no scripts")]
     NoScripts,
     /// A stream asks something of its script that is the script's own affair.
-    #[error("stream `{stream}` runs a script, for which {what} cannot be: {why}")]
+    #[error("stream `{stream}` runs a script, which does not allow {what}: {why}")]
     Script {
         /// The stream.
         stream: String,
@@ -54,8 +54,8 @@ pub enum Mistake {
     },
     /// An arrival has numbers that it cannot have.
     #[error(
-        "stream `{0}`: rates must be 0 or more (a constant one more), times longer than nothing, an \
-         amplitude not above the mean, a burst not longer than its period, waits one for each transaction"
+        "stream `{0}`: rates must be 0 or more (a constant rate above 0), times above 0, the amplitude at \
+         most the mean, a burst at most as long as its period, and waits one for each transaction"
     )]
     Arrival(String),
 }

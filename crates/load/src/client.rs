@@ -182,7 +182,7 @@ impl From<io::Error> for Error {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::TimedOut,
             io::ErrorKind::InvalidData => match error.downcast::<rustls::Error>() {
-                Ok(error) => Self::Tls(tls::Error::Handshake(error)),
+                Ok(error) => Self::Tls(tls::Error::Handshake(error.into())),
                 Err(_) => Self::Closed,
             },
             _ => Self::Closed,

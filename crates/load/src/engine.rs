@@ -79,8 +79,7 @@ impl Loader for Here {
 
 /// Reads what the logins of a load need.
 pub(crate) fn secrets_of(spec: &Spec) -> Result<Secrets, Error> {
-    Secrets::of(spec)
-        .map_err(|error| Error::Tls { address: spec.target.address.to_string(), reason: error.to_string() })
+    Secrets::of(spec).map_err(|source| Error::File { address: spec.target.address.to_string(), source })
 }
 
 /// What the workers of a process share; made before they are.

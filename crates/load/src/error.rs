@@ -1,6 +1,6 @@
 //! Why a load has no outcome.
 
-use crate::{check::Mistake, program, tls};
+use crate::{check::Mistake, program, secrets, tls};
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
@@ -23,16 +23,21 @@ pub enum Error {
         reason: String,
     },
     /// TLS cannot be set up.
-    #[error("TLS to {address}: {reason}")]
+    #[error("TLS to {address}: {source}")]
     Tls {
         /// Where.
         address: String,
         /// Why.
-        reason: String,
+        source: tls::Error,
     },
     /// A file that the login needs cannot be read.
-    #[error(transparent)]
-    File(#[from] tls::Error),
+    #[error("login at {address}: {source}")]
+    File {
+        /// Where.
+        address: String,
+        /// Which, and why.
+        source: secrets::Error,
+    },
     /// Not all connections could be opened.
     #[error("only {opened} of {wanted} connections to {address} could be opened: {reason}")]
     Opening {

@@ -62,8 +62,8 @@ fn login(target: &Target, credentials: &Credentials, spec: &Spec, stop: &Stop) -
             }
         },
     };
-    let failed = |reason: String| Error::Tls { address: target.address.to_string(), reason };
-    let tls = Connector::new(target, credentials).map_err(|error| failed(error.to_string()))?;
+    let failed = |source| Error::Tls { address: target.address.to_string(), source };
+    let tls = Connector::new(target, credentials).map_err(failed)?;
     let mut options = client::options(target, credentials);
     // whether "preferred" comes to TLS depends on the server: asked once, so that all connections are of one
     // kind

@@ -35,9 +35,14 @@ pub trait Interpreter: fmt::Debug + Send + Sync {
     /// to be done.
     ///
     /// # Errors
-    /// Where and why the script failed, in the interpreter's own words: this crate knows no language.
-    fn play(&self, script: &Script, desk: &mut Desk<'_>) -> Result<(), String>;
+    /// If the script failed.
+    fn play(&self, script: &Script, desk: &mut Desk<'_>) -> Result<(), Failure>;
 }
+
+/// A script failed: where and why, in its interpreter's own words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(pub String);
 
 /// What a connection has done.
 #[derive(Debug)]
@@ -386,8 +391,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// The script cannot go on, and with it the load: `text` says where and why.
-    pub fn fail(&mut self, text: String) {
+    /// The script cannot go on, and with it the load.
+    pub fn fail(&mut self, failure: Failure) {
         if self.bench.stopping {
             return; // what fails because everything ends is not said
         }
@@ -397,15 +402,15 @@ impl<'a> Desk<'a> {
                 let loss = format!("{loss} (error {code})");
                 self.orders.tell(Message::NotOpened { loss, code, was_open: false });
             }
-            _ => self.orders.tell(Message::Hopeless(Broken::Script { message: text })),
+            _ => self.orders.tell(Message::Hopeless(Broken::Script { message: failure.0 })),
         }
     }
 
     /// Plays, hands over seconds until the load has ended, and reports.
     pub(crate) fn work(mut self, interpreter: &dyn Interpreter, script: &Script) -> Report {
         prepare_thread(self.is_batch);
-        if let Err(text) = interpreter.play(script, &mut self) {
-            self.fail(text);
+        if let Err(failure) = interpreter.play(script, &mut self) {
+            self.fail(failure);
         }
         while !self.orders.control.is_stopped() {
             self.look_up();

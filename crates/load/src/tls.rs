@@ -58,8 +58,8 @@ pub enum Error {
     #[error("cannot set TLS up")]
     Setup(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The handshake failed.
-    #[error("the TLS handshake with the server failed: {}", explained(.0))]
-    Handshake(rustls::Error),
+    #[error("the TLS handshake with the server failed: {0}")]
+    Handshake(Unagreed),
     /// The server went away in the middle of the handshake.
     #[error(
         "the server closed the connection during the TLS handshake; its error log may say why. If its TLS is \
@@ -101,7 +101,8 @@ impl Connector {
 
     /// The client's side of one TLS connection, without a socket.
     pub fn connect(&self) -> Result<ClientConnection, Error> {
-        ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(Error::Handshake)
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+            .map_err(|error| Error::Handshake(error.into()))
     }
 }
 
@@ -256,54 +257,82 @@ fn setup(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Setup(Box::new(error))
 }
 
-/// What went wrong in a handshake, and what to do about the failures that users meet.
-fn explained(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::PeerIncompatible(_)
-        | rustls::Error::AlertReceived(
-            rustls::AlertDescription::ProtocolVersion | rustls::AlertDescription::HandshakeFailure,
-        )
-        | rustls::Error::InvalidMessage(_) => format!(
-            "{error}. TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end \
-             at TLS 1.1, early MySQL 8.0 has no ECDHE: use `ssl-mode=disabled` or `ssl-mode=preferred` for \
-             them"
-        ),
-        rustls::Error::InvalidCertificate(reason) => unverified(reason),
-        _ => format!(
-            "{error}. The server's error log may say more; `ssl-mode=disabled` connects without \
-                      TLS"
-        ),
+/// Why a handshake failed, as far as it is known what to do about it. `reason` is in the words of rustls.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum Unagreed {
+    #[error(
+        "{reason}. TLS 1.2 with ECDHE is needed. Servers built with yaSSL (MySQL 5.5, 5.6, many 5.7) end at \
+         TLS 1.1, early MySQL 8.0 has no ECDHE: use `ssl-mode=disabled` or `ssl-mode=preferred` for them"
+    )]
+    TooOld { reason: String },
+    #[error(
+        "the server's certificate, or its CA's, expired {days} days ago: renew it, unless this machine's \
+         clock is wrong. {UNVERIFIED}"
+    )]
+    Expired { days: u64 },
+    #[error(
+        "the server's certificate, or its CA's, becomes valid only in {days} days: check the clock of this \
+         machine and of the one that issued it. {UNVERIFIED}"
+    )]
+    NotYetValid { days: u64 },
+    #[error(
+        "no CA in `ssl-ca` has signed the server's certificate: set `ssl-ca` to the file of the CA that has, \
+         or to the certificate itself if it is self-signed. {UNVERIFIED}"
+    )]
+    UnknownIssuer,
+    #[error(
+        "{reason}. The certificate must list the host in its subject alternative names (the common name does \
+         not count); `ssl-mode=verify_ca` does not check the name"
+    )]
+    OtherName { reason: String },
+    #[error(
+        "the server's certificate is a CA certificate (CA:TRUE), which a server must not use: create one \
+         with CA:FALSE. {UNVERIFIED}"
+    )]
+    IsAuthority,
+    #[error("the server's certificate cannot be verified: {reason}. {UNVERIFIED}")]
+    Unverified { reason: String },
+    #[error("{reason}. The server's error log may say more; `ssl-mode=disabled` connects without TLS")]
+    Other { reason: String },
+}
+
+const UNVERIFIED: &str = "`ssl-mode=required` encrypts without verifying anything";
+
+impl From<rustls::Error> for Unagreed {
+    fn from(error: rustls::Error) -> Self {
+        match error {
+            rustls::Error::PeerIncompatible(_)
+            | rustls::Error::AlertReceived(
+                rustls::AlertDescription::ProtocolVersion | rustls::AlertDescription::HandshakeFailure,
+            )
+            | rustls::Error::InvalidMessage(_) => Self::TooOld { reason: error.to_string() },
+            rustls::Error::InvalidCertificate(reason) => reason.into(),
+            _ => Self::Other { reason: error.to_string() },
+        }
     }
 }
 
-/// Why a certificate is not accepted, and what to do about it.
-fn unverified(reason: &CertificateError) -> String {
-    const UNVERIFIED: &str = "`ssl-mode=required` encrypts without verifying anything";
-    let days = |later: UnixTime, earlier: UnixTime| later.as_secs().saturating_sub(earlier.as_secs()) / 86400;
-    match reason {
-        CertificateError::ExpiredContext { time, not_after } => format!(
-            "the server's certificate, or its CA's, expired {} days ago: renew it, unless this machine's \
-             clock is wrong. {UNVERIFIED}",
-            days(*time, *not_after)
-        ),
-        CertificateError::NotValidYetContext { time, not_before } => format!(
-            "the server's certificate, or its CA's, becomes valid only in {} days: check the clock of this \
-             machine and of the one that issued it. {UNVERIFIED}",
-            days(*not_before, *time)
-        ),
-        CertificateError::UnknownIssuer => format!(
-            "no CA in `ssl-ca` has signed the server's certificate: set `ssl-ca` to the file of the CA that \
-             has, or to the certificate itself if it is self-signed. {UNVERIFIED}"
-        ),
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
-            "{reason}. The certificate must list the host in its subject alternative names (the common name \
-             does not count); `ssl-mode=verify_ca` does not check the name"
-        ),
-        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => format!(
-            "the server's certificate is a CA certificate (CA:TRUE), which a server must not use: create one \
-             with CA:FALSE. {UNVERIFIED}"
-        ),
-        _ => format!("the server's certificate cannot be verified: {reason}. {UNVERIFIED}"),
+impl From<CertificateError> for Unagreed {
+    fn from(reason: CertificateError) -> Self {
+        let days =
+            |later: UnixTime, earlier: UnixTime| later.as_secs().saturating_sub(earlier.as_secs()) / 86400;
+        match reason {
+            CertificateError::ExpiredContext { time, not_after } => {
+                Self::Expired { days: days(time, not_after) }
+            }
+            CertificateError::NotValidYetContext { time, not_before } => {
+                Self::NotYetValid { days: days(not_before, time) }
+            }
+            CertificateError::UnknownIssuer => Self::UnknownIssuer,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Self::OtherName { reason: reason.to_string() }
+            }
+            CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+                Self::IsAuthority
+            }
+            _ => Self::Unverified { reason: reason.to_string() },
+        }
     }
 }
 

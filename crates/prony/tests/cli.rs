@@ -808,7 +808,7 @@ fn what_a_machine_cannot_do_is_said_before_anything_starts() {
     let plan = prony(home.path(), &["plan", "durability"]).env("PATH", home.path()).output().expect("prony");
     let text = stdout(&plan);
     assert!(plan.status.success(), "{}", stderr(&plan));
-    let lacks = text.find("a loss of power cannot be imitated here").expect(&text);
+    let lacks = text.find("a loss of power cannot be simulated here").expect(&text);
     assert!(text[lacks..].contains("leave \"power\" out of `kinds`"), "{text}");
     let left = fs::read_dir(home.path().join("state/prony/instances")).into_iter().flatten().count();
     assert_eq!(left, 0, "what was tried is removed");

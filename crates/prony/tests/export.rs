@@ -393,7 +393,7 @@ fn a_package_is_unpacked_verified_and_repeated_by_its_own_script() {
     assert_eq!(fs::read_to_string(root.join("small_study.toml")).unwrap(), STUDY);
 
     let said = done(home, &mut Command::new(root.join("repeat.sh")), 0);
-    assert!(said.contains("Claims decided by the base: 1. The run decides 1 of them alike"), "{said}");
+    assert!(said.contains("Claims decided by the base: 1. The run confirms 1 of them"), "{said}");
     let repeated = Store::open(&root.join("repeat.sqlite")).unwrap();
     let (base, again) = (repeated.run(1).unwrap(), repeated.run(2).unwrap());
     assert_eq!((again.plan.seed, &again.plan.trials), (base.plan.seed, &base.plan.trials));

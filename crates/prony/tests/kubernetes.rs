@@ -318,7 +318,7 @@ fn what_keeps_pods_from_beginning_is_one_message() {
     for (namespace, pods, words) in [
         ("few", "replicas = 2", "the namespace's quota is too small"),
         ("none", "replicas = 1", "the namespace's quota is too small"),
-        ("default", "replicas = 1, affinity = { wrong = {} }", "the cluster does not take the jobs"),
+        ("default", "replicas = 1, affinity = { wrong = {} }", "the cluster rejected the jobs"),
     ] {
         let told = said_of(namespace, pods);
         assert!(told.contains(words), "{told}");

@@ -142,7 +142,7 @@ fn a_script_that_is_wrong_is_told_at_its_place_in_the_study() {
     for (keys, words) in [
         ("lua = \"bank.lua\"\nbranchs = 2", "the script has no option `branchs`; it has branches, ratio"),
         ("lua = \"nowhere.lua\"", "the script cannot be read: No such file"),
-        ("lua = \"broken.lua\"", "the script fails: broken.lua:3:"),
+        ("lua = \"broken.lua\"", "the script failed: broken.lua:3:"),
         ("lua = \"empty.lua\"", "the script has no function `event`"),
         ("lua = 5", "`lua` is a whole number"),
         ("lua = \"bank.lua\"\nprepare = \"yes\"", "`prepare` is"),

@@ -7,7 +7,7 @@ use crate::{
     fiber::{Alone, Crew, Task},
     world::{World, lock},
 };
-use load::play::{Desk, Interpreter, Next, Terms};
+use load::play::{Desk, Failure, Interpreter, Next, Terms};
 use mlua::Function;
 use std::{
     sync::{Arc, mpsc},
@@ -31,14 +31,13 @@ impl Listener for Deaf {
 }
 
 impl Interpreter for Player {
-    fn play(&self, script: &load::spec::Script, desk: &mut Desk<'_>) -> Result<(), String> {
+    fn play(&self, script: &load::spec::Script, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let source = Script::told(script, self.modules);
         let world = Arc::new(World::new(settings(script, desk.terms()), Box::new(Deaf)));
         *lock(&world.options) = options(script, desk.terms());
         play(&source, &world, desk).map_err(|error| match (world.failure(), error) {
-            (Some(failure), _) => failure,
-            (None, Error::Script(message)) => message,
-            (None, error) => format!("{}: {error}", script.file),
+            (Some(message), _) | (None, Error::Script(message)) => Failure(message),
+            (None, error) => Failure(format!("{}: {error}", script.file)),
         })
     }
 }

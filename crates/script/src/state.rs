@@ -250,14 +250,30 @@ fn of_statements(lua: &Lua, table: &Table, core: &Rc<Core>) -> mlua::Result<()> 
     table.set("bulk_send", send)
 }
 
+/// Why a prepared statement cannot be sent; the script is told.
+#[derive(Debug, thiserror::Error)]
+enum Unsent {
+    #[error("the statement is closed")]
+    Closed,
+    #[error("parameter {place} is not a number")]
+    NotANumber {
+        /// Of the parameter, from 1.
+        place: usize,
+    },
+    #[error("parameter {place} cannot be a {kind}")]
+    Kind {
+        /// Of the parameter, from 1.
+        place: usize,
+        /// As Lua calls it.
+        kind: &'static str,
+    },
+}
+
 /// Sends a prepared statement with values as the kinds of its parameters want them.
-///
-/// # Errors
-/// What the script is told, in words as its language has them.
-fn execute(core: &Core, statement: u32, values: &MultiValue) -> Result<(), String> {
+fn execute(core: &Core, statement: u32, values: &MultiValue) -> Result<(), Unsent> {
     let statements = core.statements.borrow();
     let Some(Some(sentence)) = statements.get(statement as usize) else {
-        return Err("the statement is closed".to_owned());
+        return Err(Unsent::Closed);
     };
     let texts: Vec<Option<mlua::BorrowedBytes>> = values
         .iter()
@@ -277,11 +293,11 @@ fn execute(core: &Core, statement: u32, values: &MultiValue) -> Result<(), Strin
             (b'i', Value::Boolean(on), _) => wire::Value::Int(i64::from(*on)),
             (kind, _, Some(bytes)) => {
                 let number = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse::<f64>().ok());
-                let number = number.ok_or_else(|| format!("parameter {} is not a number", place + 1))?;
+                let number = number.ok_or(Unsent::NotANumber { place: place + 1 })?;
                 if *kind == b'i' { wire::Value::Int(number as i64) } else { wire::Value::Double(number) }
             }
             (_, other, None) => {
-                return Err(format!("parameter {} cannot be a {}", place + 1, other.type_name()));
+                return Err(Unsent::Kind { place: place + 1, kind: other.type_name() });
             }
         });
     }

@@ -140,7 +140,7 @@ fn what_a_script_does_itself_cannot_be_asked_of_the_load() {
     let error = run(&spec(&server, vec![short])).expect_err("refused").to_string();
     assert_eq!(
         error,
-        "stream `main` runs a script, for which `reconnect` cannot be: the script itself opens and closes \
+        "stream `main` runs a script, which does not allow `reconnect`: the script itself opens and closes \
          connections"
     );
     let nobody = load::run(&spec(&server, vec![stream(THREE, 1)]), &Stop::default(), &mut |_| ());

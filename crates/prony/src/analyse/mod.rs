@@ -149,7 +149,7 @@ pub struct Findings {
     pub neighbours: Vec<Neighbour>,
     /// What to do, as far as the figures support it.
     pub advice: Vec<Advice>,
-    /// What to measure next; `None`: running the same study again would settle nothing more.
+    /// What to measure next; `None`: repeating this study would settle nothing else.
     pub next: Option<Next>,
     /// What was published about this study, beside the results here; `None`: nothing was.
     pub published: Option<Published>,

@@ -79,7 +79,7 @@ pub enum Why {
     },
 }
 
-/// What the run leaves open; `None`: running the same study again would settle nothing more.
+/// What the run leaves open; `None`: repeating this study would settle nothing else.
 pub(super) fn next(
     record: &RunRecord,
     axis: &Axis,

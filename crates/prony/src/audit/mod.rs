@@ -84,11 +84,11 @@ pub enum Error {
     #[error("Prony did not start the server `{0}` and does not kill it; leave it out of the audit")]
     NotOurs(String),
     /// There is no network that could be cut.
-    #[error("the network before the servers cannot be made or cut: {0}")]
+    #[error("the network in front of the servers cannot be created or cut: {0}")]
     Network(io::Error),
     /// There is no file system whose power could be lost.
     #[error(
-        "a loss of power cannot be imitated here, since it takes a file system on a loop device ({0}): run \
+        "a loss of power cannot be simulated here: it takes a file system on a loop device ({0}); run \
          as root on a machine that allows it, or leave \"power\" out of `kinds`"
     )]
     Power(io::Error),

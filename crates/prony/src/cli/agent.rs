@@ -72,7 +72,7 @@ struct ServeOptions {
     /// Most memory of a load process, as 2G [default: any]
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     memory_max: Option<u64>,
-    /// End when no run has used this agent for so long [default: never]
+    /// Exit when no run has used this agent for this long [default: never]
     #[arg(long, value_name = "TIME")]
     end_after: Option<DurationFlag>,
     /// Run Lua scripts as well; a script can do anything that this user can

@@ -59,7 +59,7 @@ pub enum Error {
         wanted: Wanted,
     },
     /// The options leave nothing to do.
-    #[error("the workload `{name}` has no statements: raise one of the options that set their numbers")]
+    #[error("the workload `{name}` has no statements: raise one of the options that set how many it has")]
     Nothing {
         /// The workload.
         name: String,

@@ -15,6 +15,7 @@ pub mod tpcc;
 
 pub(crate) use builtin::nearest;
 pub use builtin::{Builtin, Effect, Error, Wanted};
+pub use sysbench::{GENERATORS, Generator};
 
 use crate::family;
 use load::spec::{Distribution, Draw, RowsWith};
@@ -221,6 +222,15 @@ impl DataSet {
             Self::Beside(data) => data.others.options(),
             Self::Custom(_) | Self::Scripted(_) | Self::Files(_) | Self::Neighbours(_) => Vec::new(),
         }
+    }
+
+    /// The same data set as a generator makes it, if its layout has generators.
+    #[must_use]
+    pub fn made_by(mut self, generator: Generator) -> Self {
+        if let Self::Sysbench(data) = &mut self {
+            data.generator = generator;
+        }
+        self
     }
 
     /// The same data set with the contents of another seed.

@@ -188,11 +188,11 @@ pub enum Error {
     #[error("replica {replica} has stopped replicating: {reason}")]
     ReplicationStopped { replica: u32, reason: String },
     #[error(
-        "the servers are not in sync after {} s: {state}; offer less load, or give the replicas more time or \
+        "the servers are not in sync after {} s: {lag}; offer less load, or give the replicas more time or \
          threads",
         after.as_secs()
     )]
-    NotCaughtUp { state: String, after: Duration },
+    NotCaughtUp { lag: super::Lag, after: Duration },
     #[error("{server} is in use by {by}, {doing}: wait until that is finished, or use another server")]
     InUse { server: String, by: String, doing: &'static str },
     #[error(

@@ -37,7 +37,7 @@ pub use data::{
 };
 pub use disk::space::{SERVER_BYTES, available, check as check_space, check_snapshots};
 pub use error::Error;
-pub use group::{Between, Cluster, Fault, Group, Health, SemiSync, Watch, directly};
+pub use group::{Between, Cluster, Fault, Group, Health, Lag, SemiSync, Watch, directly};
 pub use instance::{
     Instance, Part, Wish,
     image::ImageDisk,

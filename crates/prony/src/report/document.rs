@@ -75,7 +75,7 @@ pub struct Document {
     pub findings: Vec<Finding>,
     /// What to do, as far as the figures support it.
     pub advice: Vec<Advised>,
-    /// What to measure next; null: running the same study again would settle nothing more.
+    /// What to measure next; null: repeating this study would settle nothing else.
     pub next: Option<Next>,
     /// The axis that points are drawn along.
     pub axis: Axis,

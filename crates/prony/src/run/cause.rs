@@ -2,9 +2,9 @@
 //! connections and of loads. What Prony itself says gets its words in `report::words`; what a server, the
 //! operating system or a script said is quoted.
 
-use super::{Error, failure::from_store};
-use crate::{dataset, provision};
-use load::{PartFailure, client, sample::Broken};
+mod of;
+
+use super::failure::from_store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -71,11 +71,135 @@ pub enum Cause {
     /// A server's bytes do not follow the protocol.
     Protocol {
         /// What is wrong with them.
-        detail: String,
+        #[serde(alias = "detail", deserialize_with = "Cause::boxed_from_store")]
+        cause: Box<Self>,
+    },
+    /// A packet has the wrong number.
+    PacketOutOfOrder {
+        /// The number that was due.
+        expected: u8,
+        /// The number that came.
+        seen: u8,
+    },
+    /// A packet ends early or makes no sense.
+    PacketMalformed {
+        /// What was being read, in the protocol's words.
+        what: String,
+    },
+    /// A packet of another kind was due.
+    PacketUnexpected {
+        /// Its first byte: `0x04`.
+        first: String,
+        /// What was due, in the protocol's words.
+        expected: String,
+    },
+    /// A packet or a count is larger than anything sensible.
+    PacketTooLarge {
+        /// What, in the protocol's words.
+        what: String,
+        /// Its size.
+        seen: u64,
+        /// The largest that is accepted.
+        limit: u64,
+    },
+    /// The connection was used out of order: a defect of Prony's.
+    OutOfTurn {
+        /// How, in the protocol's words.
+        what: String,
+    },
+    /// A server speaks an old protocol.
+    ProtocolVersion {
+        /// Its version.
+        version: u8,
+    },
+    /// A server has no TLS.
+    TlsNotOffered,
+    /// An account needs a plug-in that Prony does not have.
+    PluginUnknown {
+        /// Its name.
+        plugin: String,
+    },
+    /// A server wants the password in clear text over a connection without TLS.
+    PasswordInClear {
+        /// The plug-in that wants it.
+        plugin: String,
+    },
+    /// The same through TLS that does not verify who the server is.
+    PasswordUnverified {
+        /// The plug-in that wants it.
+        plugin: String,
+    },
+    /// The key that would encrypt the password could be anybody's.
+    PasswordKeyUnknown {
+        /// The plug-in that wants it.
+        plugin: String,
+    },
+    /// The server's key for passwords cannot be used.
+    PasswordKeyUnusable {
+        /// What is wrong with it, in the protocol's words.
+        what: String,
+    },
+    /// A server asked for a file that was not offered to it.
+    LocalFile {
+        /// Its name.
+        asked: String,
     },
     /// TLS failed.
     Tls {
-        /// Why, in the words of the TLS library or the operating system.
+        /// Why.
+        #[serde(alias = "reason", deserialize_with = "Cause::boxed_from_store")]
+        cause: Box<Self>,
+    },
+    /// The server is too old for it.
+    TlsTooOld {
+        /// In the words of the TLS library.
+        reason: String,
+    },
+    /// A certificate has expired.
+    TlsExpired {
+        /// How long ago, days.
+        days: u64,
+    },
+    /// A certificate is not valid yet.
+    TlsNotYetValid {
+        /// For how long it is not, days.
+        days: u64,
+    },
+    /// Nobody who is trusted has signed the server's certificate.
+    TlsUnknownIssuer,
+    /// The server's certificate is for other hosts.
+    TlsOtherName {
+        /// In the words of the TLS library.
+        reason: String,
+    },
+    /// The server's certificate is one of an authority.
+    TlsIsAuthority,
+    /// The server's certificate is wrong otherwise.
+    TlsUnverified {
+        /// In the words of the TLS library.
+        reason: String,
+    },
+    /// The handshake failed otherwise.
+    TlsOther {
+        /// In the words of the TLS library.
+        reason: String,
+    },
+    /// The server went away during the handshake.
+    TlsBrokenOff,
+    /// Something is to be verified, but no authority is trusted.
+    TlsNoAuthority,
+    /// Only one of certificate and key is given.
+    TlsHalfCertificate,
+    /// No certificate can be verified for such a name.
+    TlsName {
+        /// The name.
+        name: String,
+    },
+    /// A file with certificates or a key cannot be used.
+    TlsFile {
+        /// Which.
+        path: String,
+        /// In the words of the TLS library.
         reason: String,
     },
     /// A server refused a login, or the connection for it broke.
@@ -131,7 +255,121 @@ pub enum Cause {
         /// For how long, s.
         seconds: u64,
         /// Which one lacks what.
-        state: String,
+        #[serde(alias = "state", deserialize_with = "Cause::boxed_from_store")]
+        cause: Box<Self>,
+    },
+    /// A replica has not applied everything.
+    ReplicaBehind {
+        /// Its number, from 1.
+        replica: u32,
+    },
+    /// The same, and it does not get on.
+    ReplicaStuck {
+        /// Its number, from 1.
+        replica: u32,
+        /// In the server's words.
+        reason: String,
+    },
+    /// A replica does not replicate yet.
+    ReplicaNotStarted {
+        /// Its number, from 1.
+        replica: u32,
+    },
+    /// Too few replicas acknowledge commits.
+    TooFewAcknowledge {
+        /// How many do.
+        replicas: u32,
+        /// How many must.
+        wanted: u32,
+    },
+    /// A node of a cluster does not see all others.
+    NodesUnseen {
+        /// Its number, from 1.
+        node: u32,
+        /// How many it sees, itself included.
+        seen: u32,
+        /// How many there are.
+        nodes: u32,
+    },
+    /// After a crash, the node that is left does not know how many are.
+    NodesLeft {
+        /// How many it sees, itself included.
+        seen: u32,
+    },
+    /// After a crash, the node that is left does not answer.
+    NodeSilent {
+        /// Why.
+        cause: Box<Self>,
+    },
+    /// A server that was started does not run with its settings.
+    SettingsNotTaken {
+        /// Product and version.
+        server: String,
+        /// What was asked for, and what it runs with: `a = 1: a = 2`.
+        differences: String,
+    },
+    /// A new server could not create its system tables.
+    NotInitialised {
+        /// Product and version.
+        server: String,
+        /// How its program ended.
+        reason: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// A data directory cannot be copied: a link leads out of it.
+    OutsideData {
+        /// The link.
+        path: String,
+    },
+    /// The rows of a table are not those that were loaded.
+    DataIncomplete {
+        /// Address.
+        server: String,
+        /// The table.
+        table: String,
+        /// How many there are.
+        found: u64,
+        /// The highest number of one.
+        last: u64,
+        /// How many there should be.
+        expected: u64,
+    },
+    /// The same files made other contents than on another server.
+    DataDiffer {
+        /// The other server.
+        other: String,
+        /// Tables with their rows here and there.
+        differences: String,
+    },
+    /// Another process of Prony's makes or removes data there.
+    DataBusy {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+    },
+    /// A table of that name is not Prony's.
+    DataForeign {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// A server refused a statement of a file.
+    DataStatement {
+        /// Address.
+        server: String,
+        /// The file.
+        file: String,
+        /// The line where the statement begins.
+        line: u64,
+        /// The begin of the statement.
+        text: String,
+        /// Why.
+        cause: Box<Self>,
     },
     /// The disk is full, or nearly.
     NoSpace {
@@ -202,9 +440,45 @@ pub enum Cause {
     },
     /// It does not allow this load.
     PartForbids {
-        /// What it does not allow, in its own words.
-        what: String,
+        /// What it does not allow.
+        #[serde(alias = "what", deserialize_with = "Cause::boxed_from_store")]
+        cause: Box<Self>,
     },
+    /// A load host is not allowed to load this server.
+    ForbiddenTarget {
+        /// The server.
+        target: String,
+        /// Those that it may.
+        allowed: String,
+    },
+    /// So many connections.
+    ForbiddenConnections {
+        /// Its part of them.
+        asked: u32,
+        /// How many it allows.
+        most: u32,
+    },
+    /// Such a rate.
+    ForbiddenRate {
+        /// Its part of it, starts per second.
+        asked: u64,
+        /// What it allows.
+        most: u64,
+    },
+    /// A load without a rate.
+    ForbiddenUnlimited {
+        /// What it allows, starts per second.
+        most: u64,
+    },
+    /// So long a load.
+    ForbiddenTime {
+        /// Warm-up and measurement, s.
+        asked: u64,
+        /// What it allows, s.
+        most: u64,
+    },
+    /// Scripts.
+    ForbiddenScript,
     /// It sends what nobody can read.
     PartStrange {
         /// What is wrong with it.
@@ -238,8 +512,8 @@ pub enum Cause {
     WorkerGone,
     /// The user stopped it.
     Interrupted,
-    /// Known in words only: what another program said, the message of an error that a plan should have found
-    /// (in English), or by an older version of Prony.
+    /// Known in words only: what another process said, the message of an error that ends a run before its
+    /// trials (in English), or by an older version of Prony.
     Told {
         /// The words.
         cause: String,
@@ -253,161 +527,13 @@ impl Cause {
         Self::Told { cause: cause.to_string() }
     }
 
-    fn statement(server: &str, source: &client::Error) -> Self {
-        Self::Statement { server: server.to_owned(), cause: Box::new(source.into()) }
-    }
-
     /// As a store has it.
     pub(super) fn from_store<'de, D: Deserializer<'de>>(stored: D) -> Result<Self, D::Error> {
         from_store(stored, |cause| Self::Told { cause })
     }
-}
 
-impl From<&provision::Error> for Cause {
-    fn from(error: &provision::Error) -> Self {
-        match error {
-            provision::Error::Ended { server, after, status, log } => Self::Ended {
-                server: server.clone(),
-                seconds: after.as_secs(),
-                status: status.clone(),
-                log: log.clone(),
-            },
-            provision::Error::OutOfMemory { server, limit_bytes } => {
-                Self::OutOfMemory { server: server.clone(), mebibytes: limit_bytes >> 20 }
-            }
-            provision::Error::Died { server, status, log } => {
-                Self::NotStarted { server: server.clone(), status: status.clone(), log: log.clone() }
-            }
-            provision::Error::NoAnswer { server, after, log } => {
-                Self::NoAnswer { server: server.clone(), seconds: after.as_secs(), log: log.clone() }
-            }
-            provision::Error::NotStopped { server, after, log } => {
-                Self::NotStopped { server: server.clone(), seconds: after.as_secs(), log: log.clone() }
-            }
-            provision::Error::ReplicationStopped { replica, reason } => {
-                Self::ReplicationStopped { replica: *replica, reason: reason.clone() }
-            }
-            provision::Error::NotCaughtUp { state, after } => {
-                Self::NotInSync { seconds: after.as_secs(), state: state.clone() }
-            }
-            provision::Error::NoSpace { directory, needed_mb, available_mb } => Self::NoSpace {
-                directory: directory.display().to_string(),
-                needed_mb: *needed_mb,
-                available_mb: *available_mb,
-            },
-            provision::Error::File { path, source, .. }
-            | provision::Error::Spawn { program: path, source } => {
-                Self::File { path: path.display().to_string(), reason: source.to_string() }
-            }
-            provision::Error::NoPort { source } | provision::Error::Between { source } => {
-                Self::Network { reason: source.to_string() }
-            }
-            provision::Error::Login { server, source, .. } => {
-                Self::Login { server: server.clone(), cause: Box::new((&**source).into()) }
-            }
-            provision::Error::Statement { server, source }
-            | provision::Error::SetGlobal { server, source, .. } => Self::statement(server, source),
-            provision::Error::Interrupted => Self::Interrupted,
-            error => Self::told(error),
-        }
-    }
-}
-
-impl From<&dataset::Error> for Cause {
-    fn from(error: &dataset::Error) -> Self {
-        match error {
-            dataset::Error::Connect { server, source } => {
-                Self::Login { server: server.clone(), cause: Box::new((&**source).into()) }
-            }
-            dataset::Error::Statement { server, source, .. } => Self::statement(server, source),
-            error => Self::told(error),
-        }
-    }
-}
-
-impl From<&Error> for Cause {
-    fn from(error: &Error) -> Self {
-        match error {
-            Error::Provision { source, .. } => source.into(),
-            Error::Data { source, .. } => source.into(),
-            Error::Control { source, .. } | Error::Account { source, .. } => source.into(),
-            Error::Network { source, .. } => Self::Network { reason: source.to_string() },
-            Error::Script { reason, .. } => Self::Script { message: reason.clone() },
-            error => Self::told(error),
-        }
-    }
-}
-
-impl From<&client::Error> for Cause {
-    fn from(error: &client::Error) -> Self {
-        match error {
-            client::Error::Server { code, state, message } => {
-                Self::Refused { code: *code, state: state.clone(), message: message.clone() }
-            }
-            client::Error::Hangs { after } => Self::Hangs { seconds: after.as_secs() },
-            client::Error::Address { address, source } | client::Error::Connect { address, source } => {
-                Self::Unreachable { address: address.clone(), reason: source.to_string() }
-            }
-            client::Error::Protocol(error) => Self::Protocol { detail: error.to_string() },
-            client::Error::Tls(error) => Self::Tls { reason: error.to_string() },
-            client::Error::File(error) => Self::told(error),
-            client::Error::TimedOut => Self::TimedOut,
-            client::Error::TooLarge => Self::TooLarge,
-            client::Error::Stopped => Self::Interrupted,
-            client::Error::Closed => Self::Closed,
-        }
-    }
-}
-
-impl From<load::Error> for Cause {
-    fn from(error: load::Error) -> Self {
-        match error {
-            load::Error::Unreachable { address, reason } => Self::Unreachable { address, reason },
-            load::Error::Opening { address, opened, wanted, reason, .. } => {
-                Self::NotOpened { address, opened, wanted, reason }
-            }
-            load::Error::Script(message) => Self::Script { message },
-            load::Error::Tls { address, reason } => Self::Tls { reason: format!("{address}: {reason}") },
-            load::Error::Pin { processors, source } => {
-                Self::NotPinned { processors, reason: source.to_string() }
-            }
-            load::Error::Part { part, failure } => Self::Part { part, cause: Box::new(failure.into()) },
-            load::Error::System(source) => Self::System { reason: source.to_string() },
-            load::Error::Interrupted => Self::Interrupted,
-            // the workload or a file is of no use, which a plan has found out before
-            error => Self::told(error),
-        }
-    }
-}
-
-impl From<PartFailure> for Cause {
-    fn from(failure: PartFailure) -> Self {
-        match failure {
-            PartFailure::Mute { end } => Self::PartMute { end },
-            PartFailure::Version { theirs, ours } => Self::PartVersion { theirs, ours },
-            PartFailure::Unreachable { cause } => Self::PartUnreachable { reason: cause },
-            PartFailure::Untrusted { cause } => Self::PartUntrusted { reason: cause },
-            PartFailure::Busy { run } => Self::PartBusy { run },
-            PartFailure::Forbidden(what) => Self::PartForbids { what: what.to_string() },
-            PartFailure::Strange { cause } => Self::PartStrange { detail: cause },
-            PartFailure::Cut { end, cause } => Self::PartGone { end: format!("{end}; {cause}") },
-            PartFailure::Gone { end } => Self::PartGone { end },
-            PartFailure::Refused { cause } => Self::Told { cause },
-            PartFailure::Slow { seconds } => Self::PartSlow { seconds },
-            PartFailure::Silent { seconds } => Self::PartSilent { seconds },
-            PartFailure::Endless => Self::PartEndless,
-            PartFailure::NoReport => Self::PartNoReport,
-        }
-    }
-}
-
-impl From<Broken> for Cause {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Statement { code, state, message } => Self::Refused { code, state, message },
-            Broken::Script { message } => Self::Script { message },
-            Broken::WorkerGone => Self::WorkerGone,
-            Broken::Told(cause) => Self::Told { cause },
-        }
+    /// The same within another.
+    fn boxed_from_store<'de, D: Deserializer<'de>>(stored: D) -> Result<Box<Self>, D::Error> {
+        Self::from_store(stored).map(Box::new)
     }
 }

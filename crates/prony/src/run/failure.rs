@@ -304,6 +304,51 @@ mod tests {
         sample::{Broken, End},
     };
 
+    #[test]
+    fn what_was_told_within_a_cause_is_read_where_it_is_a_value_now() {
+        let told = || Box::new(Cause::told("no"));
+        for (old, expected) in [
+            (
+                r#"{"kind":"not_in_sync","seconds":5,"state":"no"}"#,
+                Cause::NotInSync { seconds: 5, cause: told() },
+            ),
+            (r#"{"kind":"part_forbids","what":"no"}"#, Cause::PartForbids { cause: told() }),
+            (r#"{"kind":"protocol","detail":"no"}"#, Cause::Protocol { cause: told() }),
+            (r#"{"kind":"tls","reason":"no"}"#, Cause::Tls { cause: told() }),
+        ] {
+            assert_eq!(serde_json::from_str::<Cause>(old).expect(old), expected);
+            let now = serde_json::to_string(&expected).expect("JSON");
+            assert_eq!(serde_json::from_str::<Cause>(&now).expect("a cause"), expected, "{now}");
+        }
+    }
+
+    /// Whether nothing in it is known in words only.
+    fn is_value(cause: &Cause) -> bool {
+        let text = serde_json::to_string(cause).expect("JSON");
+        !text.contains(r#""kind":"told""#)
+    }
+
+    #[test]
+    fn what_servers_load_hosts_and_tls_refuse_are_values() {
+        let agent = |what| Cause::from(load::PartFailure::Forbidden(what));
+        let lag = Error::NotCaughtUp {
+            lag: crate::provision::Lag::Incomplete { node: 2, seen: 1, nodes: 3 },
+            after: std::time::Duration::from_secs(60),
+        };
+        let tls = |what| Cause::from(&client::Error::Tls(load::tls::Error::Handshake(what)));
+        let packet = |what| Cause::from(&client::Error::Protocol(what));
+        for cause in [
+            agent(load::Forbidden::Script),
+            agent(load::Forbidden::Connections { asked: 8, most: 4 }),
+            (&lag).into(),
+            tls(load::tls::Unagreed::Expired { days: 3 }),
+            packet(wire::Error::TlsNotOffered),
+            packet(wire::Error::Sequence { expected: 1, seen: 2 }),
+        ] {
+            assert!(is_value(&cause), "{cause:?}");
+        }
+    }
+
     fn read(text: &str) -> TrialFailure {
         match serde_json::from_str(text).expect("an outcome") {
             TrialOutcome::Failed(failure) => failure,

@@ -106,7 +106,7 @@ pub enum Error {
         reason: String,
     },
     /// A server does not make the account that the study wants.
-    #[error("server {name}: no account with {plugin} can be made: {source}")]
+    #[error("server {name}: an account with {plugin} cannot be created: {source}")]
     Account {
         /// Its name in the plan.
         name: String,

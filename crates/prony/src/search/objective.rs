@@ -14,7 +14,20 @@ use std::fmt;
 )]
 pub struct Error {
     text: String,
-    reason: String,
+    reason: Reason,
+}
+
+/// What is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Reason {
+    #[error("there is no <")]
+    NoSign,
+    #[error("the name before < is unknown")]
+    NoMetric,
+    #[error(transparent)]
+    Limit(#[from] quantity::Error),
+    #[error("nothing is below 0")]
+    NotAboveZero,
 }
 
 /// Limits that must all be kept; not empty.
@@ -99,18 +112,17 @@ impl fmt::Display for Objectives {
 
 impl Objective {
     fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |reason: String| Error { text: text.trim().to_owned(), reason };
-        let (name, limit) = text.split_once('<').ok_or_else(|| wrong("there is no <".to_owned()))?;
+        let wrong = |reason: Reason| Error { text: text.trim().to_owned(), reason };
+        let (name, limit) = text.split_once('<').ok_or_else(|| wrong(Reason::NoSign))?;
         let limit = limit.trim_start_matches('=').trim();
-        let metric =
-            Metric::parse(name.trim()).ok_or_else(|| wrong("the name before < is unknown".to_owned()))?;
+        let metric = Metric::parse(name.trim()).ok_or_else(|| wrong(Reason::NoMetric))?;
         let value = match metric {
             Metric::Errors => quantity::share(limit),
             Metric::Latency { .. } => quantity::duration(limit).map(|time| time.as_secs_f64()),
         };
-        let value = value.map_err(|error| wrong(error.to_string()))?;
+        let value = value.map_err(|error| wrong(error.into()))?;
         if value <= 0.0 {
-            return Err(wrong("nothing is below 0".to_owned()));
+            return Err(wrong(Reason::NotAboveZero));
         }
         let words: Vec<&str> = name.split_whitespace().collect();
         Ok(Self { metric, limit: value, text: format!("{} < {limit}", words.join(" ")) })

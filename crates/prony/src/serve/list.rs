@@ -1,6 +1,9 @@
 //! The runs of the store, as the application shows them: a list, with a small curve for each visible run.
 
-use super::{Shared, locked, refusal::Refusal};
+use super::{
+    Shared, locked,
+    refusal::{Missing, Refusal, Senseless},
+};
 use crate::{
     run::TrialOutcome,
     store::{RunState, RunSummary, Store},
@@ -85,7 +88,7 @@ impl Shared {
     /// One of them.
     pub(super) fn summary(&self, id: i64) -> Result<RunSummary, Refusal> {
         let found = self.runs()?.iter().find(|run| run.id == id).cloned();
-        found.ok_or_else(|| Refusal::NotFound(format!("there is no run {id} in this store")))
+        found.ok_or_else(|| Missing::Run(id).into())
     }
 
     /// The one that goes on.
@@ -154,7 +157,7 @@ pub(super) async fn sparks(
 ) -> Result<Response, Refusal> {
     let ids = numbers(query.as_deref(), "ids")?;
     if ids.len() > SPARKS_MAX {
-        return Err(Refusal::Request(format!("ask for {SPARKS_MAX} runs at most")));
+        return Err(Senseless::TooMany { most: SPARKS_MAX }.into());
     }
     let found = shared.work(move |shared| {
         let (runs, store) = (shared.runs()?, shared.store()?);
@@ -181,7 +184,7 @@ pub(super) fn numbers(query: Option<&str>, key: &str) -> Result<Vec<i64>, Refusa
     let text: Vec<String> =
         pairs.filter(|(name, _)| name == key).map(|(_, value)| value.into_owned()).collect();
     let words = text.iter().flat_map(|text| text.split(',')).filter(|word| !word.is_empty());
-    let wrong = || Refusal::Request(format!("?{key}= takes numbers of runs: {key}=11,12"));
+    let wrong = || Refusal::from(Senseless::Numbers { key: key.to_owned() });
     words.map(|word| word.parse().map_err(|_| wrong())).collect()
 }
 

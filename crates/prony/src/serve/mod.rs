@@ -20,7 +20,7 @@ use axum::{
 use futures_util::future::{Either, select};
 use guard::Guard;
 use load::Stop;
-use refusal::Refusal;
+use refusal::{Refusal, Senseless};
 use serde::de::DeserializeOwned;
 use std::{
     io,
@@ -124,7 +124,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// The body of a request.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(body).map_err(|error| Refusal::Request(format!("not understood: {error}")))
+    serde_json::from_slice(body).map_err(|error| Senseless::Body(error).into())
 }
 
 /// Serves until `stop` is set; a run that was started here is then ended first. `ready` is told the address

@@ -1,7 +1,10 @@
 //! Pages that need no script of Prony's: reports, comparisons and histories as `prony report` and similar
 //! commands write them, with a way back; and the shell of the application.
 
-use super::{Shared, guard, list, locked, refusal::Refusal};
+use super::{
+    Shared, guard, list, locked,
+    refusal::{Missing, Refusal, Senseless},
+};
 use crate::{
     analyse::{self, Followed, History},
     escape,
@@ -130,7 +133,7 @@ pub(super) async fn compare(
     let made = shared.work(move |shared| {
         let ids = list::numbers(query.as_deref(), "runs")?;
         let (2..=COMPARED_MAX, [base, others @ ..]) = (ids.len(), ids.as_slice()) else {
-            return Err(Refusal::Request(format!("choose 2 to {COMPARED_MAX} runs to compare")));
+            return Err(Refusal::from(Senseless::Compared { most: COMPARED_MAX }));
         };
         let links = ids.iter().map(|id| Link::run(*id)).collect::<Vec<_>>();
         let make = || {
@@ -138,9 +141,7 @@ pub(super) async fn compare(
             let base = store.run(*base)?;
             let others = others.iter().map(|id| store.run(*id)).collect::<Result<Vec<_>, _>>()?;
             let page = report::page_of_runs(&base, &others, &look)?;
-            page.ok_or_else(|| {
-                Refusal::NotFound("these runs have no measured combination in common".to_owned())
-            })
+            page.ok_or_else(|| Refusal::from(Missing::Common))
         };
         shared.page(None, make, links)
     });
@@ -178,7 +179,7 @@ pub(super) async fn history(
                 },
             )?;
             if history.runs.is_empty() {
-                return Err(Refusal::NotFound(format!("no run of {study} has a result")));
+                return Err(Refusal::from(Missing::Result { study: study.clone() }));
             }
             Ok(report::history::render(&history, Form::Html, &look)?.text)
         };

@@ -21,11 +21,11 @@ pub(super) enum Refusal {
     #[error("the token is missing or wrong; prony serve printed it when it started")]
     Token,
     /// The request makes no sense.
-    #[error("{0}")]
-    Request(String),
+    #[error(transparent)]
+    Request(#[from] Senseless),
     /// There is no such thing.
-    #[error("{0}")]
-    NotFound(String),
+    #[error(transparent)]
+    NotFound(#[from] Missing),
     /// Another run is going on.
     #[error("run {0} is running; two runs at a time would disturb each other")]
     Running(i64),
@@ -59,6 +59,50 @@ pub(super) enum Refusal {
         what: &'static str,
         /// Why.
         cause: std::io::Error,
+    },
+}
+
+/// Why a request makes no sense.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Senseless {
+    #[error("not understood: {0}")]
+    Body(serde_json::Error),
+    #[error("settings are KEY=VALUE, one on a line")]
+    Settings,
+    #[error("?{key}= takes numbers of runs: {key}=11,12")]
+    Numbers {
+        /// Of the query.
+        key: String,
+    },
+    #[error("ask for {most} runs at most")]
+    TooMany {
+        /// How many there may be.
+        most: usize,
+    },
+    #[error("choose 2 to {most} runs to compare")]
+    Compared {
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+/// What there is not.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Missing {
+    #[error("there is no study {0} here")]
+    Study(String),
+    #[error("there is no run {0} in this store")]
+    Run(i64),
+    #[error("run {0} is complete")]
+    Rest(i64),
+    #[error("run {0} is not running")]
+    Process(i64),
+    #[error("these runs have no measured combination in common")]
+    Common,
+    #[error("no run of {study} has a result")]
+    Result {
+        /// Of the study.
+        study: String,
     },
 }
 

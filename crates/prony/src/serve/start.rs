@@ -1,7 +1,10 @@
 //! Starts a study and stops it. A run is `prony run` in a separate process that cannot outlive this one; its
 //! plan is what `prony plan` prints. One run at a time: two would measure each other.
 
-use super::{Shared, list, locked, refusal::Refusal};
+use super::{
+    Shared, list, locked,
+    refusal::{Missing, Refusal, Senseless},
+};
 use crate::{
     provision::trampoline::{self, Bond},
     store::{RunState, RunSummary},
@@ -102,10 +105,10 @@ impl Wanted {
         let wanted: Self = super::read(body)?;
         let is_builtin = study::builtin().iter().any(|study| study.name == wanted.study);
         if !is_builtin && !files(&shared.options.directory).contains(&wanted.study) {
-            return Err(Refusal::NotFound(format!("there is no study {} here", wanted.study)));
+            return Err(Missing::Study(wanted.study).into());
         }
         if wanted.set.len() > SET_MAX || wanted.set.iter().any(|set| !set.contains('=')) {
-            return Err(Refusal::Request("settings are KEY=VALUE, one on a line".to_owned()));
+            return Err(Senseless::Settings.into());
         }
         Ok(wanted)
     }
@@ -115,7 +118,7 @@ impl Wanted {
         let summary = shared.summary(id)?;
         match summary.state() {
             RunState::Running => return Err(Refusal::Running(id)),
-            RunState::Complete => return Err(Refusal::NotFound(format!("run {id} is complete"))),
+            RunState::Complete => return Err(Missing::Rest(id).into()),
             _ => {}
         }
         let name = summary.name;
@@ -128,7 +131,7 @@ impl Wanted {
         let study = match files(&shared.options.directory).contains(&file) {
             true => file,
             false if is_builtin => name,
-            false => return Err(Refusal::NotFound(format!("there is no study {file} here"))),
+            false => return Err(Missing::Study(file).into()),
         };
         let plan = shared.store()?.run(id)?.plan;
         Ok(Self { study, scale: plan.scale, set: plan.set, resume: true })
@@ -321,7 +324,7 @@ pub(super) async fn stop(
             }
             Ok(list::answer(&json!({ "stopping": id })))
         }
-        _ => Err(Refusal::NotFound(format!("run {id} is not running"))),
+        _ => Err(Missing::Process(id).into()),
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     kinds::{Count, DAY_US, Time, Words},
     mistake::Collector,
     tree::{Node, Table, Value},
+    wrong::Wrong,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,7 @@ impl Kind for Kinds {
 
     fn read(&self, node: &Node) -> Result<Vec<CrashKind>, Misfit> {
         let Value::Array(nodes) = &node.value else { return KINDS.read(node).map(|kind| vec![kind]) };
-        let wanted = || "expected \"kill\", \"network\" and \"power\", each once".to_owned();
+        let wanted = || Wrong::Expected("\"kill\", \"network\" and \"power\", each once");
         let mut kinds: Vec<CrashKind> = nodes
             .iter()
             .map(|node| KINDS.read(node).map_err(|_| Misfit::List(wanted())))

@@ -1,6 +1,6 @@
 //! Limits on a number, as claims state them: `>= 2`, `< 20 ms`.
 
-use super::tree::Node;
+use super::{tree::Node, wrong::Wrong};
 use crate::quantity;
 use serde::{Deserialize, Serialize};
 
@@ -105,9 +105,9 @@ impl Unit {
     }
 }
 
-/// Reads `">= 2"`, with the unit after it where it has one; the error is the label of the mistake.
-pub(super) fn bound(node: &Node, unit: Unit) -> Result<Bound, String> {
-    let wanted = || format!("expected a limit, such as \"{}\"", unit.example());
+/// Reads `">= 2"`, with the unit after it where it has one.
+pub(super) fn bound(node: &Node, unit: Unit) -> Result<Bound, Wrong> {
+    let wanted = || Wrong::NoLimit(unit.example());
     let text = node.text().ok_or_else(wanted)?.trim();
     let signs = [Relation::AtLeast, Relation::AtMost, Relation::Above, Relation::Below];
     let relation = signs.into_iter().find(|relation| text.starts_with(relation.sign())).ok_or_else(wanted)?;
@@ -124,5 +124,5 @@ pub(super) fn bound(node: &Node, unit: Unit) -> Result<Bound, String> {
         Unit::Kilobytes => quantity::amount(rest).map(|bytes| bytes as f64 / 1e3),
         Unit::Share => quantity::share(rest),
     };
-    Ok(Bound { relation, value: value.map_err(|error| error.to_string())? })
+    Ok(Bound { relation, value: value? })
 }

@@ -6,6 +6,7 @@ use super::{
     keys::{Key, Kind, Misfit, Put, key, read_into, section},
     mistake::Collector,
     tree::{Node, Table, Value},
+    wrong::Wrong,
 };
 use crate::search::Objectives;
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ impl Kind for Rates {
 
     /// Sorted in ascending order.
     fn read(&self, node: &Node) -> Result<Vec<f64>, Misfit> {
-        let wanted = || "expected a number of transactions per second, or a list of them".to_owned();
+        let wanted = || Wrong::Expected("a number of transactions per second, or a list of them");
         let number = |node: &Node| match &node.value {
             Value::Integer(_) | Value::Real(_) => node.label().parse().ok().filter(|rate: &f64| *rate > 0.0),
             _ => None,

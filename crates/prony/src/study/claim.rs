@@ -11,6 +11,7 @@ use super::{
     select::{self, Selection},
     shapes,
     tree::{Entry, Node, Table, Value},
+    wrong::Wrong,
 };
 use crate::quantity;
 use serde::{Deserialize, Serialize};
@@ -523,8 +524,8 @@ fn variation(
 }
 
 /// Reads `numbers`.
-fn numbers(node: &Node) -> Result<BTreeMap<String, f64>, String> {
-    let wanted = || "expected a number for each level: { none = 0, \"5 + 5\" = 10 }".to_owned();
+fn numbers(node: &Node) -> Result<BTreeMap<String, f64>, Wrong> {
+    let wanted = || Wrong::Expected("a number for each level: { none = 0, \"5 + 5\" = 10 }");
     let number = |entry: &Entry| {
         let is_number = matches!(entry.node.value, Value::Integer(_) | Value::Real(_));
         Some((entry.key.clone(), entry.node.label().parse().ok().filter(|_| is_number)?))
@@ -534,9 +535,8 @@ fn numbers(node: &Node) -> Result<BTreeMap<String, f64>, String> {
 }
 
 fn value(metric: Metric, node: &Node, mistakes: &mut Collector) -> Option<Bound> {
-    let told = bound(node, metric.unit());
-    told.map_err(|label| mistakes.at(&node.place, format!("`value` is not a limit for `{metric}`"), label))
-        .ok()
+    let title = || format!("`value` is not a limit for `{metric}`");
+    bound(node, metric.unit()).map_err(|wrong| mistakes.at(&node.place, title(), wrong.to_string())).ok()
 }
 
 fn order(by: &str, seen: Seen<'_>, scope: &Scope<'_>, mistakes: &mut Collector) -> Option<Statement> {

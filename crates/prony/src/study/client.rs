@@ -112,15 +112,10 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         &Put(Time(1_000, DAY_US), |client: &mut Client, value| client.reply_timeout = Some(value)),
         None,
         r#""30s""#,
-        "Time limit for a reply; after it the connection is closed and opened again [default: none].",
+        "Time limit for a reply, after which the connection is closed and reopened [default: none].",
     )
     .says(|client| {
-        Phrase::of(
-            "closed and opened again after a reply takes \
-                               ",
-            client.reply_timeout.map(say_duration),
-            "",
-        )
+        Phrase::of("closed and reopened after a reply takes ", client.reply_timeout.map(say_duration), "")
     }),
     key(
         "workers",
@@ -210,7 +205,7 @@ pub(super) const LOAD: &[Key<Client>] = &[
         Some(r#""60s""#),
         "",
         "How long, before a trial, to wait for load hosts that were lost. Then the run ends with what is \
-         finished; `--resume` executes the rest.",
+         finished; `--resume` runs the rest.",
     ),
 ];
 

@@ -10,9 +10,8 @@ use super::{
 };
 use crate::{
     layout::{
-        DataSet, custom,
+        DataSet, GENERATORS, Generator, custom,
         files::{self, Disguise, Rules, Use},
-        sysbench::Generator,
         tpcc::WAREHOUSES_MAX,
     },
     workload::{self, Options},
@@ -27,10 +26,7 @@ const ROWS_MAX: u64 = i32::MAX as u64;
 pub(super) const DATA: &[Key<Data>] = &[
     key(
         "generator",
-        &Put(
-            Words(&[("sysbench", Generator::Sysbench), ("bulk_insert", Generator::BulkInsert)]),
-            |data: &mut Data, value| data.generator = Some(value),
-        ),
+        &Put(Words(GENERATORS), |data: &mut Data, value| data.generator = Some(value)),
         None,
         r#""sysbench""#,
         "Layout and contents of the tables [default: what the first stream's workload needs].",
@@ -133,7 +129,7 @@ fn anonymise_schema() -> serde_json::Value {
 #[derive(Default)]
 pub(super) struct Data {
     pub(super) options: Options,
-    /// Which of sysbench's layouts, where one is named.
+    /// What makes the tables of the built-in workloads, where it is named.
     generator: Option<Generator>,
     /// Files of SQL that make the tables.
     sql: Vec<String>,
@@ -160,12 +156,12 @@ impl Data {
         }
     }
 
-    /// The data set of sysbench's in the layout that the study names.
-    pub(super) fn as_said(&self, mut set: DataSet) -> DataSet {
-        if let DataSet::Sysbench(data) = &mut set {
-            data.generator = self.generator.unwrap_or(data.generator);
+    /// The data set as the generator makes it that the study names, if it names one.
+    pub(super) fn as_said(&self, set: DataSet) -> DataSet {
+        match self.generator {
+            Some(generator) => set.made_by(generator),
+            None => set,
         }
-        set
     }
 }
 

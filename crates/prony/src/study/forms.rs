@@ -7,6 +7,7 @@ use super::{
     kinds::{DAY_US, Form, Pattern, quantity},
     mistake::nearest,
     tree::{Node, Value},
+    wrong::Wrong,
 };
 use crate::{
     arrival,
@@ -82,14 +83,10 @@ const ARRIVALS: [&str; 4] = ["closed", "pace", "rate", "think"];
 /// When a connection is opened again, in words.
 const RECONNECTS: [&str; 3] = ["never", "statement", "transaction"];
 
-/// A value, or the label of the mistake: what belongs in its place. Like those of a compiler, labels are
-/// shown at once, beside the text that they are about, and never become part of a report.
-type Read<T> = Result<T, String>;
-
 /// Reads `arrival`, without the gaps and the limit of lateness that other keys say.
-fn arrival(node: &Node) -> Read<Arrival> {
-    let wanted = || "expected \"closed\", \"think 10ms\", \"pace 10ms\" or \"rate 1000\"".to_owned();
-    let text = node.text().ok_or_else(wanted)?.trim();
+fn arrival(node: &Node) -> Result<Arrival, Wrong> {
+    let wanted = "\"closed\", \"think 10ms\", \"pace 10ms\" or \"rate 1000\"";
+    let text = node.text().ok_or(Wrong::Expected(wanted))?.trim();
     let (kind, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let value = Node { value: Value::Text(value.trim().to_owned()), place: node.place.clone() };
     match kind {
@@ -97,81 +94,76 @@ fn arrival(node: &Node) -> Read<Arrival> {
         "think" => think(&value).map(Arrival::Think),
         "pace" => Ok(Arrival::Paced { every: pace(&value)?, lateness_max: None }),
         "rate" => Ok(Arrival::Open { rate: rate(&value)?, gaps: Default::default(), lateness_max: None }),
-        "closed" => Err(wanted()),
-        _ => Err(nearest(kind, ARRIVALS).map_or_else(wanted, |kind| format!("did you mean `{kind}`?"))),
+        "closed" => Err(Wrong::Expected(wanted)),
+        _ => Err(Wrong::word(kind, &ARRIVALS, wanted)),
     }
 }
 
-fn pace(node: &Node) -> Read<Duration> {
-    let wanted = || "expected a length of time above 0, such as \"10ms\"".to_owned();
+fn pace(node: &Node) -> Result<Duration, Wrong> {
+    let wanted = Wrong::Expected("a length of time above 0, such as \"10ms\"");
     if node.text().is_some_and(|text| text.trim().is_empty()) {
-        return Err(wanted());
+        return Err(wanted);
     }
     match quantity(node, quantity::duration, Wanted::Duration)? {
-        Duration::ZERO => Err(wanted()),
+        Duration::ZERO => Err(wanted),
         every => Ok(every),
     }
 }
 
 /// Reads `think`.
-fn think(node: &Node) -> Read<Think> {
+fn think(node: &Node) -> Result<Think, Wrong> {
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
-        _ => return Err("expected \"10ms\", or \"exp:10ms\" for an exponential distribution".to_owned()),
+        _ => return Err(Wrong::Expected("\"10ms\", or \"exp:10ms\" for an exponential distribution")),
     };
-    arrival::think(&text).map_err(|error| error.to_string())
+    Ok(arrival::think(&text)?)
 }
 
 /// A rate to search for.
 pub(super) const FIND: &str = "find";
 
 /// Reads `rate`. A rate to search for is 1 per second until it is found.
-fn rate(node: &Node) -> Read<Rate> {
+fn rate(node: &Node) -> Result<Rate, Wrong> {
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
-        _ => return Err("expected a number of starts per second, or text in quotes".to_owned()),
+        _ => return Err(Wrong::Expected("a number of starts per second, or text in quotes")),
     };
     if text.trim() == FIND {
         return Ok(Rate::Constant(1.0));
     }
     arrival::rate(&text).map_err(|error| match error {
-        arrival::Error::Rate { reason, .. } => format!("{reason}, or \"{FIND}\""),
-        other => other.to_string(),
+        arrival::Error::Rate { reason, .. } => Wrong::Rate(reason).nor(FIND),
+        other => other.into(),
     })
 }
 
 /// Reads `objective`.
-pub(super) fn objective(node: &Node) -> Read<Objectives> {
-    let wanted = || "expected an objective such as \"p99 < 20ms\" or \"p95 < 5ms, errors < 0.1%\"".to_owned();
-    let text = node.text().ok_or_else(wanted)?;
-    Objectives::parse(text).map_err(|error| error.to_string())
+pub(super) fn objective(node: &Node) -> Result<Objectives, Wrong> {
+    let wanted = "an objective such as \"p99 < 20ms\" or \"p95 < 5ms, errors < 0.1%\"";
+    Ok(Objectives::parse(node.text().ok_or(Wrong::Expected(wanted))?)?)
 }
 
 /// Reads `reconnect`.
-fn reconnect(node: &Node) -> Read<ConnectionMode> {
-    let wanted =
-        || "expected \"never\", \"transaction\", \"statement\" or a number of transactions".to_owned();
+fn reconnect(node: &Node) -> Result<ConnectionMode, Wrong> {
+    let wanted = "\"never\", \"transaction\", \"statement\" or a number of transactions";
     match &node.value {
         Value::Integer(number) => {
             let number = u32::try_from(*number).ok().filter(|number| *number > 0);
-            number.map(ConnectionMode::Transactions).ok_or_else(wanted)
+            number.map(ConnectionMode::Transactions).ok_or(Wrong::Expected(wanted))
         }
         Value::Text(text) if RECONNECTS.contains(&text.as_str()) => {
-            arrival::connection_mode(text).map_err(|_| wanted())
+            arrival::connection_mode(text).map_err(|_| Wrong::Expected(wanted))
         }
-        Value::Text(text) => {
-            Err(nearest(text, RECONNECTS).map_or_else(wanted, |word| format!("did you mean `{word}`?")))
-        }
-        _ => Err(wanted()),
+        Value::Text(text) => Err(Wrong::word(text, &RECONNECTS, wanted)),
+        _ => Err(Wrong::Expected(wanted)),
     }
 }
 
 /// Reads `begin`; whether there is a stream of the name is not looked at.
-fn begin(node: &Node) -> Read<Begin> {
-    let wanted =
-        || "expected \"together\", \"after 5s\" or \"after\" and the name of another stream".to_owned();
+fn begin(node: &Node) -> Result<Begin, Wrong> {
+    let wanted = || Wrong::Expected("\"together\", \"after 5s\" or \"after\" and the name of another stream");
     let text = node.text().ok_or_else(wanted)?.trim();
     if text == "together" {
         return Ok(Begin::Together);
@@ -180,15 +172,15 @@ fn begin(node: &Node) -> Read<Begin> {
     match quantity::duration(what) {
         Ok(time) => Ok(Begin::After(time)),
         // no name begins with a digit
-        Err(error) if what.starts_with(|first: char| first.is_ascii_digit()) => Err(error.to_string()),
+        Err(error) if what.starts_with(|first: char| first.is_ascii_digit()) => Err(error.into()),
         Err(_) if what.is_empty() || what.contains(char::is_whitespace) => Err(wanted()),
         Err(_) => Ok(Begin::WhenDone(what.to_owned())),
     }
 }
 
 /// Reads `limit`.
-fn limit(node: &Node) -> Read<Limit> {
-    let wanted = || "expected \"100000 transactions\" or \"100000 rows\"".to_owned();
+fn limit(node: &Node) -> Result<Limit, Wrong> {
+    let wanted = || Wrong::Expected("\"100000 transactions\" or \"100000 rows\"");
     let text = node.text().ok_or_else(wanted)?.trim();
     let (number, unit) = text.split_once(char::is_whitespace).ok_or_else(wanted)?;
     let number = quantity::count(number).ok().filter(|number| *number > 0).ok_or_else(wanted)?;
@@ -196,34 +188,34 @@ fn limit(node: &Node) -> Read<Limit> {
         "transactions" | "transaction" => Ok(Limit::Transactions(number)),
         "rows" | "row" => Ok(Limit::Rows(number)),
         unit => Err(nearest(unit, ["transactions", "rows"])
-            .map_or_else(wanted, |word| format!("did you mean `{number} {word}`?"))),
+            .map_or_else(wanted, |word| Wrong::Nearly(format!("{number} {word}")))),
     }
 }
 
 /// Reads a share above 0: 0.03 of `"3%"`.
-fn share(node: &Node) -> Read<f64> {
+fn share(node: &Node) -> Result<f64, Wrong> {
     match quantity(node, quantity::share, Wanted::Share)? {
-        0.0 => Err("expected a share above 0, such as \"3%\"".to_owned()),
+        0.0 => Err(Wrong::Expected("a share above 0, such as \"3%\"")),
         share => Ok(share),
     }
 }
 
 /// One path, or a list of them.
-fn sql_files(node: &Node) -> Read<Vec<String>> {
+fn sql_files(node: &Node) -> Result<Vec<String>, Wrong> {
     let nodes = match &node.value {
         Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),
         _ => std::slice::from_ref(node),
     };
     let path = |node: &Node| node.text().filter(|path| !path.is_empty()).map(str::to_owned);
     let paths = nodes.iter().map(path).collect::<Option<_>>();
-    paths.ok_or_else(|| "expected the path of a file, or a list of paths".to_owned())
+    paths.ok_or(Wrong::Expected("the path of a file, or a list of paths"))
 }
 
 /// Reads `pin`: numbers of processors in their order, each once.
-fn processors(node: &Node) -> Read<Vec<u32>> {
+fn processors(node: &Node) -> Result<Vec<u32>, Wrong> {
     /// The kernel's own limit for one call.
     const NUMBER_MAX: u32 = 1023;
-    let wanted = || "expected numbers of processors such as \"0-3\" or \"0,2,4-7\"".to_owned();
+    let wanted = || Wrong::Expected("numbers of processors such as \"0-3\" or \"0,2,4-7\"");
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) => node.label(),
@@ -242,25 +234,28 @@ fn processors(node: &Node) -> Read<Vec<u32>> {
     Ok(found.into_iter().collect())
 }
 
+/// A warm-up until the load is steady.
+const AUTO: &str = "auto";
+
 /// Reads `warm_up`; `None`: until it is steady.
-fn warm_up(node: &Node) -> Read<Option<Duration>> {
-    if node.text().is_some_and(|text| text.trim() == "auto") {
+fn warm_up(node: &Node) -> Result<Option<Duration>, Wrong> {
+    if node.text().is_some_and(|text| text.trim() == AUTO) {
         return Ok(None);
     }
     let time = quantity(node, quantity::duration, Wanted::Duration);
-    let time = time.map_err(|told| format!("{told}, or \"auto\""))?;
+    let time = time.map_err(|wrong| wrong.nor(AUTO))?;
     if time > Duration::from_micros(DAY_US) {
-        return Err("expected \"auto\" or a length of time up to \"24h\": \"5s\"".to_owned());
+        return Err(Wrong::Expected("\"auto\" or a length of time up to \"24h\": \"5s\""));
     }
     Ok(Some(time))
 }
 
 /// Reads `node_exporter`.
-fn exporter(node: &Node) -> Read<String> {
-    let wanted = || "expected \"http://host:9100/metrics\"".to_owned();
+fn exporter(node: &Node) -> Result<String, Wrong> {
+    let wanted = || Wrong::Expected("\"http://host:9100/metrics\"");
     let text = node.text().ok_or_else(wanted)?;
     match url::Url::parse(text) {
-        Ok(url) if url.scheme() == "https" => Err("exporters are read over plain http".to_owned()),
+        Ok(url) if url.scheme() == "https" => Err(Wrong::NotPlain),
         Ok(url) if url.scheme() == "http" && url.host_str().is_some() => Ok(text.to_owned()),
         _ => Err(wanted()),
     }
@@ -282,7 +277,7 @@ mod tests {
     /// What belongs in the place of something wrong.
     fn told<K: Kind>(kind: K, wrong: &str) -> String {
         match kind.read(&text(wrong)) {
-            Err(Misfit::Value(label) | Misfit::List(label)) => label,
+            Err(Misfit::Value(wrong) | Misfit::List(wrong)) => wrong.to_string(),
             Err(other) => panic!("{wrong}: {other:?}"),
             Ok(_) => panic!("{wrong} is read"),
         }

@@ -7,6 +7,7 @@ use super::{
     mistake::{Collector, Place},
     phrase::Phrase,
     tree::{self, Node, Table, Value},
+    wrong::Wrong,
 };
 use serde_json::json;
 
@@ -61,12 +62,12 @@ pub(super) trait Kind {
 pub(super) enum Misfit {
     /// It is of another type; what belongs there.
     Type(&'static str),
-    /// It is wrong; what belongs there.
-    Value(String),
+    /// It is wrong.
+    Value(Wrong),
     /// It is none of these words.
     Word(Vec<&'static str>),
-    /// Something in a list is wrong; what belongs there.
-    List(String),
+    /// Something in a list is wrong.
+    List(Wrong),
     /// It is a text without a letter.
     Empty,
 }
@@ -297,7 +298,7 @@ fn tell(name: &str, node: &Node, misfit: Misfit, mistakes: &mut Collector) {
             return mistakes.unknown(&node.place, name, text, words);
         }
         (Misfit::Empty, _) => (format!("`{name}` is empty"), "expected text that is not empty".to_owned()),
-        (Misfit::List(label), _) => (format!("`{name}` is [{}]", node.label()), label),
+        (Misfit::List(wrong), _) => (format!("`{name}` is [{}]", node.label()), wrong.to_string()),
         (_, Value::Array(_)) => (
             format!("`{name}` takes one value, not a list"),
             "expected one value; put lists of levels into [vary]".to_owned(),
@@ -305,11 +306,11 @@ fn tell(name: &str, node: &Node, misfit: Misfit, mistakes: &mut Collector) {
         (Misfit::Type(wanted), other) => {
             (format!("`{name}` takes {wanted}, not {}", other.kind()), format!("expected {wanted}"))
         }
-        (Misfit::Value(label), Value::Text(text)) => (format!("`{name}` is \"{text}\""), label),
-        (Misfit::Value(label), Value::Integer(_) | Value::Real(_)) => {
-            (format!("`{name}` is {}", node.label()), label)
+        (Misfit::Value(wrong), Value::Text(text)) => (format!("`{name}` is \"{text}\""), wrong.to_string()),
+        (Misfit::Value(wrong), Value::Integer(_) | Value::Real(_)) => {
+            (format!("`{name}` is {}", node.label()), wrong.to_string())
         }
-        (Misfit::Value(label), other) => (format!("`{name}` is {}", other.kind()), label),
+        (Misfit::Value(wrong), other) => (format!("`{name}` is {}", other.kind()), wrong.to_string()),
         (Misfit::Word(_), _) => unreachable!("only a text is none of some words"),
     };
     mistakes.at(&node.place, title, label);

@@ -3,6 +3,7 @@
 use super::{
     keys::{Kind, Misfit},
     tree::{Node, Value},
+    wrong::Wrong,
 };
 use crate::quantity::{self, Wanted};
 use serde_json::{Value as Json, json};
@@ -64,13 +65,13 @@ impl<N: Copy + Into<u64> + TryFrom<u64>> Kind for Count<N> {
             Value::Integer(number) => u64::try_from(*number).ok(),
             // as a level, quoted digits would be a name
             Value::Text(text) if text.trim().ends_with(|last: char| last.is_ascii_alphabetic()) => {
-                Some(quantity::count(text).map_err(|error| Misfit::Value(error.to_string()))?)
+                Some(quantity::count(text).map_err(|error| Misfit::Value(error.into()))?)
             }
             _ => return Err(Misfit::Type("a whole number")),
         };
         let number =
             number.filter(|number| (min..=max).contains(number)).and_then(|number| number.try_into().ok());
-        number.ok_or_else(|| Misfit::Value(format!("expected a number from {min} to {max}")))
+        number.ok_or_else(|| out_of_range("number", [min, max].map(|limit| limit.to_string())))
     }
 
     fn schema(&self) -> Json {
@@ -96,7 +97,7 @@ impl Kind for Number {
             return Err(Misfit::Type("a number"));
         }
         let number = node.label().parse().ok().filter(|number| (min..=max).contains(number));
-        number.ok_or_else(|| Misfit::Value(format!("expected a number from {min} to {max}")))
+        number.ok_or_else(|| out_of_range("number", [min, max].map(|limit| limit.to_string())))
     }
 
     fn schema(&self) -> Json {
@@ -116,8 +117,7 @@ impl Kind for Time {
         if (min..=max).contains(&time) {
             return Ok(time);
         }
-        let [min, max] = [min, max].map(quantity::show_duration);
-        Err(Misfit::Value(format!("expected a time from {min} to {max}")))
+        Err(out_of_range("time", [min, max].map(quantity::show_duration)))
     }
 
     fn schema(&self) -> Json {
@@ -159,8 +159,7 @@ impl Kind for Addresses {
     type Value = Vec<IpAddr>;
 
     fn read(&self, node: &Node) -> Result<Vec<IpAddr>, Misfit> {
-        let wanted =
-            || "expected a list of this machine's addresses: [\"127.0.0.1\", \"127.0.0.2\"]".to_owned();
+        let wanted = || Wrong::Expected("a list of this machine's addresses: [\"127.0.0.1\", \"127.0.0.2\"]");
         let Value::Array(nodes) = &node.value else { return Err(Misfit::Value(wanted())) };
         let address = |node: &Node| node.text()?.trim().parse().ok();
         nodes.iter().map(address).collect::<Option<_>>().ok_or_else(|| Misfit::List(wanted()))
@@ -179,14 +178,14 @@ impl Kind for LoadHosts {
 
     fn read(&self, node: &Node) -> Result<Vec<String>, Misfit> {
         let wanted =
-            || "expected a list of load hosts: [\"a.example.com:7433\", \"b.example.com:7433\"]".to_owned();
+            || Wrong::Expected("a list of load hosts: [\"a.example.com:7433\", \"b.example.com:7433\"]");
         let Value::Array(nodes) = &node.value else { return Err(Misfit::Value(wanted())) };
         let address = |node: &Node| load::agent::address(node.text()?);
         let found: Option<Vec<String>> = nodes.iter().map(address).collect();
         let found = found.ok_or_else(|| Misfit::List(wanted()))?;
         let twice = found.iter().enumerate().find(|(at, address)| found[..*at].contains(address));
         match twice {
-            Some((_, address)) => Err(Misfit::List(format!("`{address}` is listed twice"))),
+            Some((_, address)) => Err(Misfit::List(Wrong::Twice(address.clone()))),
             None => Ok(found),
         }
     }
@@ -196,9 +195,8 @@ impl Kind for LoadHosts {
     }
 }
 
-/// A form with a syntax of its own: what reads it, or returns the label of the mistake (what belongs there,
-/// shown beside the text at once); and its schema.
-pub(super) struct Form<V>(pub(super) fn(&Node) -> Result<V, String>, pub(super) Pattern);
+/// A form with a syntax of its own: what reads it, and its schema.
+pub(super) struct Form<V>(pub(super) fn(&Node) -> Result<V, Wrong>, pub(super) Pattern);
 
 /// How a schema describes a form.
 pub(super) enum Pattern {
@@ -223,16 +221,20 @@ impl<V> Kind for Form<V> {
     }
 }
 
-/// A quantity as it is written, in quotes or bare; the error is the label of the mistake.
+fn out_of_range(what: &'static str, [min, max]: [String; 2]) -> Misfit {
+    Misfit::Value(Wrong::OutOfRange { what, min, max })
+}
+
+/// A quantity as it is written, in quotes or bare.
 pub(super) fn quantity<T>(
     node: &Node,
     read: fn(&str) -> Result<T, quantity::Error>,
     wanted: Wanted,
-) -> Result<T, String> {
+) -> Result<T, Wrong> {
     let text = match &node.value {
         Value::Text(text) => text.clone(),
         Value::Integer(_) | Value::Real(_) => node.label(),
-        _ => return Err(format!("expected {}, such as {}", wanted.name(), wanted.examples())),
+        _ => return Err(Wrong::NoQuantity(wanted)),
     };
-    read(&text).map_err(|error| error.to_string())
+    Ok(read(&text)?)
 }

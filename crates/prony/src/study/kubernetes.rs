@@ -7,6 +7,7 @@ use super::{
     kinds::{Count, Form, Pattern, Text},
     mistake::{Collector, Mistakes, Place, Source},
     tree::{self, Node, Table, Value},
+    wrong::Wrong,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -29,7 +30,7 @@ pub(super) const KUBERNETES: &[Key<Kubernetes>] = &[
         &Put(Text, |pods: &mut Kubernetes, value| pods.image = value),
         None,
         r#""registry.example.com/prony:0.1.0""#,
-        "Image of the pods: Prony of this very version, as `make package` makes it.",
+        "Image of the pods: Prony of this exact version, as `make package` makes it.",
     ),
     key(
         "namespace",
@@ -44,7 +45,7 @@ pub(super) const KUBERNETES: &[Key<Kubernetes>] = &[
         Some(r#"{ cpu = "1", memory = "512Mi" }"#),
         "",
         "Resources of each pod, requests and limits alike; `{ requests = {...}, limits = {...} }` sets them \
-         apart.",
+         separately.",
     ),
     key(
         "node_selector",
@@ -74,11 +75,11 @@ const RESOURCES: Form<Resources> = Form(resources, Pattern::Schema(r#"{ "type": 
 const LABELS: Form<BTreeMap<String, String>> =
     Form(labels, Pattern::Schema(r#"{ "type": "object", "additionalProperties": { "type": "string" } }"#));
 const LIST: Form<Json> = Form(
-    |node| Some(json(node)).filter(Json::is_array).ok_or_else(|| "expected a list of tables".to_owned()),
+    |node| Some(json(node)).filter(Json::is_array).ok_or(Wrong::Expected("a list of tables")),
     Pattern::Schema(r#"{ "type": "array", "items": { "type": "object" } }"#),
 );
 const TABLE: Form<Json> = Form(
-    |node| Some(json(node)).filter(Json::is_object).ok_or_else(|| "expected a table".to_owned()),
+    |node| Some(json(node)).filter(Json::is_object).ok_or(Wrong::Expected("a table")),
     Pattern::Schema(r#"{ "type": "object" }"#),
 );
 
@@ -165,8 +166,8 @@ pub(super) fn kubernetes<'a>(load: &'a Table, mistakes: &mut Collector) -> Optio
     Some((pods, &node.place))
 }
 
-fn resources(node: &Node) -> Result<Resources, String> {
-    let wanted = "expected { cpu = \"1\", memory = \"512Mi\" }";
+fn resources(node: &Node) -> Result<Resources, Wrong> {
+    let wanted = Wrong::Expected("{ cpu = \"1\", memory = \"512Mi\" }");
     let table = node.table().ok_or(wanted)?;
     let part = |name: &str| table.get(name).map(labels).transpose();
     match (part("requests")?, part("limits")?) {
@@ -177,8 +178,8 @@ fn resources(node: &Node) -> Result<Resources, String> {
 }
 
 /// Names and words; numbers are words, too, as in Kubernetes' own files.
-fn labels(node: &Node) -> Result<BTreeMap<String, String>, String> {
-    let wanted = || "expected names with text: { name = \"value\" }".to_owned();
+fn labels(node: &Node) -> Result<BTreeMap<String, String>, Wrong> {
+    let wanted = || Wrong::Expected("names with text: { name = \"value\" }");
     let table = node.table().ok_or_else(wanted)?;
     let label = |entry: &tree::Entry| match &entry.node.value {
         Value::Text(_) | Value::Integer(_) | Value::Real(_) | Value::Flag(_) => {

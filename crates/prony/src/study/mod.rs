@@ -40,6 +40,7 @@ mod topology;
 mod tree;
 mod vary;
 mod written;
+mod wrong;
 
 pub use crate::{
     layout::DataSet,

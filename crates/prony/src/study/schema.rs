@@ -53,7 +53,7 @@ pub fn reference() -> String {
     heading(&mut text, "stream");
     text.push_str("[[stream]]\n");
     write_keys(&mut text, "stream", &["workload", "connections"]);
-    text.push_str("# Options of the workload; each looks at those that mean something to it.\n\n");
+    text.push_str("# Options of the workload; each workload uses those that apply to it.\n\n");
     for option in options_of_streams() {
         line(&mut text, option.help, option.name, &option_default(&option), true);
     }
@@ -65,7 +65,7 @@ pub fn reference() -> String {
     text.push_str(sysbench::EXAMPLE);
     text.push_str(
         "# A Lua script as sysbench runs it; other keys are its options, or sysbench's. With `prepare` its \
-         own command\n# makes the tables. Reading a study runs what stands outside of the script's \
+         own command\n# makes the tables. Reading a study executes the code outside the script's \
          functions.\n# [workload.tpcc]\n# lua = \"tpcc.lua\"\n# prepare = true\n# scale = 10\n\n",
     );
     write_design(&mut text);
@@ -99,7 +99,7 @@ fn write_design(text: &mut String) {
          [\"InnoDB\", \"MyISAM\"]\n# \"settings.innodb_buffer_pool_size\" = [\"1G\", \"4G\"]\n# \
          \"server.a.version\" = [\"10.11\", \"11.4\"]\n# \"stream.arrival\" = [\"closed\", \"rate 1000\"]\n# \
          \"client.transport\" = [\"tcp\", \"socket\"]\n# client.latency = [\"0ms\", \"0.8ms\"]\n# \
-         limits.cpus = [1, 2, 4]\n# Of several streams one is named: \"background.pace\" = [\"10ms\", \
+         limits.cpus = [1, 2, 4]\n# With several streams, name one: \"background.pace\" = [\"10ms\", \
          \"1ms\"]\n\n",
     );
     heading(text, "factor");

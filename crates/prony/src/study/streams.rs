@@ -125,7 +125,7 @@ pub(super) const STREAM: &[Key<Written>] = &[
         &Put(forms::RECONNECT, |stream: &mut Written, value| stream.reconnect = value),
         Some(r#""never""#),
         "",
-        "When a connection is closed and opened again: \"never\", after each \"transaction\" or \
+        "When a connection is closed and reopened: \"never\", after each \"transaction\" or \
          \"statement\", or after a number of transactions.",
     ),
     key(

@@ -26,10 +26,10 @@ pub enum Refused {
     #[error("the script cannot be read: {0}")]
     File(std::io::Error),
     /// No text, or too long.
-    #[error("the script is no text of at most {} KiB", TEXT_MAX >> 10)]
+    #[error("the script is not text, or longer than {} KiB", TEXT_MAX >> 10)]
     Text,
     /// What it says, with line.
-    #[error("the script fails: {0}")]
+    #[error("the script failed: {0}")]
     Script(#[from] Error),
     /// It lacks a function without which nothing can be measured.
     #[error("the script has no function `{0}`")]

@@ -222,7 +222,7 @@ pub(super) struct StreamFigures {
     pub(super) idle: u32,
     /// When transactions start, in words.
     pub(super) arrival: String,
-    /// When connections are closed and opened again: `never`, `transaction`, `statement`, or after how many
+    /// When connections are closed and reopened: `never`, `transaction`, `statement`, or after how many
     /// transactions.
     pub(super) reconnect: String,
     /// `prepared` or `text`.

@@ -60,7 +60,7 @@ pub(in crate::cli) struct LoadOptions {
     /// with --study a workload of one of its streams
     #[arg(value_name = "WORKLOAD")]
     pub(super) workload: String,
-    /// Lay a harmful neighbour beside the load: one of the workloads that `prony list workloads` calls
+    /// Run a harmful neighbour beside the load: one of the workloads that `prony list workloads` calls
     /// neighbours, such as deadlocks or alter_copy; may be repeated. The load's own figures do not include it
     #[arg(long, value_name = "NAME", value_parser = neighbour)]
     neighbour: Vec<&'static Neighbour>,
@@ -189,7 +189,7 @@ struct ConnectionFlags {
         value_parser = count::<u32>(0, 1_000_000),
     )]
     idle: u32,
-    /// When a connection is closed and opened again: never, after each transaction or statement, or after N
+    /// When a connection is closed and reopened: never, after each transaction or statement, or after N
     /// transactions
     #[arg(
         long,
@@ -208,7 +208,7 @@ struct ConnectionFlags {
     /// Time limit for opening one connection, login included
     #[arg(long, value_name = "TIME", default_value = "10s")]
     connect_timeout: DurationFlag,
-    /// Time limit for a reply; after it the connection is closed and opened again [default: no limit]
+    /// Time limit for a reply, after which the connection is closed and reopened [default: no limit]
     #[arg(long, value_name = "TIME")]
     reply_timeout: Option<DurationFlag>,
 }

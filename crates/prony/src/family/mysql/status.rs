@@ -8,6 +8,7 @@ use crate::family::{Status, Told, counter, rename};
 use load::client::{Connection, Error};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -32,6 +33,11 @@ const OWN_WORK: [&str; 11] = [
     "Sort_rows",
     "Sort_scan",
 ];
+/// Asks what a connection's own statements have counted of it.
+static OWN_STATUS: LazyLock<String> = LazyLock::new(|| {
+    let names = OWN_WORK.map(|name| format!("'{name}'")).join(", ");
+    format!("SHOW SESSION STATUS WHERE Variable_name IN ({names})")
+});
 /// Where connections are listed: the first holds no lock of the server while it is read; old servers have the
 /// second only.
 const LISTS: [&str; 2] = ["performance_schema.processlist", "information_schema.PROCESSLIST"];
@@ -39,7 +45,8 @@ const LISTS: [&str; 2] = ["performance_schema.processlist", "information_schema.
 /// See [`crate::family::Family::status`].
 pub(super) struct Asking {
     all: bool,
-    has_metrics: bool,
+    /// Asks for InnoDB's metrics; `None`: the server has none.
+    metrics: Option<String>,
     /// Index in [`LISTS`] of the one to try.
     list: usize,
     list_next: Option<Instant>,
@@ -47,22 +54,23 @@ pub(super) struct Asking {
 
 impl Asking {
     pub(super) fn new(all: bool) -> Self {
-        Self { all, has_metrics: true, list: 0, list_next: None }
+        let names = OWN.iter().flat_map(|(_, own)| *own).filter_map(|own| own.strip_prefix("metric/"));
+        let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+        let wanted = if all { String::new() } else { format!(" WHERE NAME IN ({})", names.join(", ")) };
+        let metrics = format!("SELECT NAME, `COUNT`, TYPE FROM information_schema.INNODB_METRICS{wanted}");
+        Self { all, metrics: Some(metrics), list: 0, list_next: None }
     }
 
-    /// Adds InnoDB's metrics to `values`; returns those that their type says go up and down.
+    /// Adds InnoDB's metrics to `values`; returns those that go up and down, by their type.
     fn metrics(
         &mut self,
         connection: &mut Connection,
         values: &mut BTreeMap<String, f64>,
     ) -> BTreeSet<String> {
         let mut levels = BTreeSet::new();
-        let names = OWN.iter().flat_map(|(_, own)| *own).filter_map(|own| own.strip_prefix("metric/"));
-        let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
-        let wanted = if self.all { String::new() } else { format!(" WHERE NAME IN ({})", names.join(", ")) };
-        let sql = format!("SELECT NAME, `COUNT`, TYPE FROM information_schema.INNODB_METRICS{wanted}");
-        let Ok(Some(rows)) = ask(connection, &sql) else {
-            self.has_metrics = false;
+        let Some(sql) = &self.metrics else { return levels };
+        let Ok(Some(rows)) = ask(connection, sql) else {
+            self.metrics = None;
             return levels;
         };
         for row in rows.iter().take(NAMES_MAX) {
@@ -77,10 +85,8 @@ impl Asking {
     }
 
     /// Takes off what reading all this has counted: the connection's own part.
-    fn without_own(&self, connection: &mut Connection, values: &mut BTreeMap<String, f64>) {
-        let names = OWN_WORK.map(|name| format!("'{name}'")).join(", ");
-        let sql = format!("SHOW SESSION STATUS WHERE Variable_name IN ({names})");
-        let Ok(Some(rows)) = ask(connection, &sql) else { return };
+    fn without_own(connection: &mut Connection, values: &mut BTreeMap<String, f64>) {
+        let Ok(Some(rows)) = ask(connection, &OWN_STATUS) else { return };
         for (name, own) in rows.iter().filter_map(|row| pair(row)) {
             if let Some(all) = values.get_mut(&format!("status/{name}")) {
                 *all = (*all - own).max(0.0);
@@ -120,9 +126,9 @@ impl Status for Asking {
         let pairs = answer.rows().iter().filter_map(|row| pair(row));
         let mut values: BTreeMap<String, f64> =
             pairs.map(|(name, value)| (format!("status/{name}"), value)).collect();
-        self.without_own(connection, &mut values);
+        Self::without_own(connection, &mut values);
         let uptime = values.get("status/Uptime").copied().unwrap_or(0.0);
-        let levels = if self.has_metrics { self.metrics(connection, &mut values) } else { BTreeSet::new() };
+        let levels = self.metrics(connection, &mut values);
         rename(OWN, &mut values);
         let is_known = |path: &str| path.strip_prefix("status/").is_some_and(|name| counter(name).is_some());
         values.retain(|path, _| self.all || is_known(path));

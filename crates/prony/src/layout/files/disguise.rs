@@ -358,7 +358,7 @@ mod tests {
         };
         let told = |rules| read.clone().disguised_by(rules).unwrap_err().to_string();
         assert!(told(of("t", "mail")).contains("line 2"), "{}", told(of("t", "mail")));
-        assert!(told(of("u", "mail")).contains("no file makes a table `u`"));
+        assert!(told(of("u", "mail")).contains("no file creates a table `u`"));
         assert!(told(of("t", "male")).contains("no column `male`"));
     }
 }

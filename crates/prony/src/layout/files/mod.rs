@@ -196,7 +196,7 @@ pub enum Error {
         what: String,
     },
     /// Rows are for a table that nothing makes.
-    #[error("{}: no file makes a table `{table}`; known: {known}", path.display())]
+    #[error("{}: no file creates a table `{table}`; known: {known}", path.display())]
     Table {
         /// The file with the rows.
         path: PathBuf,
@@ -680,7 +680,7 @@ mod tests {
         };
         let data = read("customer").unwrap();
         assert_eq!((data.made[0].rows, data.made[0].columns[0].range), (2, Some((5, 11))));
-        assert!(read("orders").unwrap_err().to_string().contains("no file makes a table `orders`"));
+        assert!(read("orders").unwrap_err().to_string().contains("no file creates a table `orders`"));
         std::fs::write(&csv, "id,nmae\n5,x\n").unwrap();
         let told = read("customer").unwrap_err().to_string();
         assert!(told.contains("no column `nmae`") && told.contains("id, name"), "{told}");

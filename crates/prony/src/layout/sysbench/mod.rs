@@ -83,6 +83,10 @@ pub enum Generator {
     Empty,
 }
 
+/// Those that a study may name for the tables of the built-in workloads, as it writes them.
+pub const GENERATORS: &[(&str, Generator)] =
+    &[("sysbench", Generator::Sysbench), ("bulk_insert", Generator::BulkInsert)];
+
 impl Generator {
     /// As it is written in a study and in the mark of tables.
     #[must_use]

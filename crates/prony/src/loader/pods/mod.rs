@@ -46,7 +46,7 @@ pub enum Error {
     /// Its API does not answer.
     #[error(
         "cannot reach the Kubernetes API at {address}: {cause}. Is this the right cluster (`kubectl \
-         cluster-info`), and is there a way to it?"
+         cluster-info`), and is there a route to it?"
     )]
     Unreachable {
         /// Where.
@@ -96,7 +96,7 @@ pub enum Error {
         message: String,
     },
     /// Another refusal.
-    #[error("the cluster does not take the {what}: {message}")]
+    #[error("the cluster rejected the {what}: {message}")]
     Refused {
         /// What.
         what: String,
@@ -115,7 +115,7 @@ pub enum Error {
         message: String,
     },
     /// A pod ended instead of waiting for a load.
-    #[error("pod {pod} did not begin: {message}")]
+    #[error("pod {pod} did not start: {message}")]
     Ended {
         /// Which.
         pod: String,
@@ -123,7 +123,7 @@ pub enum Error {
         message: String,
     },
     /// They were too slow.
-    #[error("{missing} of {replicas} pods did not begin within {seconds} s: {cause}")]
+    #[error("{missing} of {replicas} pods did not start within {seconds} s: {cause}")]
     Late {
         /// How many are missing.
         missing: usize,

@@ -1,7 +1,7 @@
 //! The crash of a primary under load, and which server has its data afterwards.
 
 use super::{
-    Group, connect, galera,
+    Group, Lag, connect, galera,
     replication::{State, words_of},
     wait_until,
 };
@@ -65,7 +65,7 @@ impl Provisioner {
                 super::replication::query(&mut connection, target, words.stop_receiving())?;
                 wait_until(Instant::now() + APPLY_LIMIT, self.stop(), &mut || {
                     let state = State::of(&mut connection, target, words)?;
-                    Ok((!state.has_carried_out_all()).then(|| "it has not applied everything yet".to_owned()))
+                    Ok((!state.has_carried_out_all()).then_some(Lag::Behind { replica: 1 }))
                 })?;
                 Ok(target.clone())
             }
@@ -75,7 +75,8 @@ impl Provisioner {
                 progress(Step::Regrouping);
                 // a node that finds itself without a majority closes connections, new ones as well
                 wait_until(Instant::now() + APPLY_LIMIT, self.stop(), &mut || {
-                    Ok(go_on_without(target, others).unwrap_or_else(|error| Some(error.to_string())))
+                    Ok(go_on_without(target, others)
+                        .unwrap_or_else(|error| Some(Lag::Silent(Box::new(error)))))
                 })?;
                 let mut connection = connect(target)?;
                 // a statement that waits until all that it received is there
@@ -89,7 +90,7 @@ impl Provisioner {
 }
 
 /// Tells a node that it may go on with `others` nodes, itself included. `None` where it does.
-fn go_on_without(target: &Target, others: u32) -> Result<Option<String>, Error> {
+fn go_on_without(target: &Target, others: u32) -> Result<Option<Lag>, Error> {
     let mut connection = connect(target)?;
     let status = galera::status(&mut connection);
     let state =
@@ -102,5 +103,5 @@ fn go_on_without(target: &Target, others: u32) -> Result<Option<String>, Error> 
         let go_on = "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'";
         super::replication::query(&mut connection, target, go_on)?;
     }
-    Ok(Some(format!("the node that is left sees {} nodes", state.nodes)))
+    Ok(Some(Lag::Left { seen: state.nodes }))
 }

@@ -4,7 +4,7 @@
 //! mariabackup, and the one with rsync does not work for root. Prony's needs only a shell and cp, since all
 //! nodes are on one machine.
 
-use super::{Between, Cluster, Group, Wanted, connect, replication::query, wait_until};
+use super::{Between, Cluster, Group, Lag, Wanted, connect, replication::query, wait_until};
 use crate::provision::{
     Error, Places, Step,
     disk::files,
@@ -139,14 +139,14 @@ pub(super) fn wait_until_equal(
     deadline: Instant,
     stop: &Stop,
 ) -> Result<(), Error> {
-    for (number, server) in (1..).zip(group.servers()) {
+    for (node, server) in (1..).zip(group.servers()) {
         let target = server.target();
         let mut connection = connect(target)?;
         wait_until(deadline, stop, &mut || {
             let state = status(&mut connection)
                 .map_err(|source| Error::Statement { server: shown(target), source: Box::new(source) })?;
             let is_ready = state.nodes == nodes && state.is_synced;
-            Ok((!is_ready).then(|| format!("node {number} sees {} of {nodes} nodes", state.nodes)))
+            Ok((!is_ready).then_some(Lag::Incomplete { node, seen: state.nodes, nodes }))
         })?;
         // a statement that waits until all that was committed anywhere is here, too
         query(&mut connection, target, "SET SESSION wsrep_sync_wait = 1")?;

@@ -242,20 +242,72 @@ fn connect(target: &Target) -> Result<Connection, Error> {
     log_in(target)
 }
 
+/// What is missing until servers that work together are equal.
+#[derive(Debug, thiserror::Error)]
+pub enum Lag {
+    /// A replica has not applied everything yet.
+    #[error("replica {replica} has not applied everything yet")]
+    Behind {
+        /// Its number, from 1.
+        replica: u32,
+    },
+    /// The same, and it does not get on.
+    #[error("replica {replica} has not applied everything yet ({reason})")]
+    Stuck {
+        /// Its number, from 1.
+        replica: u32,
+        /// Why, in the server's words.
+        reason: String,
+    },
+    /// A replica does not replicate yet.
+    #[error("replica {replica} has not started")]
+    NotStarted {
+        /// Its number, from 1.
+        replica: u32,
+    },
+    /// Too few replicas acknowledge commits.
+    #[error("{replicas} replicas would acknowledge a commit, {wanted} must")]
+    Acknowledging {
+        /// How many do.
+        replicas: u32,
+        /// How many must.
+        wanted: u32,
+    },
+    /// The node that was left after a crash does not know yet how many are left.
+    #[error("the node that is left sees {seen} nodes")]
+    Left {
+        /// How many it sees, itself included.
+        seen: u32,
+    },
+    /// It does not answer yet.
+    #[error("the node that is left does not answer: {0}")]
+    Silent(Box<Error>),
+    /// A node of a cluster does not see all others, or has not all that they have.
+    #[error("node {node} sees {seen} of {nodes} nodes")]
+    Incomplete {
+        /// Its number, from 1.
+        node: u32,
+        /// How many it sees, itself included.
+        seen: u32,
+        /// How many there are.
+        nodes: u32,
+    },
+}
+
 /// Asks `is_equal` until it says yes. If it never does, its last answer is in the error.
 fn wait_until(
     deadline: Instant,
     stop: &Stop,
-    is_equal: &mut dyn FnMut() -> Result<Option<String>, Error>,
+    is_equal: &mut dyn FnMut() -> Result<Option<Lag>, Error>,
 ) -> Result<(), Error> {
     let began = Instant::now();
     loop {
-        let Some(state) = is_equal()? else { return Ok(()) };
+        let Some(lag) = is_equal()? else { return Ok(()) };
         if stop.is_stopped() {
             return Err(Error::Interrupted);
         }
         if Instant::now() >= deadline {
-            return Err(Error::NotCaughtUp { state, after: began.elapsed() });
+            return Err(Error::NotCaughtUp { lag, after: began.elapsed() });
         }
         std::thread::sleep(POLL);
     }

@@ -1,7 +1,7 @@
 //! A primary with replicas, asynchronous or semi-synchronous, by global transaction ids where the version has
 //! them.
 
-use super::{Between, Group, Wanted, connect, wait_until, words::Words};
+use super::{Between, Group, Lag, Wanted, connect, wait_until, words::Words};
 use crate::{
     plan::{Replication, WaitPoint},
     provision::{Error, Step, instance::Part, login::target, server::Server, software::Software},
@@ -147,22 +147,23 @@ pub(super) fn wait_until_equal(
     let target = group.primary.target();
     let mut primary = connect(target)?;
     let place = place(&mut primary, target, words)?;
-    for (number, replica) in (1..).zip(&group.members) {
-        let target = replica.target();
+    for (replica, member) in (1..).zip(&group.members) {
+        let target = member.target();
         let mut connection = connect(target)?;
         wait_until(deadline, stop, &mut || {
             let said = rows(&mut connection, target, &words.wait_for(&place))?;
             match said.first().and_then(|row| row.first()).and_then(Option::as_deref) {
                 Some("-1") => {
                     // a connection that is being made again passes; what does not is the reason in the end
-                    let failure = State::of(&mut connection, target, words)?.failure();
-                    let reason = failure.map_or_else(String::new, |reason| format!(" ({reason})"));
-                    Ok(Some(format!("replica {number} has not applied everything yet{reason}")))
+                    Ok(Some(match State::of(&mut connection, target, words)?.failure() {
+                        Some(reason) => Lag::Stuck { replica, reason },
+                        None => Lag::Behind { replica },
+                    }))
                 }
                 Some(_) => Ok(None),
                 None => match State::of(&mut connection, target, words)?.failure() {
-                    Some(reason) => Err(Error::ReplicationStopped { replica: number, reason }),
-                    None => Ok(Some(format!("replica {number} has not started"))),
+                    Some(reason) => Err(Error::ReplicationStopped { replica, reason }),
+                    None => Ok(Some(Lag::NotStarted { replica })),
                 },
             }
         })?;
@@ -172,10 +173,10 @@ pub(super) fn wait_until_equal(
         wait_until(deadline, stop, &mut || {
             let status = semi_sync_status(&mut primary, prefix)
                 .map_err(|source| Error::Statement { server: shown(target), source: Box::new(source) })?;
-            let clients = status.get("clients").and_then(|text| text.parse().ok()).unwrap_or(0);
+            let replicas = status.get("clients").and_then(|text| text.parse().ok()).unwrap_or(0);
             let is_on = status.get("status").is_some_and(|word| word == "ON");
-            let ready = is_on && clients >= acknowledgements;
-            Ok((!ready).then(|| format!("{clients} replicas would acknowledge a commit")))
+            let ready = is_on && replicas >= acknowledgements;
+            Ok((!ready).then_some(Lag::Acknowledging { replicas, wanted: acknowledgements }))
         })?;
     }
     Ok(())
