@@ -131,8 +131,9 @@ fn studies_of_each_kind_can_be_carried_out_in_two_parts() {
     }
 }
 
-/// Whether programs or machines beside took so much of most points that an effect may drown in it, or a server
-/// stood still for a second or more (MariaDB with a small pool does now and then), as the run itself says.
+/// Whether programs or machines beside took so much of most points that an effect may drown in it, or a
+/// server stood still for a second or more (MariaDB with a small pool does now and then), as the run itself
+/// says.
 fn is_disturbed(document: &Value) -> bool {
     let points = document["points"].as_array().expect("points");
     let with = |ids: &[&str]| {

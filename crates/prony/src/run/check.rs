@@ -501,7 +501,7 @@ impl<'a> OfStream<'a> {
         // what had begun before the time is counted in full, what had not ended is not: equal but for chance,
         // unless nothing had begun
         let cut = if self.began_empty { all * (moments.age + pause) } else { 0.0 };
-        // connections that all stood still at a limit of the interval are no chance: the same for each of them
+        // connections that all stood still at a limit of the interval are no chance: the same for each one
         let (before, at_end) = self.standstills_at_limits();
         let available = all * (self.seconds + before - at_end) - cut;
         let gap = accounted / available - 1.0;
