@@ -127,7 +127,9 @@ fn studies_of_each_kind_can_be_carried_out_in_two_parts() {
         let is_broken = |point: &&Value| number(point, "/error_share") > 0.5;
         assert!(!points.iter().any(|point| is_broken(&point)), "{name}: {points:?}");
         let conduct = document["conduct"].to_string();
-        assert!(conduct.contains("produced the load (2)"), "{name}: {conduct}");
+        // where only one connection works, one process is enough
+        let shared = ["produced the load (2)", "produced the load (1, 2)"];
+        assert!(shared.iter().any(|words| conduct.contains(words)), "{name}: {conduct}");
     }
 }
 
