@@ -85,9 +85,9 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum PartFailure {
     /// It ended at once.
-    #[error("it ended before it reported anything ({end})")]
+    #[error("it {} before it reported anything{}", left(end), aside(&[end]))]
     Mute {
-        /// How it ended.
+        /// How it ended; empty: its connection was closed, more is not known.
         end: String,
     },
     /// It speaks otherwise.
@@ -129,17 +129,17 @@ pub enum PartFailure {
         cause: String,
     },
     /// It cannot be told or heard any more.
-    #[error("it is gone ({end}; {cause})")]
+    #[error("it is gone{}", aside(&[end, cause]))]
     Cut {
-        /// How it ended.
+        /// How it ended; empty: not known.
         end: String,
         /// What the system says.
         cause: String,
     },
     /// It has ended.
-    #[error("it is gone ({end})")]
+    #[error("it is gone{}", aside(&[end]))]
     Gone {
-        /// How it ended.
+        /// How it ended; empty: not known.
         end: String,
     },
     /// It cannot do what it was given to do.
@@ -166,6 +166,23 @@ pub enum PartFailure {
     /// It ended without saying what it did.
     #[error("it ended without a report")]
     NoReport,
+    /// It accepted a connection and then said nothing.
+    #[error("it did not answer within {seconds} s")]
+    Unanswered {
+        /// How long it was waited for, s.
+        seconds: u64,
+    },
+}
+
+/// What is known of the end of something that only its connection tells of.
+fn left(end: &str) -> &'static str {
+    if end.is_empty() { "closed the connection" } else { "ended" }
+}
+
+/// In brackets what is known.
+fn aside(all: &[&String]) -> String {
+    let known: Vec<&str> = all.iter().map(|one| one.as_str()).filter(|one| !one.is_empty()).collect();
+    if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) }
 }
 
 /// What an agent's start does not allow.

@@ -95,7 +95,8 @@ pub fn call(address: &str, identity: &Identity, run: (&str, u64)) -> Result<Link
         to: Box::new(mouth),
         end: Box::new(move || {
             closer.close();
-            "the connection to it is closed".to_owned()
+            // what became of it is known there only
+            String::new()
         }),
         host: Some(host),
     })
@@ -138,7 +139,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 }
 
 fn hung_up() -> PartFailure {
-    PartFailure::Mute { end: "it closed the connection".to_owned() }
+    PartFailure::Mute { end: String::new() }
 }
 
 /// What an error of the channel means before the first request.
@@ -150,7 +151,7 @@ fn failure(error: io::Error) -> PartFailure {
     match error.kind() {
         io::ErrorKind::InvalidData => PartFailure::Strange { cause },
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            PartFailure::Mute { end: format!("no answer within {} s", ANSWER_MAX.as_secs()) }
+            PartFailure::Unanswered { seconds: ANSWER_MAX.as_secs() }
         }
         _ => PartFailure::Unreachable { cause },
     }

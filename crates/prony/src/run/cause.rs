@@ -489,6 +489,15 @@ pub enum Cause {
         /// How it ended.
         end: String,
     },
+    /// It is gone, and how it ended is not known.
+    PartLost,
+    /// It closed the connection before it reported anything.
+    PartHungUp,
+    /// It accepted a connection and then said nothing.
+    PartUnanswered {
+        /// For how long it was waited, s.
+        seconds: u64,
+    },
     /// It is slow.
     PartSlow {
         /// How late its results are, s.

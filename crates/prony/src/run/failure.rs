@@ -137,6 +137,7 @@ impl TrialFailure {
             | PartFailure::Endless
             | PartFailure::Strange { .. } => Self::AgentLost { agent, cause: failure.into() },
             PartFailure::Mute { .. }
+            | PartFailure::Unanswered { .. }
             | PartFailure::Version { .. }
             | PartFailure::Unreachable { .. }
             | PartFailure::Untrusted { .. }
@@ -329,6 +330,33 @@ mod tests {
     }
 
     #[test]
+    fn of_a_load_host_that_is_gone_only_what_it_said_itself_is_quoted() {
+        use load::PartFailure;
+        let (none, reset) = (String::new, || "connection reset".to_owned());
+        for (failure, expected, told) in [
+            (PartFailure::Gone { end: none() }, Cause::PartLost, "it is gone"),
+            (
+                PartFailure::Mute { end: none() },
+                Cause::PartHungUp,
+                "it closed the connection before it reported anything",
+            ),
+            (
+                PartFailure::Cut { end: none(), cause: reset() },
+                Cause::PartGone { end: reset() },
+                "it is gone (connection reset)",
+            ),
+            (
+                PartFailure::Cut { end: "signal: 9".to_owned(), cause: reset() },
+                Cause::PartGone { end: "signal: 9; connection reset".to_owned() },
+                "it is gone (signal: 9; connection reset)",
+            ),
+        ] {
+            assert_eq!(failure.to_string(), told);
+            assert_eq!(Cause::from(failure), expected);
+        }
+    }
+
+    #[test]
     fn what_servers_load_hosts_and_tls_refuse_are_values() {
         let agent = |what| Cause::from(load::PartFailure::Forbidden(what));
         let lag = Error::NotCaughtUp {
@@ -343,6 +371,7 @@ mod tests {
             (&lag).into(),
             tls(load::tls::Unagreed::Expired { days: 3 }),
             packet(wire::Error::TlsNotOffered),
+            load::PartFailure::Unanswered { seconds: 10 }.into(),
             packet(wire::Error::Sequence { expected: 1, seen: 2 }),
         ] {
             assert!(is_value(&cause), "{cause:?}");

@@ -260,6 +260,7 @@ impl Pods {
             PartFailure::Cut { .. }
                 | PartFailure::Gone { .. }
                 | PartFailure::Mute { .. }
+                | PartFailure::Unanswered { .. }
                 | PartFailure::NoReport
                 | PartFailure::Silent { .. }
                 | PartFailure::Unreachable { .. }

@@ -178,14 +178,18 @@ impl From<load::Error> for Cause {
 impl From<PartFailure> for Cause {
     fn from(failure: PartFailure) -> Self {
         match failure {
+            PartFailure::Mute { end } if end.is_empty() => Self::PartHungUp,
             PartFailure::Mute { end } => Self::PartMute { end },
+            PartFailure::Unanswered { seconds } => Self::PartUnanswered { seconds },
             PartFailure::Version { theirs, ours } => Self::PartVersion { theirs, ours },
             PartFailure::Unreachable { cause } => Self::PartUnreachable { reason: cause },
             PartFailure::Untrusted { cause } => Self::PartUntrusted { reason: cause },
             PartFailure::Busy { run } => Self::PartBusy { run },
             PartFailure::Forbidden(what) => Self::PartForbids { cause: Box::new(what.into()) },
             PartFailure::Strange { cause } => Self::PartStrange { detail: cause },
+            PartFailure::Cut { end, cause } if end.is_empty() => Self::PartGone { end: cause },
             PartFailure::Cut { end, cause } => Self::PartGone { end: format!("{end}; {cause}") },
+            PartFailure::Gone { end } if end.is_empty() => Self::PartLost,
             PartFailure::Gone { end } => Self::PartGone { end },
             PartFailure::Refused { cause } => Self::Told { cause },
             PartFailure::Slow { seconds } => Self::PartSlow { seconds },
