@@ -496,7 +496,10 @@ fn a_load_host_that_stays_away_ends_the_run_with_what_is_finished_and_the_rest_c
     let begun = Instant::now();
     let output = child.wait_with_output().expect("prony");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains(&format!("load host {two}: cannot reach it")), "{said}");
+    assert!(
+        !output.status.success() && said.contains(&format!("load host {two}: cannot reach it")),
+        "{said}"
+    );
     assert!(begun.elapsed() < Duration::from_secs(40), "it waited for 3 s: {:?}", begun.elapsed());
     wait_until("the other one is free", || agents[0].said().contains("has ended"));
     let mut again = Command::new(PRONY);
