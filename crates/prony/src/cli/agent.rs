@@ -24,9 +24,9 @@ use std::{
                   load-hosts/a.example.com a.example.com:prony-agent\n  prony agent --dir prony-agent \
                   --allow db.example.com:3306           on a.example.com\n  prony load oltp_point_select \
                   --url mysql://bench@db.example.com/test --agents-dir load-hosts --agents \
-                  a.example.com,10.0.0.7\n\nAn agent does nothing but offer load to the targets that it \
-                  allows, one load at a time, and only to callers with a certificate of the same `init`. \
-                  Passwords come with each load and are never written down. docs/load-hosts.md says more."
+                  a.example.com,10.0.0.7\n\nAn agent only runs loads against the targets that it allows, one \
+                  at a time, for callers with a certificate from the same `init`. Passwords come with each \
+                  load and are never stored. docs/load-hosts.md says more."
 )]
 pub(super) struct AgentOptions {
     #[command(subcommand)]
@@ -59,17 +59,17 @@ struct ServeOptions {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from(([0, 0, 0, 0], agent::PORT)))]
     listen: SocketAddr,
-    /// Most connections of a load on this host
+    /// Highest number of connections that a load may open on this host
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = count::<u32>(1, u32::MAX.into()))]
     connections_max: u32,
-    /// Most transactions that a load may start per second on this host; loads without a rate are then refused
-    /// [default: any]
+    /// Highest rate at which a load may start transactions on this host, per second; loads without a rate
+    /// are then refused [default: any]
     #[arg(long, value_name = "N", value_parser = count::<u64>(1, u64::MAX))]
     rate_max: Option<u64>,
     /// Length of the longest load
     #[arg(long, value_name = "TIME", default_value = "24h")]
     time_max: DurationFlag,
-    /// Most memory of a load process, as 2G [default: any]
+    /// Memory limit of a load process, such as 2G [default: none]
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     memory_max: Option<u64>,
     /// Exit when no run has used this agent for this long [default: never]

@@ -94,7 +94,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: ServerCommand,
     },
-    /// Describe the tables of a database that exists, for a study
+    /// Describe the tables of an existing database, for a study
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Data {
         #[command(subcommand)]

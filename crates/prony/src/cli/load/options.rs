@@ -67,7 +67,7 @@ pub(in crate::cli) struct LoadOptions {
     /// Take the workload from this study, for instance one defined there as [workload.NAME]
     #[arg(long, value_name = "STUDY")]
     study: Option<String>,
-    /// An option of a Lua script, as `scale=10`; may be repeated
+    /// An option of a Lua script, such as `scale=10`; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     script_option: Vec<(String, String)>,
     /// How long to measure: 10s, 500ms, 2m [default: 10s; 1h if --transactions or --limit-rows ends it]
@@ -243,7 +243,7 @@ enum ProtocolFlag {
 /// [`Scheduling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SchedulingFlag {
-    /// Batch where nothing has a time to keep, otherwise normal
+    /// Batch for closed loops with many connections, otherwise normal
     Auto,
     /// SCHED_BATCH
     Batch,
