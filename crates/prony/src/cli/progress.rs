@@ -252,7 +252,7 @@ impl RunProgress {
 
     /// One load of the search for a trial's rate.
     fn searching(&self, trial: u32, rate: Option<f64>, left: Duration) {
-        let rates = rate.map(|rate| number::count(rate as u64));
+        let rates = rate.map(number::per_second);
         let key = if rates.is_some() { "searching" } else { "searching_first" };
         let (rate, left) = (rates.unwrap_or_default(), left.as_secs().to_string());
         let places = [("trial", &*self.label(trial)), ("rate", &rate), ("left", &left)];
@@ -304,7 +304,7 @@ impl RunProgress {
             TrialOutcome::Measured { outcome, doubts, .. } => {
                 let Figures { rate, p95 } = Figures::of(outcome);
                 let (rate, p95) = (
-                    format!("{:>9}", number::count(rate as u64)),
+                    format!("{:>9}", number::per_second(rate)),
                     format!("{:>8}", p95.map_or_else(|| "-".to_owned(), |p95| format!("{p95:.2}"))),
                 );
                 let doubted = |why: String| words.progress("doubted", &[("reason", &why)]);

@@ -12,6 +12,18 @@ pub(crate) fn count(value: u64) -> String {
     show_count(value)
 }
 
+/// Events per second as progress shows them: whole numbers, and a decimal below ten, where whole ones would
+/// make nothing of a slow load: `1,234`, `12`, `3.4`, `0.4`, `0.04`.
+pub(crate) fn per_second(value: f64) -> String {
+    let places = match value.abs() {
+        size if size == 0.0 || size >= 9.95 => 0,
+        size if size < 0.1 => 2,
+        _ => 1,
+    };
+    let text = decimals(value, places);
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
 /// A rate or another quantity of any size, three digits or more: `1,234`, `123`, `12.3`, `1.23`, `0.012`.
 pub(super) fn rate(value: f64) -> String {
     decimals(value, places(value))
@@ -126,6 +138,10 @@ mod tests {
             ["1,234", "123", "12.3", "1.23", "0.012", "-1,234"]
         );
         assert_eq!(rate(f64::NAN), "–");
+        assert_eq!(
+            [0.0, 0.042, 0.4, 1.0, 3.44, 9.96, 12.7, 1234.4].map(per_second),
+            ["0", "0.04", "0.4", "1", "3.4", "10", "13", "1,234"]
+        );
         assert_eq!([0.983, 2.314, 12.44].map(ratio), ["0.98", "2.31", "12.4"]);
         assert_eq!(with_error(1234.0, Some(20.6)), ("1,234".to_owned(), Some("21".to_owned())));
         assert_eq!([123_456_789.0, 0.001_234_567_8, 0.0].map(round), [123_457_000.0, 0.001_234_57, 0.0]);

@@ -28,7 +28,11 @@ pub(super) fn advice(known: &Known<'_>, answers: &BTreeMap<Pair, Answer>) -> Vec
     let mut all: Vec<Advice> =
         contests(known).iter().flat_map(|contest| choose(known, contest, answers)).collect();
     for (pair, answer) in answered(pools(known)) {
-        all.extend(pool(known, pair, answer));
+        let advice = pool(known, pair, answer);
+        // the choice among more servers may have named this pair with these figures already
+        let is_told = |advice: &Advice| all.iter().any(|told| says_the_same(told, advice));
+        let advice: Vec<Advice> = advice.into_iter().filter(|advice| !is_told(advice)).collect();
+        all.extend(advice);
     }
     for (pair, answer) in answered(upgrades(known)) {
         let also = known.traits.differences(known.lines[pair.0].server, known.lines[pair.1].server);
@@ -62,6 +66,12 @@ fn told(known: &Known<'_>, rule: Rule, pair: Pair, judged: &Judged, stretch: (f6
         at: None,
         verdict,
     })
+}
+
+/// Whether both say the same about the same servers under the same load, whatever rule says it.
+fn says_the_same(one: &Advice, other: &Advice) -> bool {
+    (&one.levels, &one.one, &one.other, one.metric, one.stretch, one.verdict)
+        == (&other.levels, &other.one, &other.other, other.metric, other.stretch, other.verdict)
 }
 
 /// What follows from all places together.

@@ -102,6 +102,33 @@ fn a_pool_that_makes_no_difference_is_said_to_and_one_of_two_differences_is_no_p
     assert_eq!(advice_of(&unknown).len(), 0);
 }
 
+#[test]
+fn a_pool_that_was_chosen_among_three_is_not_advised_once_more() {
+    let three = format!("{POOLS}[server.old]\nproduct = \"mariadb\"\nversion = \"10.1\"\n");
+    let said = |server: &ServerPlan| match &*server.name {
+        "old" => ("10.1.48-MariaDB", Vec::new()),
+        _ => pooled(server),
+    };
+    let advice = advice_of(&run_of(study(&three), said, |server, _| match server {
+        "pool" => 20_000.0,
+        "threads" => 10_000.0,
+        _ => 5000.0,
+    }));
+    let about: Vec<&Rule> = advice
+        .iter()
+        .filter(|one| (&*one.one, &*one.other) == ("pool", "threads"))
+        .map(|one| &one.rule)
+        .collect();
+    assert_eq!(about, [&Rule::Choose { servers: 2 }], "{advice:#?}");
+    // where the pool is not the choice, its own advice stays
+    let advice = advice_of(&run_of(study(&three), said, |server, _| match server {
+        "pool" => 20_000.0,
+        "threads" => 10_000.0,
+        _ => 40_000.0,
+    }));
+    assert!(advice.iter().any(|one| one.rule == Rule::Pool), "{advice:#?}");
+}
+
 const THREE: &str = "[server.a]\nproduct = \"mariadb\"\nversion = \"10.1\"\n[server.b]\nproduct = \
                      \"mariadb\"\nversion = \"10.6\"\n[server.c]\nproduct = \"mariadb\"\nversion = \
                      \"11.4\"\n";

@@ -232,10 +232,10 @@ fn text(found: &Found, ending: Ending, objectives: &Objectives) -> String {
     let mut lines = vec![
         format!("{} on {} ({}), seed {}", found.workload, found.server, found.server_version, found.seed),
         format!(
-            "{} connections, {} loads; a closed loop reached {:.0} transactions/s\n",
+            "{} connections, {} loads; a closed loop reached {} transactions/s\n",
             found.connections,
             found.probes.len(),
-            found.closed_loop_per_second
+            number::per_second(found.closed_loop_per_second)
         ),
     ];
     lines.push(format!("highest rate  {}", answer(found, ending, objectives)));
@@ -257,7 +257,8 @@ fn answer(found: &Found, ending: Ending, objectives: &Objectives) -> String {
              load has too few transactions to tell: make --duration longer"
         ),
         Ending::NothingKeeps { lowest } => {
-            format!("none: even {lowest:.0} transactions/s does not keep {objectives} ({last})")
+            let lowest = number::per_second(lowest);
+            format!("none: even {lowest} transactions/s does not keep {objectives} ({last})")
         }
         Ending::NothingBreaks { highest } => {
             format!("at least {highest:.0} transactions/s: the highest rate offered still keeps {objectives}")
@@ -384,6 +385,7 @@ mod tests {
         let why = Why::Interrupted;
         for (ending, words) in [
             (Ending::NothingKeeps { lowest: 17.8 }, &["even 18", "p99 31.200 ms", "--duration"][..]),
+            (Ending::NothingKeeps { lowest: 0.4 }, &["even 0.4 transactions/s", "p99 31.200 ms"]),
             (Ending::NothingKeeps { lowest: 1.0 }, &["even 1 transactions/s", "p99 31.200 ms"]),
             (Ending::CannotTell { rate: 20.0 }, &["cannot tell", "2000 transactions", "--duration"]),
             (Ending::Unfinished { why, confirmed: Some(26.0) }, &["at least 26", "3 of 3", "interrupted"]),

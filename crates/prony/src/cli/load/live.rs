@@ -243,7 +243,7 @@ impl Live {
         };
         let offered = match (line.offered_per_second, line.backlog) {
             (Some(offered), Some(backlog)) => {
-                format!(" of {} offered, backlog {}", number::count(offered as u64), number::count(backlog))
+                format!(" of {} offered, backlog {}", number::per_second(offered), number::count(backlog))
             }
             _ => String::new(),
         };
@@ -252,7 +252,7 @@ impl Live {
         self.bar.set_message(plain(&format!(
             "{}{} transactions/s{offered}, p95 {:.2} ms{errors}, {left}{}",
             self.title,
-            number::count(line.transactions_per_second as u64),
+            number::per_second(line.transactions_per_second),
             line.p95_ms,
             self.load_hosts
         )));
