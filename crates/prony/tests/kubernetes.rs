@@ -288,6 +288,14 @@ fn a_pod_that_is_lost_ends_the_load_with_the_reason() {
         );
         wait_for(PATIENCE, "nothing stays", || cluster.left("default").is_empty());
     }
+    // one that has used up its CPU time answers for a while with waiting of its own
+    let url = format!("mysql://somebody@{MACHINE}:{}/test", published(server.address().port()));
+    let few = "replicas = 1, resources = { cpu = \"100m\", memory = \"96Mi\" }";
+    let output = cluster.load(&url, few, &["--duration", "3s", "--warm-up", "0s"]).output().expect("prony");
+    let said = said(&output);
+    assert!(!output.status.success() && said.contains("these figures are invalid"), "{said}");
+    assert!(said.contains("was held back for") && said.contains("used up its CPU time"), "{said}");
+    wait_for(PATIENCE, "nothing stays", || cluster.left("default").is_empty());
 }
 
 #[test]
@@ -370,8 +378,9 @@ fn the_rights_in_deploy_are_enough_and_each_is_needed() {
     let config = account(&cluster, "default");
     let attempt = || {
         // a pod more than there can be is what events are read for
-        let mut command =
-            cluster.load(&url, &format!("replicas = 2, {SMALL}"), &["--duration", "1s", "--warm-up", "0s"]);
+        // slow enough for the CPU time of such pods
+        let flags = ["--duration", "1s", "--warm-up", "0s", "--rate", "200", "--connections", "2"];
+        let mut command = cluster.load(&url, &format!("replicas = 2, {SMALL}"), &flags);
         command.env("KUBECONFIG", &config).output().expect("prony")
     };
     let output = attempt();
