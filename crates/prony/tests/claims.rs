@@ -64,7 +64,7 @@ fn the_exit_code_follows_the_claims() {
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{words}");
     assert!(
-        words.contains("of 2 claims 0 supported, 1 refuted, 0 open, 1 not tested at this scale"),
+        words.contains("2 claims: 0 supported, 1 refuted, 0 open, 1 not tested at this scale"),
         "{words}"
     );
     let text = String::from_utf8_lossy(&output.stdout);

@@ -755,6 +755,10 @@ pub(super) mod tests {
                 let (from, until) = (Duration::from_secs(2), Duration::from_secs(4));
                 told.streams[0].outages.push(Outage { from, until, recovered: true });
             }),
+            changed(|_, told| {
+                let (from, until) = (Duration::from_secs(2), Duration::from_secs(4));
+                told.streams[0].standstills.push(Standstill { from, until });
+            }),
             changed(|_, told| told.streams[0].statements[0].not_found = 100),
             changed(|asked, told| {
                 asked.streams[0].workload =

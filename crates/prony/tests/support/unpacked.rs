@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 /// The newest MariaDB 10.11 of the catalogue that is available, and the directory into which it was unpacked.
 pub(crate) fn mariadb() -> (Software, PathBuf) {
-    let (provisioner, places) = (Provisioner::new().expect("a home"), Places::of_user().expect("a home"));
+    let places = Places::of_user().expect("a home");
+    // the programs that fetch are started by Prony itself, not by the test
+    let launcher = PathBuf::from(env!("CARGO_BIN_EXE_prony"));
+    let provisioner = Provisioner::with(places.clone(), launcher);
     let fetched = |name: &str| {
         let entry = provisioner.named(name).expect("an entry of the catalogue");
         let software = provisioner.fetch(&entry, &mut |_| ());
