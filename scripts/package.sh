@@ -6,6 +6,7 @@
 #                         that package
 #   package.sh agent      prony-agent-VERSION-ARCHITECTURE.image.tar: program and C library, nothing else, for load hosts and runs
 #                         in a cluster; and root-ARCHITECTURE, of which deploy/Containerfile makes the same image
+# A release of more than 27 MB is not packaged: look for what came in. PRONY_SIZE_MAX=BYTES is another limit.
 # PRONY_PROGRAM=FILE packages this program instead of building the release; OUT=DIRECTORY puts the files there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,7 +34,16 @@ program() {
     echo "building the release: about four minutes on two processors the first time" >&2
     "$cargo" build --release >&2
   fi
-  echo "${PRONY_PROGRAM:-target/release/prony}"
+  local file=${PRONY_PROGRAM:-target/release/prony} size size_max=${PRONY_SIZE_MAX:-}
+  # a program that was given may be a debug build, which is four times as large
+  [ -n "$size_max" ] || [ -n "${PRONY_PROGRAM:-}" ] || size_max=27000000
+  size=$(stat -Lc %s "$file")
+  echo "$file has $size bytes" >&2
+  if [ -n "$size_max" ] && ((size > size_max)); then
+    echo "that is more than $size_max: look for what made it larger (cargo tree -e features, nm --size-sort)" >&2
+    exit 1
+  fi
+  echo "$file"
 }
 
 deb() {
@@ -151,5 +161,5 @@ case ${1:-} in
   image) image ;;
   agent) agent ;;
   "") image ;; # makes the package on the way
-  *) sed -n '2,9s/^# \?//p' "$0" >&2 && exit 2 ;;
+  *) sed -n '2,10s/^# \?//p' "$0" >&2 && exit 2 ;;
 esac

@@ -15,10 +15,15 @@ use support::require::{Need, program, require};
 
 /// The packaging script, around the program under test; uncompressed, since that is big and soon gone.
 fn package(what: &str, out: &Path) -> Output {
+    packaging(what, out).output().expect("the script")
+}
+
+fn packaging(what: &str, out: &Path) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/package.sh");
     let mut command = Command::new(script);
     command.arg(what).env("OUT", out).env("PRONY_PROGRAM", env!("CARGO_BIN_EXE_prony"));
-    command.env("DPKG_DEB_COMPRESSOR_TYPE", "none").output().expect("the script")
+    command.env("DPKG_DEB_COMPRESSOR_TYPE", "none");
+    command
 }
 
 fn done(output: &Output) -> String {
@@ -30,6 +35,19 @@ fn done(output: &Output) -> String {
 fn made(said: &str, end: &str) -> PathBuf {
     let line = said.lines().find(|line| line.ends_with(end)).unwrap_or_else(|| panic!("no {end}: {said}"));
     PathBuf::from(line)
+}
+
+#[test]
+fn a_program_that_is_too_large_is_not_packaged() {
+    let out = tempfile::tempdir().expect("a directory");
+    let size = fs::metadata(env!("CARGO_BIN_EXE_prony")).expect("the program").len();
+    let refused = packaging("agent", out.path()).env("PRONY_SIZE_MAX", (size - 1).to_string()).output();
+    let refused = refused.expect("the script");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{said}");
+    assert!(said.contains(&format!("has {size} bytes")), "{said}");
+    assert!(said.contains(&format!("more than {}", size - 1)), "{said}");
+    assert_eq!(fs::read_dir(out.path()).expect("the directory").count(), 0, "nothing is made");
 }
 
 #[test]
