@@ -210,10 +210,17 @@ pub(super) fn created(text: &[u8]) -> Option<Created> {
         indexes: later(&items, &columns),
         refers: !targets.is_empty(),
         refers_to_itself: targets.contains(&own.name()),
-        checks: items.iter().flat_map(|item| &item.tokens).filter(|token| token.is("CHECK")).count() as u32,
+        checks: items.iter().map(checks).sum(),
         columns,
         name,
     })
+}
+
+/// How many conditions an item has. That a text is JSON is none: MariaDB writes it for a column of that type.
+fn checks(item: &Item<'_>) -> u32 {
+    let conditions = item.tokens.iter().enumerate().filter(|(_, token)| token.is("CHECK"));
+    let is_of_type = |at: usize| item.tokens.get(at + 2).is_some_and(|token| token.is("json_valid"));
+    conditions.filter(|(at, _)| !is_of_type(*at)).count() as u32
 }
 
 /// What stands between the parentheses, and where the second of them is.
@@ -466,6 +473,9 @@ mod tests {
         assert_eq!(found, columns);
         assert_eq!((created.checks, created.columns[0].counts, created.refers), (1, true, false));
         assert_eq!(text[created.indexes[0].clone()].trim(), "KEY `n` (name)");
+        // as MariaDB dumps a column of type JSON
+        let json = "CREATE TABLE j (d longtext DEFAULT NULL CHECK (json_valid(`d`)), p INT CHECK (p > 0))";
+        assert_eq!(super::created(json.as_bytes()).unwrap().checks, 1);
         for other in ["CREATE VIEW v AS SELECT 1", "CREATE TABLE a LIKE b", "INSERT INTO a VALUES (1)"] {
             assert_eq!(super::created(other.as_bytes()), None, "{other}");
         }
