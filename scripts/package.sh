@@ -6,7 +6,7 @@
 #                         that package
 #   package.sh agent      prony-agent-VERSION-ARCHITECTURE.image.tar: program and C library, nothing else, for load hosts and runs
 #                         in a cluster; and root-ARCHITECTURE, of which deploy/Containerfile makes the same image
-# A release of more than 26 MB is not packaged: look for what came in. PRONY_SIZE_MAX=BYTES is another limit.
+# A release of more than 25 MB is not packaged: look for what came in. PRONY_SIZE_MAX=BYTES is another limit.
 # PRONY_PROGRAM=FILE packages this program instead of building the release; OUT=DIRECTORY puts the files there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,7 +36,7 @@ program() {
   fi
   local file=${PRONY_PROGRAM:-target/release/prony} size size_max=${PRONY_SIZE_MAX:-}
   # a program that was given may be a debug build, which is four times as large
-  [ -n "$size_max" ] || [ -n "${PRONY_PROGRAM:-}" ] || size_max=26000000
+  [ -n "$size_max" ] || [ -n "${PRONY_PROGRAM:-}" ] || size_max=25000000
   size=$(stat -Lc %s "$file")
   echo "$file has $size bytes" >&2
   if [ -n "$size_max" ] && ((size > size_max)); then

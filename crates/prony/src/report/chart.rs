@@ -1,18 +1,18 @@
 //! A chart as values: what is drawn, never how. The viewer (`viewer/src`) draws it in a page and, when `svg`
 //! runs it, for files. The schema of this format is `schemas/charts.json`.
 
-use super::{block::Table, number::round};
+use super::{block::Table, number::round, packed::packed};
 use crate::escape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 /// Version of this format. A viewer refuses any other one.
 const FORMAT: u32 = 2;
 
 /// The script that draws charts, in a page or in an engine.
-pub static VIEWER: &str = include_str!("../../../../viewer/dist/viewer.js");
+pub static VIEWER: LazyLock<String> = packed!("viewer.js");
 
 /// Charts in the form that the viewer gets: texts are ready to be shown, because it shows them unchanged, and
 /// figures have as many digits as in files.

@@ -51,7 +51,7 @@ pub(super) fn render(reports: &[(Report, Words)], is_asked: bool) -> String {
     text.push_str("<script type=\"application/json\" id=\"prony-charts\">");
     text.push_str(&charts);
     text.push_str("</script>\n<script>\n");
-    text.push_str(VIEWER);
+    text.push_str(&VIEWER);
     text.push_str("\n</script>\n</body>\n</html>\n");
     text
 }

@@ -30,6 +30,7 @@ mod markdown;
 mod next;
 pub(crate) mod number;
 mod openmetrics;
+mod packed;
 mod plans;
 mod rates;
 mod resources;

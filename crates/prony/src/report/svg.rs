@@ -45,7 +45,7 @@ fn draw_all(charts: &[&Chart], prefix: &str) -> Result<Vec<Picture>, Error> {
     runtime.set_max_stack_size(STACK);
     let context = Context::full(&runtime).map_err(of_engine)?;
     context.with(|engine| {
-        engine.eval::<(), _>(VIEWER).catch(&engine).map_err(|error| failed(charts[0], &error))?;
+        engine.eval::<(), _>(VIEWER.as_str()).catch(&engine).map_err(|error| failed(charts[0], &error))?;
         charts.iter().map(|chart| picture(&engine, chart, prefix)).collect()
     })
 }

@@ -11,7 +11,7 @@ mod told;
 pub(super) use facts::{failed, left_out};
 pub use machine::Examined;
 
-use super::number;
+use super::{number, packed::packed};
 use crate::{
     analyse::{Axis, AxisKind, Finding, Findings, STREAM},
     plan::Metric,
@@ -67,14 +67,16 @@ const NAMED_MAX: usize = 4;
 /// Sections, each with its templates by key.
 pub(super) type Table = BTreeMap<String, BTreeMap<String, String>>;
 
+static EN: LazyLock<String> = packed!("en.toml");
+static ZH: LazyLock<String> = packed!("zh.toml");
+
 static ENGLISH: LazyLock<Table> = LazyLock::new(|| {
     // a name with an underscore is that of a variable
     let title = |title: &str| if title.contains('_') { title.to_owned() } else { titled(title) };
-    read(include_str!("words/en.toml"), |one| title(one.title))
+    read(&EN, |one| title(one.title))
 });
 
-static CHINESE: LazyLock<Table> =
-    LazyLock::new(|| read(include_str!("words/zh.toml"), |one| one.title_zh.to_owned()));
+static CHINESE: LazyLock<Table> = LazyLock::new(|| read(&ZH, |one| one.title_zh.to_owned()));
 
 /// A table with the conditions of a comparison, which come from the words of settings.
 fn read(text: &str, title: impl Fn(&Condition) -> String) -> Table {

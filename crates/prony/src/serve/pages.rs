@@ -39,11 +39,13 @@ const COMPARED_MAX: usize = 12;
 const FOLLOWED: usize = 50;
 
 /// Files of the application by name.
-static ASSETS: [(&str, &str, &[&str]); 3] = [
-    ("style.css", "text/css; charset=utf-8", &[STYLE, APPLICATION_STYLE]),
-    ("viewer.js", "text/javascript; charset=utf-8", &[VIEWER]),
-    ("serve.js", "text/javascript; charset=utf-8", &[APPLICATION]),
-];
+static ASSETS: LazyLock<[(&str, &str, String); 3]> = LazyLock::new(|| {
+    [
+        ("style.css", "text/css; charset=utf-8", STYLE.to_owned() + APPLICATION_STYLE),
+        ("viewer.js", "text/javascript; charset=utf-8", VIEWER.clone()),
+        ("serve.js", "text/javascript; charset=utf-8", APPLICATION.to_owned()),
+    ]
+});
 
 /// The last pages, with what they were made of.
 #[derive(Debug, Default)]
@@ -64,11 +66,8 @@ impl Cache {
 pub(super) fn shell() -> Html<&'static str> {
     static SHELL: LazyLock<String> = LazyLock::new(|| {
         let at = |name: &str| {
-            let parts =
-                ASSETS.iter().find(|(known, ..)| *known == name).map_or(&[][..], |(.., parts)| *parts);
-            let mut hash = Sha256::new();
-            parts.iter().for_each(|part| hash.update(part));
-            let sum: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+            let text = ASSETS.iter().find(|(known, ..)| *known == name).map_or("", |(.., text)| text);
+            let sum: String = Sha256::digest(text)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
             format!("/assets/{name}?{sum}")
         };
         let (style, viewer, serve) = (at("style.css"), at("viewer.js"), at("serve.js"));
@@ -90,11 +89,11 @@ pub(super) async fn shell_page() -> Html<&'static str> {
 
 /// A file of the application.
 pub(super) async fn asset(Path(name): Path<String>) -> Response {
-    let Some((_, kind, parts)) = ASSETS.iter().find(|(known, ..)| *known == name) else {
+    let Some((_, kind, text)) = ASSETS.iter().find(|(known, ..)| *known == name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let headers = [(CONTENT_TYPE, *kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
-    (headers, parts.concat()).into_response()
+    (headers, text.as_str()).into_response()
 }
 
 /// The report of a run.
