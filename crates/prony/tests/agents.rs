@@ -5,6 +5,7 @@ mod support {
     pub(crate) mod processes;
     #[expect(dead_code, reason = "what other tests ask for")]
     pub(crate) mod require;
+    pub(crate) mod sizes;
 }
 
 use load::{
@@ -27,6 +28,7 @@ use std::{
 use support::{
     processes::{PATIENCE, is_alive, load_processes_of, wait_for, wait_until},
     require::{Need, program, require},
+    sizes::{assert_alike, sizes},
 };
 use tempfile::TempDir;
 
@@ -534,27 +536,9 @@ fn instance_sizes_at_six_load_hosts_is_what_one_process_measures() {
     let Some(()) = require(Need::ControlGroups, limited) else { return };
     assert!(output.status.success(), "{said}");
     let report = figures(&output);
-    let points = report["points"].as_array().expect("points");
-    let text = |point: &Value, level: &str| point["levels"][level].as_str().unwrap_or_default().to_owned();
-    let is_shared = |point: &Value| text(point, "agents").contains(&agents[0].address);
-    let mut compared = 0;
-    for shared in points.iter().filter(|point| is_shared(point)) {
-        let is_same = |other: &&Value| {
-            !is_shared(other)
-                && ["size", "tuning"].iter().all(|level| text(other, level) == text(shared, level))
-        };
-        let alone = points.iter().find(is_same).unwrap_or_else(|| panic!("{shared}"));
-        let rates = [shared, alone].map(|point| {
-            let value = |key: &str| point["throughput"][key].as_f64().unwrap_or_else(|| panic!("{point}"));
-            [value("low"), value("value"), value("high")]
-        });
-        let [[low, one, high], [other_low, other, other_high]] = rates;
-        // the intervals meet, or, where they are very narrow, a tenth is between them at most
-        let apart = (low - other_high).max(other_low - high) / one.min(other);
-        assert!(apart < 0.1, "{} {}: {rates:?}", text(shared, "size"), text(shared, "tuning"));
-        compared += 1;
-    }
-    assert_eq!(compared, 4, "{points:?}");
+    let is_shared =
+        |point: &Value| point["levels"]["agents"].as_str().unwrap_or_default().contains(&agents[0].address);
+    assert_alike(&sizes(&report, is_shared), &sizes(&report, |point| !is_shared(point)));
     let html = report.to_string();
     assert!(
         agents.iter().all(|agent| html.contains(&format!("load_host/{}/client/cpu_user", agent.address)))

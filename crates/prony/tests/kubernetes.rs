@@ -9,6 +9,7 @@ mod support {
     pub(crate) mod require;
     #[expect(dead_code, reason = "the servers of other tests")]
     pub(crate) mod server;
+    pub(crate) mod sizes;
 }
 
 use load::{
@@ -31,6 +32,7 @@ use std::{
 use support::{
     processes::wait_for,
     require::{Need, require},
+    sizes::{assert_alike, sizes},
 };
 use tempfile::TempDir;
 
@@ -534,6 +536,31 @@ ratio = ">= 5"
         Command::new(PRONY).args(["report", "last", "--format", "json", "--store"]).arg(&store).output();
     let report: Value = serde_json::from_str(&done(&report.expect("prony"))).expect("JSON");
     assert!(report.to_string().contains("load.kubernetes.replicas"), "the runs survive the pod");
+}
+
+/// The published evaluation with six client machines, which are pods; Prony starts the servers outside the
+/// cluster, at an address that pods reach.
+#[test]
+#[ignore = "long: a Kubernetes of its own"]
+fn instance_sizes_from_six_pods_is_what_one_process_measures() {
+    let Some(cluster) = require(Need::Kubernetes, Cluster::start()) else { return };
+    let pods = "replicas = 6, resources = { cpu = \"250m\", memory = \"96Mi\" }";
+    let pods = format!("load.kubernetes={{ image = \"{IMAGE}\", {pods} }}");
+    let measured = |flags: &[&str]| -> Vec<_> {
+        let home = tempfile::tempdir().expect("a directory");
+        let mut command = Command::new(PRONY);
+        command.args(["run", "instance-sizes", "--scale", "quick", "--json", "--set"]);
+        command.arg(format!("server.mariadb.listen=\"{MACHINE}\"")).args(flags);
+        command.args(["--set", "measure.interval=2s", "--set", "measure.repeats=4"]);
+        command.current_dir(home.path()).env("XDG_DATA_HOME", home.path().join("data"));
+        command.env("XDG_STATE_HOME", home.path().join("state"));
+        command.env("KUBECONFIG", cluster.config()).env_remove("PRONY_STORE");
+        let output = command.output().expect("prony");
+        assert!(output.status.success(), "{}", said(&output));
+        sizes(&figures(&output), |_| true)
+    };
+    assert_alike(&measured(&["--set", &pods]), &measured(&[]));
+    wait_for(PATIENCE, "nothing stays", || cluster.left("default").is_empty());
 }
 
 #[test]

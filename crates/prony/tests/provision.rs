@@ -4,7 +4,7 @@ mod support {
     pub(crate) mod unpacked;
 }
 
-use load::client::Connection;
+use load::{client::Connection, spec::Address};
 use prony::{
     plan::{ServerPlan, ServerSource},
     provision::{
@@ -15,6 +15,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead, BufReader},
+    net::{IpAddr, TcpStream, UdpSocket},
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -139,6 +140,38 @@ fn nobody_but_pronys_account_gets_in_and_the_socket_works_too() {
     }
     let arguments = fs::read_to_string(format!("/proc/{}/cmdline", instance.pid())).unwrap();
     assert!(!arguments.contains(&password));
+}
+
+/// An address by which others know this machine, if it has a network.
+fn outer() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // nothing is sent: this only chooses a way
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_unspecified())
+}
+
+#[test]
+fn a_server_listens_where_it_is_told_and_nowhere_else() {
+    let inner = [Some([127, 0, 0, 9].into()), outer()];
+    for address in inner.into_iter().flatten() {
+        let state = tempfile::tempdir().unwrap();
+        let plan = ServerPlan { listen: Some(address), ..mariadb(&[]) };
+        let mut server = bring_up(state.path(), &plan).unwrap();
+        let Address::Tcp { host, port } = server.target().address.clone() else { panic!("TCP") };
+        assert_eq!(host, address.to_string());
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "{address}");
+        let mut connection = Connection::open(server.target(), WAIT).unwrap();
+        let user = connection.query("SELECT CURRENT_USER()").unwrap();
+        let expected = if address.is_loopback() { "prony@127.%" } else { "prony@%" };
+        assert_eq!(user.first_value(), Some(expected));
+        assert!(provisioner(state.path()).restart(&mut server, &mut |_| {}).unwrap());
+        Connection::open(server.target(), WAIT).unwrap();
+        server.stop().unwrap();
+    }
+    let state = tempfile::tempdir().unwrap();
+    let plan = ServerPlan { listen: Some([192, 0, 2, 1].into()), ..mariadb(&[]) };
+    let error = provisioner(state.path()).have_program(&plan, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("does not have the address 192.0.2.1"), "{error}");
 }
 
 #[test]

@@ -158,6 +158,7 @@ const OF_ALL_ROOMS: &[&str] = &[
     "Work",
     "Step",
     "Namespace",
+    "Site",
     "ServerDescription",
     "Remark",
     "Holder",

@@ -1,7 +1,7 @@
 //! What can go wrong while servers are fetched, started and stopped. Each error says what happened, where,
 //! and what to do next.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, net::IpAddr, path::PathBuf, time::Duration};
 
 /// An error of provisioning.
 #[derive(Debug, thiserror::Error)]
@@ -128,8 +128,13 @@ pub enum Error {
     Ended { server: String, after: Duration, status: String, log: String },
     #[error("{server} does not respond after {} s; end of its log:\n{log}", after.as_secs())]
     NoAnswer { server: String, after: Duration, log: String },
-    #[error("no free port on 127.0.0.1: {source}")]
-    NoPort { source: io::Error },
+    #[error("no free port on {address}: {source}")]
+    NoPort { address: IpAddr, source: io::Error },
+    #[error(
+        "this machine does not have the address {address}, at which the study wants a server to `listen`; \
+         `ip address` lists those that it has"
+    )]
+    NoSuchAddress { address: IpAddr },
     #[error(
         "no server given: use --url mysql://user@127.0.0.1:3306/database, set PRONY_URL, or put host and \
          user into the group [client] of ~/.my.cnf"

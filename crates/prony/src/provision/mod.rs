@@ -71,7 +71,11 @@ pub use step::Step;
 use work::{Home, Work};
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, net::Ipv4Addr, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+};
 
 /// A network namespace that a server is to be in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +84,32 @@ pub struct Namespace {
     pub file: PathBuf,
     /// Where this machine then reaches the server.
     pub address: Ipv4Addr,
+}
+
+/// Where a server that Prony starts listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Site {
+    /// At an address of this machine.
+    At(IpAddr),
+    /// In a network namespace.
+    Within(Namespace),
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self::At(Ipv4Addr::LOCALHOST.into())
+    }
+}
+
+impl Site {
+    /// Where this machine reaches the server.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        match self {
+            Self::At(address) => *address,
+            Self::Within(namespace) => namespace.address.into(),
+        }
+    }
 }
 
 /// What a server really is, as it said itself.

@@ -3,7 +3,7 @@
 use crate::{
     plan::{Act, DataPlan, ServerPlan, ServerSource},
     provision::{
-        Error, Home, Namespace, Places, Step, Work,
+        Error, Home, Namespace, Places, Site, Step, Work,
         attach::{
             Running,
             restore::{self, Restored},
@@ -161,7 +161,7 @@ impl Provisioner {
         }
         let mut work = self.work(progress);
         let software = search::of_source(&plan.source, &mut work)?;
-        let part = Part::default();
+        let part = Part { site: plan.listen.map(Site::At).unwrap_or_default(), ..Part::default() };
         let settings = self.settings(plan, &part, &software)?;
         let limits = &plan.limits;
         let wish = Wish { software: &software, settings: &settings, limits, data_bytes, part: &part };
@@ -182,8 +182,9 @@ impl Provisioner {
     ) -> Result<Server, Error> {
         let mut work = self.work(progress);
         let software = search::of_source(&plan.source, &mut work)?;
-        let namespace = self.namespaces.get(part.number).cloned();
-        let part = &Part { namespace, ..part.clone() };
+        let namespace = self.namespaces.get(part.number).cloned().map(Site::Within);
+        let site = namespace.or(plan.listen.map(Site::At)).unwrap_or_default();
+        let part = &Part { site, ..part.clone() };
         let settings = self.settings(plan, part, &software)?;
         let wish = Wish { software: &software, settings: &settings, limits: &plan.limits, data_bytes, part };
         Ok(Server::Own(Box::new(Instance::start(&wish, None, &mut work)?)))

@@ -6,10 +6,13 @@ use crate::{
     provision::{self, Places},
 };
 use load::{Loader, Stop, agent::Wants};
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::IpAddr, path::PathBuf, time::Duration};
 
 /// Where certificates of agents are, if not in the user's configuration.
 const DIRECTORY: &str = "PRONY_AGENTS_DIR";
+
+/// Why load hosts must be on this machine, unless a server was told otherwise.
+const WHY_NEAR: &str = "Prony starts it on this machine, at 127.0.0.1; `listen` gives it another address";
 
 /// All load hosts of a plan.
 pub(super) struct Hosts {
@@ -99,7 +102,8 @@ fn check_reach(plan: &Plan, treatment: &Treatment, agents: &Agents) -> Result<()
             // a wrong one is told when the server is looked for
             Err(_) => Ok(()),
         },
-        _ => agents.check_near(&client.agents, &name, "Prony starts it on this machine, at 127.0.0.1"),
+        _ if server.is_open() => Ok(()),
+        _ => agents.check_near(&client.agents, &name, WHY_NEAR),
     }
 }
 
@@ -115,13 +119,19 @@ fn wants(plan: &Plan, treatments: &[&Treatment]) -> Wants {
     treatments.iter().map(of_treatment).reduce(Wants::or).unwrap_or_default()
 }
 
-/// Where their servers are, which nobody starts.
+/// Where their servers are, or will be.
 fn targets(plan: &Plan, treatments: &[&Treatment]) -> Vec<String> {
-    let urls = treatments.iter().filter_map(|treatment| match &plan.servers[treatment.server].source {
-        ServerSource::Url(url) => Some(url),
-        _ => None,
-    });
-    let found = urls.filter_map(|url| provision::target::resolve(Some(url), None).ok());
-    let found: BTreeSet<String> = found.map(|target| target.address.to_string()).collect();
+    let at = |treatment: &&Treatment| {
+        let server = &plan.servers[treatment.server];
+        match (&server.source, server.listen) {
+            (ServerSource::Url(url), _) => {
+                Some(provision::target::resolve(Some(url), None).ok()?.address.to_string())
+            }
+            (_, Some(IpAddr::V6(address))) => Some(format!("[{address}]:*")),
+            (_, Some(IpAddr::V4(address))) => Some(format!("{address}:*")),
+            (_, None) => None,
+        }
+    };
+    let found: BTreeSet<String> = treatments.iter().filter_map(at).collect();
     found.into_iter().collect()
 }

@@ -118,8 +118,9 @@ impl Run<'_, '_> {
         let largest = treatments.iter().map(|&each| plan.treatments[each].data);
         let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
         let namespaces = self.links.namespaces(index, server_plan)?;
-        // what was cached before servers could have namespaces has no account for them
-        let kept = (namespaces.is_empty() && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
+        // what was cached has no account for those who come from elsewhere
+        let is_near = namespaces.is_empty() && server_plan.listen.is_none();
+        let kept = (is_near && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
         let provisioner = self.provisioner.clone().within(namespaces);
         let mut told = Ok(());
         let (links, latency) = (&mut self.links, server_plan.latency_between);

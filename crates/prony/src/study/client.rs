@@ -374,9 +374,10 @@ fn check_pods(
         let title = "the load comes from `agents` or from `kubernetes`, not from both";
         mistakes.at(place, title, "remove one of the two");
     }
-    if let Some(server) = server.filter(|server| server.may(Act::Start)) {
+    if let Some(server) = server.filter(|server| server.may(Act::Start) && !server.is_open()) {
         let title = format!("pods cannot reach server `{}`, which Prony starts on this machine", server.name);
-        mistakes.at(place, title, "give the server a `url`, or remove `kubernetes`");
+        let label = "give the server `listen`, an address of this machine that pods reach, or a `url`";
+        mistakes.at(place, title, label);
     }
     for key in ["latency", "bandwidth", "sources"] {
         if let Some(place) = client.place(key) {
@@ -386,7 +387,7 @@ fn check_pods(
     }
 }
 
-/// A Unix socket has no network latency. `place` is where the treatment's distance is written.
+/// A Unix socket has no network latency, and a network that Prony makes ends on this machine.
 pub(super) fn check_reach(server: &Server, client: &Client, root: &Table, mistakes: &mut Collector) {
     let through = server.latency.or(client.latency).filter(|latency| !latency.is_zero());
     if through.is_none() && client.bandwidth.is_none() {
@@ -395,6 +396,15 @@ pub(super) fn check_reach(server: &Server, client: &Client, root: &Table, mistak
     let place = |section: &str, key: &str| -> Option<&Place> {
         root.get(section).and_then(Node::table)?.get(key).map(|node| &node.place)
     };
+    if server.listen.is_some() {
+        let own = [("client", "latency"), ("client", "bandwidth")];
+        let own = own.into_iter().find_map(|(section, key)| place(section, key));
+        let of_server = || place("server", &server.name);
+        if let Some(place) = own.or_else(of_server) {
+            let title = "a network with a `latency` or `bandwidth` is on this machine alone".to_owned();
+            mistakes.at(place, title, "remove it, or the server's `listen`");
+        }
+    }
     if client.transport == Some(Transport::Socket)
         && let Some(place) = place("client", "transport")
     {

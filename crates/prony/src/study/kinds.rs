@@ -170,6 +170,24 @@ impl Kind for Addresses {
     }
 }
 
+/// One address of this machine, by which others know it.
+pub(super) struct OwnAddress;
+
+impl Kind for OwnAddress {
+    type Value = IpAddr;
+
+    fn read(&self, node: &Node) -> Result<IpAddr, Misfit> {
+        let wanted = || Wrong::Expected("an address of this machine: \"192.0.2.10\"");
+        let address = node.text().and_then(|text| text.trim().parse::<IpAddr>().ok());
+        let is_one = |address: &IpAddr| !address.is_unspecified() && !address.is_multicast();
+        address.filter(is_one).ok_or_else(|| Misfit::Value(wanted()))
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
+    }
+}
+
 /// Load hosts, each once.
 pub(super) struct LoadHosts;
 

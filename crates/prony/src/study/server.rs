@@ -3,7 +3,7 @@
 use super::{
     Act, Topology, forms,
     keys::{self, Elsewhere, Key, Put, Section, Seen, key, lay_upon, read_into, section},
-    kinds::{Count, Flag, LATENCY_MAX_US, Number, Text, Time, Words},
+    kinds::{Count, Flag, LATENCY_MAX_US, Number, OwnAddress, Text, Time, Words},
     mistake::{Collector, Place},
     phrase::{Phrase, joined},
     shapes,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::quantity::{Price, say_duration};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration};
 
 /// Settings that Prony must choose itself, so that servers neither collide nor outlive their run.
 const OWN_SETTINGS: &[&str] =
@@ -122,6 +122,15 @@ pub(super) const SERVER: &[Key<Server>] = &[
     )
     .says(|server| server.latency.map_or_else(Phrase::nothing, through_network)),
     key(
+        "listen",
+        &Put(OwnAddress, |server: &mut Server, value| server.listen = Some(value)),
+        None,
+        r#""192.0.2.10""#,
+        "Address of this machine at which this server is reached, so that load hosts on other machines can \
+         [default: 127.0.0.1].",
+    )
+    .says(|server| Phrase::of("listens at ", server.listen, "")),
+    key(
         "price",
         &Put(forms::PRICE, |server: &mut Server, price| server.price = Some(price)),
         None,
@@ -213,6 +222,10 @@ pub struct Server {
     /// Round-trip latency added between it and the client; `None`: that of `[client]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
+    /// Address of this machine at which it is reached, if Prony starts it; `None`: one that other machines
+    /// do not reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<IpAddr>,
     /// What it costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -232,6 +245,12 @@ impl Server {
     #[must_use]
     pub fn new(name: impl Into<String>, source: ServerSource) -> Self {
         Self { name: name.into(), source, ..Self::default() }
+    }
+
+    /// Whether other machines could reach it if Prony starts it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.listen.is_some_and(|address| !address.is_loopback())
     }
 }
 
@@ -365,6 +384,7 @@ pub(super) fn server(
     check_source(&server, seen, node, completeness, mistakes)?;
     if !server.may(Act::Limit) {
         refuse_limits(name, seen, mistakes);
+        refuse_listen(name, seen, mistakes);
     } else {
         refuse_of_running(&server, seen, mistakes);
         limits(root.get("limits"), &mut server, mistakes);
@@ -399,6 +419,13 @@ fn refuse_limits(name: &str, seen: Seen<'_>, mistakes: &mut Collector) {
     if let Some(place) = seen.place("limits") {
         let title = format!("server `{name}` is already running and cannot be limited");
         mistakes.at(place, title, "Prony only limits servers that it starts");
+    }
+}
+
+fn refuse_listen(name: &str, seen: Seen<'_>, mistakes: &mut Collector) {
+    if let Some(place) = seen.place("listen") {
+        let title = format!("server `{name}` is already running and listens where it does");
+        mistakes.at(place, title, "remove it: it is for servers that Prony starts");
     }
 }
 

@@ -446,6 +446,34 @@ fn a_load_comes_from_one_process_or_several_and_their_number_varies_as_any_key()
 }
 
 #[test]
+fn a_server_of_pronys_own_listens_where_load_hosts_reach_it() {
+    let study = |server: &str, more: &str| {
+        let text = format!(
+            "[server.a]\n{server}\n[[stream]]\nworkload = \"oltp_point_select\"\nconnections = 8\n{more}"
+        );
+        read(&text)
+    };
+    let listens =
+        |address: &str, more: &str| study(&format!("product = \"mariadb\"\nlisten = {address}"), more);
+    let pods = "[load.kubernetes]\nimage = \"prony\"\n";
+    let found = listens("\"192.0.2.10\"", pods).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(found.treatments[0].server.listen, Some([192, 0, 2, 10].into()));
+    for (told, label) in [
+        (listens("\"0.0.0.0\"", ""), "expected an address of this machine"),
+        (listens("\"here\"", ""), "expected an address of this machine"),
+        (listens("\"127.0.0.1\"", pods), "an address of this machine that pods reach"),
+        (study("product = \"mariadb\"", pods), "an address of this machine that pods reach"),
+        (study("url = \"mysql://u@db/t\"\nlisten = \"192.0.2.10\"", ""), "listens where it does"),
+        (listens("\"192.0.2.10\"\nlatency = \"1ms\"", ""), "on this machine alone"),
+        (listens("\"192.0.2.10\"", "[client]\nbandwidth = \"10MB/s\"\n"), "on this machine alone"),
+        (listens("\"192.0.2.10\"", "[topology]\nreplicas = 1\nlatency = \"1ms\"\n"), "on this machine alone"),
+    ] {
+        let told = told.expect_err(label).to_string();
+        assert!(told.contains(label), "{told}");
+    }
+}
+
+#[test]
 fn a_load_comes_from_pods_whose_number_varies_as_any_key() {
     let study = |more: &str| {
         let text = "[server.a]\nurl = \"mysql://u@db/t\"\n[[stream]]\nworkload = \"oltp_point_select\"\n\

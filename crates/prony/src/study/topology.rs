@@ -173,6 +173,14 @@ pub(super) fn read(server: &mut Server, common: Option<&Node>, own: Option<&Node
     server.topology = topology(server, &written, &place, mistakes);
     server.latency_between = written.latency.unwrap_or_default();
     let is_apart = !server.latency_between.is_zero();
+    if let (Some(address), true, Some(place)) = (server.listen, is_apart, place("latency")) {
+        let title = format!("server `{}` and its replicas listen at {address}", server.name);
+        mistakes.at(
+            place,
+            title,
+            "the network between them would be on this machine alone: remove one of the two",
+        );
+    }
     if let (Topology::Galera { .. }, true, Some(place)) = (server.topology, is_apart, place("latency")) {
         mistakes.at(
             place,

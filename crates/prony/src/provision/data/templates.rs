@@ -5,7 +5,7 @@
 //! need Perl or a shell of their time.
 
 use crate::provision::{
-    Error, Step, Work,
+    Error, Site, Step, Work,
     disk::{
         files::{copy_directory, make_private, remove_if_there, write_private},
         lock::Lock,
@@ -156,7 +156,7 @@ fn make(
         socket: &directory.join("sock"),
         port: None,
         administration: None,
-        namespace: None,
+        site: &Site::default(),
         init_file: None,
     };
     let file = directory.join("my.cnf");

@@ -6,7 +6,7 @@
 
 use super::{Between, Cluster, Group, Lag, Wanted, connect, replication::query, wait_until};
 use crate::provision::{
-    Error, Places, Step,
+    Error, Places, Site, Step,
     disk::files,
     instance::Part,
     launch::free_port,
@@ -60,7 +60,8 @@ pub(super) fn bring_up(
     let mut servers = Vec::new();
     let mut first_group = None;
     for number in 0..nodes {
-        let ports = Ports { group: free_port()?, transfer: free_port()? };
+        let here = Site::default();
+        let ports = Ports { group: free_port(&here)?, transfer: free_port(&here)? };
         let seed = match first_group {
             None => String::new(),
             Some(port) => {

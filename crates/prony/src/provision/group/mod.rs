@@ -16,8 +16,9 @@ pub use health::{Cluster, Fault, Health, SemiSync, Watch};
 use crate::{
     plan::{Act, ServerPlan, Topology},
     provision::{
-        Error, Step,
+        Error, Site, Step,
         instance::{Part, STOP_LIMIT},
+        launch,
         login::log_in,
         provisioner::Provisioner,
         server::Server,
@@ -175,6 +176,9 @@ impl Provisioner {
     pub fn have_program(&self, plan: &ServerPlan, progress: &mut dyn FnMut(Step)) -> Result<(), Error> {
         if !plan.may(Act::Start) {
             return Ok(());
+        }
+        if let Some(address) = plan.listen {
+            launch::free_port(&Site::At(address))?;
         }
         let software = search::of_source(&plan.source, &mut self.work(progress))?;
         match plan.topology {

@@ -10,7 +10,7 @@ pub(in crate::provision) mod state;
 use crate::{
     plan::Limits,
     provision::{
-        Error, Namespace, Step, Work,
+        Error, Site, Step, Work,
         data::cache::Found,
         launch::{self, Launch, log, process::Process},
         limits::{Cgroup, LimitsInForce, Usage},
@@ -49,7 +49,7 @@ pub struct Instance {
     software: Software,
     settings: Translated,
     programs: Option<PathBuf>,
-    namespace: Option<Namespace>,
+    site: Site,
     cgroup: Cgroup,
     limits: Option<LimitsInForce>,
     directory: InstanceDirectory,
@@ -78,8 +78,8 @@ pub struct Part {
     pub programs: Option<PathBuf>,
     /// Its number among them, the primary's being 0.
     pub number: usize,
-    /// A network namespace of its own.
-    pub namespace: Option<Namespace>,
+    /// Where it listens.
+    pub site: Site,
 }
 
 /// What a new instance is to be.
@@ -122,12 +122,12 @@ impl Instance {
             Ok(Limited { launched, cgroup, limits }) => Ok(Self {
                 software: wish.software.clone(),
                 programs: wish.part.programs.clone(),
-                namespace: wish.part.namespace.clone(),
+                site: wish.part.site.clone(),
                 cgroup,
                 limits,
                 directory,
                 process: launched.process,
-                target: launch::target(wish.part.namespace.as_ref(), launched.port, &password),
+                target: launch::target(&wish.part.site, launched.port, &password),
                 settings,
                 port: launched.port,
                 keep_pages: false,
@@ -257,7 +257,7 @@ impl Instance {
                 cgroup: &self.cgroup,
                 bond: Bond::Owner,
                 programs: self.programs.as_deref(),
-                namespace: self.namespace.as_ref(),
+                site: &self.site,
             };
             match launch.start(&|process, _, socket| self.directory.record(process, socket), work) {
                 // Somebody's outgoing connection may have the port for a moment.

@@ -99,7 +99,7 @@ impl New<'_> {
             password: self.password,
             has_account: self.has_account,
             programs: part.programs.as_deref(),
-            namespace: part.namespace.as_ref(),
+            site: &part.site,
             cgroup,
             bond: Bond::Owner,
         };

@@ -9,7 +9,7 @@ mod in_use;
 
 use super::STOP_LIMIT;
 use crate::provision::{
-    Error, Places, Step, Work,
+    Error, Places, Site, Step, Work,
     data::templates,
     disk::{
         files::{make_private, remove_if_there, write_private},
@@ -162,7 +162,7 @@ impl Standing {
             password: &password,
             has_account: kept.is_some(),
             programs: None,
-            namespace: None,
+            site: &Site::default(),
             cgroup: &Cgroup::default(),
             bond: Bond::None,
         };
@@ -270,7 +270,7 @@ impl Standing {
     /// How to log in, without the password.
     #[must_use]
     pub fn url(&self) -> String {
-        target::shown(&launch::target(None, self.port, ""))
+        target::shown(&launch::target(&Site::default(), self.port, ""))
     }
 
     fn end(&self) {
@@ -292,7 +292,7 @@ fn finish(
     launched: &launch::Launched,
     password: &str,
 ) -> Result<(), Error> {
-    log_in(&launch::target(None, launched.port, password))?;
+    log_in(&launch::target(&Site::default(), launched.port, password))?;
     // the account is Prony's, and the server listens on this machine only; `loose`, since not every client
     // knows the option
     let key = if software.is_mariadb() { "" } else { "loose-get-server-public-key = 1\n" };

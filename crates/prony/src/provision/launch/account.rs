@@ -10,23 +10,36 @@ use crate::{
 };
 use load::{
     client::{self, Connection},
-    spec::Target,
+    spec::{Address, Target},
 };
-use std::time::Duration;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 /// How long a login may take.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The hosts from which it logs in. Over the socket it comes from the first; over TCP from the second,
 /// whichever of this machine's own addresses a load connects from; with resolved names from the first. In a
-/// network namespace it comes from the third, which belongs to nobody.
-const ACCOUNT_HOSTS: [&str; 3] = ["localhost", "127.%", "198.18.%"];
+/// network namespace it comes from the third, which belongs to nobody. The last is for load hosts on other
+/// machines, which reach no server that was not told to listen to them.
+const ACCOUNT_HOSTS: [&str; 4] = ["localhost", "127.%", "198.18.%", "%"];
+
+/// Those for a server at this address.
+pub(in crate::provision) fn hosts(address: IpAddr) -> &'static [&'static str] {
+    let is_own = match address {
+        IpAddr::V4(address) => address.is_loopback() || address.octets()[..2] == [198, 18],
+        IpAddr::V6(address) => address.is_loopback(),
+    };
+    &ACCOUNT_HOSTS[..if is_own { 3 } else { 4 }]
+}
 
 /// SQL for the server's `init_file`, a statement on each line: Prony's account with `password`, its `schema`,
 /// and no way in for others. The binary log stays free of it.
 pub(in crate::provision) fn statements(
     software: &Software,
-    account: &str,
+    (account, hosts): (&str, &[&str]),
     schema: &str,
     password: &str,
 ) -> String {
@@ -42,7 +55,7 @@ pub(in crate::provision) fn statements(
         lines.push("DELETE FROM mysql.user WHERE User IN ('','root');".to_owned());
     }
     lines.push("FLUSH PRIVILEGES;".to_owned());
-    for host in ACCOUNT_HOSTS {
+    for host in hosts {
         let who = format!("'{account}'@'{host}'");
         if has_create_user(software) {
             lines.push(format!("CREATE USER {who} IDENTIFIED BY '{password}';"));
@@ -114,7 +127,11 @@ pub fn log_in_by(plugin: Authentication, target: &Target) -> Result<(Target, boo
         }
         plugin => format!("WITH {} BY {password}", plugin.name()),
     };
-    for host in ACCOUNT_HOSTS {
+    let address = match &target.address {
+        Address::Tcp { host, .. } => host.parse().ok(),
+        Address::Unix(_) => None,
+    };
+    for host in hosts(address.unwrap_or(Ipv4Addr::LOCALHOST.into())) {
         let who = format!("'{}'@'{host}'", own.user);
         // one with the password of another server, whose files it came with
         let _ = owner.query(&format!("DROP USER {who}"));

@@ -5,7 +5,7 @@ use crate::provision::{
     settings::plain_name,
     software::{Software, version::Version},
 };
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// Whether this server, with this configuration, gets such a port: MariaDB where a thread pool might be
 /// stuck, MySQL from the first version that has one. A study's own setting takes precedence.
@@ -22,7 +22,7 @@ pub(in crate::provision) fn has_port(software: &Software, settings: &BTreeMap<St
 }
 
 /// The lines of its option file for `port` at `host`.
-pub(in crate::provision) fn lines(software: &Software, host: Ipv4Addr, port: u16) -> String {
+pub(in crate::provision) fn lines(software: &Software, host: IpAddr, port: u16) -> String {
     if software.is_mariadb() {
         format!("extra_port = {port}\nextra_max_connections = 4\n")
     } else {

@@ -8,7 +8,7 @@ pub(in crate::provision) mod option_file;
 pub(in crate::provision) mod process;
 
 use crate::provision::{
-    Error, Namespace, Work,
+    Error, Site, Work,
     disk::files::write_private,
     limits::Cgroup,
     login::{describe, log_in},
@@ -50,7 +50,7 @@ pub(in crate::provision) struct Launch<'a> {
     pub(in crate::provision) settings: &'a Translated,
     /// Its directory, in which `data` is its data directory.
     pub(in crate::provision) directory: &'a Path,
-    /// Its port on 127.0.0.1; `None`: any that is free.
+    /// Its port; `None`: any that is free.
     pub(in crate::provision) port: Option<u16>,
     /// Password of [`ACCOUNT`].
     pub(in crate::provision) password: &'a str,
@@ -58,8 +58,8 @@ pub(in crate::provision) struct Launch<'a> {
     pub(in crate::provision) has_account: bool,
     /// A directory in which the server finds programs before all others.
     pub(in crate::provision) programs: Option<&'a Path>,
-    /// A network namespace of its own.
-    pub(in crate::provision) namespace: Option<&'a Namespace>,
+    /// Where it listens.
+    pub(in crate::provision) site: &'a Site,
     /// What it may use of the machine.
     pub(in crate::provision) cgroup: &'a Cgroup,
     /// Whether it ends with this process.
@@ -70,7 +70,7 @@ pub(in crate::provision) struct Launch<'a> {
 pub(in crate::provision) struct Launched {
     /// Its process.
     pub(in crate::provision) process: Process,
-    /// Its port on 127.0.0.1.
+    /// Its port.
     pub(in crate::provision) port: u16,
     /// Its Unix socket.
     pub(in crate::provision) socket: PathBuf,
@@ -88,7 +88,7 @@ impl Launch<'_> {
     ) -> Result<Launched, Error> {
         let mut attempt = 1;
         loop {
-            let port = self.port.map_or_else(free_port, Ok)?;
+            let port = self.port.map_or_else(|| free_port(self.site), Ok)?;
             match self.start_on(port, record, work) {
                 Err(Error::Died { log, .. })
                     if self.port.is_none() && attempt < PORT_ATTEMPTS && log::port_was_taken(&log) =>
@@ -101,7 +101,8 @@ impl Launch<'_> {
     }
 
     fn account_statements(&self) -> String {
-        let statements = account::statements(self.software, ACCOUNT, SCHEMA, self.password);
+        let hosts = account::hosts(self.site.address());
+        let statements = account::statements(self.software, (ACCOUNT, hosts), SCHEMA, self.password);
         if self.settings.options.contains_key("wsrep_on") {
             // each node of a cluster has its own; otherwise they would come twice
             return format!("SET SESSION wsrep_on=OFF;\n{statements}");
@@ -125,8 +126,8 @@ impl Launch<'_> {
             log: &log,
             socket: &socket,
             port: Some(port),
-            administration: has_port.then(free_port).transpose()?,
-            namespace: self.namespace,
+            administration: has_port.then(|| free_port(self.site)).transpose()?,
+            site: self.site,
             init_file: (!self.has_account).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");
@@ -135,7 +136,11 @@ impl Launch<'_> {
         write_private(&log, "")?;
         let output = || File::options().append(true).open(&log).map_err(Error::file("open", &log));
         let is_contained = self.software.image.is_some();
-        if self.namespace.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
+        let namespace = match self.site {
+            Site::Within(namespace) => Some(namespace),
+            Site::At(_) => None,
+        };
+        if namespace.is_some() && self.software.image.as_ref().is_some_and(|image| image.has_daemon()) {
             let reason = "docker's daemon starts it outside the network namespace; set network = \"relay\" \
                           in the study";
             return Err(Error::Topology { server: self.software.to_string(), reason: reason.to_owned() });
@@ -151,7 +156,7 @@ impl Launch<'_> {
         if !is_contained {
             trampoline::limit(&mut start.command, &self.cgroup.directories(), self.cgroup.pin());
         }
-        if let Some(namespace) = self.namespace {
+        if let Some(namespace) = namespace {
             trampoline::enter(&mut start.command, &namespace.file);
         }
         start.command.current_dir(path).stdout(output()?).stderr(output()?);
@@ -181,7 +186,7 @@ impl Launch<'_> {
     /// Checks that the server runs with what it was told: many accept a value that they cannot use, and run
     /// with another.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
-        let target = target(self.namespace, port, self.password);
+        let target = target(self.site, port, self.password);
         let mut connection = log_in(&target)?;
         let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
             let (server, remedy) = (self.software.to_string(), String::new());
@@ -197,14 +202,14 @@ impl Launch<'_> {
 }
 
 /// How to log in over TCP to a server of Prony's own.
-pub(in crate::provision) fn target(namespace: Option<&Namespace>, port: u16, password: &str) -> Target {
+pub(in crate::provision) fn target(site: &Site, port: u16, password: &str) -> Target {
     Target {
-        address: Address::Tcp { host: option_file::host(namespace).to_string(), port },
+        address: Address::Tcp { host: site.address().to_string(), port },
         user: ACCOUNT.to_owned(),
         password: Secret::new(password.to_owned()),
         database: Some(SCHEMA.to_owned()),
         tls: Tls::default(),
-        // its account was made over its own file, and it listens on this machine or in a namespace of its own
+        // its account was made over its own file, and it listens at an address of this machine
         trust: Trust { get_server_public_key: true, ..Trust::default() },
         compress: false,
     }
@@ -259,9 +264,18 @@ pub(in crate::provision) fn died(software: &Software, status: String, log: &Path
     }
 }
 
-pub(in crate::provision) fn free_port() -> Result<u16, Error> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|source| Error::NoPort { source })?;
-    Ok(listener.local_addr().map_err(|source| Error::NoPort { source })?.port())
+pub(in crate::provision) fn free_port(site: &Site) -> Result<u16, Error> {
+    let address = match site {
+        Site::At(address) => *address,
+        // the address is none of this machine's, and nothing else listens there
+        Site::Within(_) => Ipv4Addr::LOCALHOST.into(),
+    };
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::AddrNotAvailable => Error::NoSuchAddress { address },
+        _ => Error::NoPort { address, source },
+    };
+    let listener = TcpListener::bind((address, 0)).map_err(failed)?;
+    Ok(listener.local_addr().map_err(failed)?.port())
 }
 
 /// In the instance's directory, unless that path is longer than the kernel takes.

@@ -2,7 +2,7 @@
 
 use super::administration;
 use crate::provision::{
-    Error, Namespace,
+    Error, Site,
     settings::plain_name,
     software::{Software, version::Version},
 };
@@ -38,19 +38,14 @@ pub(in crate::provision) struct OptionFile<'a> {
     pub(in crate::provision) log: &'a Path,
     /// Its socket.
     pub(in crate::provision) socket: &'a Path,
-    /// Its port on 127.0.0.1; `None`: it does not listen on TCP.
+    /// Its port; `None`: it does not listen on TCP.
     pub(in crate::provision) port: Option<u16>,
     /// The port that it keeps for administrators, if it has one.
     pub(in crate::provision) administration: Option<u16>,
-    /// Its network namespace.
-    pub(in crate::provision) namespace: Option<&'a Namespace>,
+    /// Where it listens.
+    pub(in crate::provision) site: &'a Site,
     /// SQL that is executed before it takes connections.
     pub(in crate::provision) init_file: Option<&'a Path>,
-}
-
-/// Where a server of Prony's own is reached.
-pub(in crate::provision) fn host(namespace: Option<&Namespace>) -> Ipv4Addr {
-    namespace.map_or(Ipv4Addr::LOCALHOST, |namespace| namespace.address)
 }
 
 impl OptionFile<'_> {
@@ -90,14 +85,17 @@ impl OptionFile<'_> {
         }
         match self.port {
             Some(port) => {
-                // nobody but Prony's own reaches a namespace
-                let address = self.namespace.map_or(Ipv4Addr::LOCALHOST, |_| Ipv4Addr::UNSPECIFIED);
+                let address = match self.site {
+                    Site::At(address) => *address,
+                    // nobody but Prony's own reaches a namespace
+                    Site::Within(_) => Ipv4Addr::UNSPECIFIED.into(),
+                };
                 let _ = writeln!(text, "bind-address = {address}\nport = {port}");
             }
             None => text.push_str("skip-networking\n"),
         }
         if let Some(port) = self.administration {
-            text.push_str(&administration::lines(software, host(self.namespace), port));
+            text.push_str(&administration::lines(software, self.site.address(), port));
         }
         // Without the first, MySQL 8 listens on port 33060 of every interface; without the second, logins
         // wait for DNS.

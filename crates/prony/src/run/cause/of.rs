@@ -62,7 +62,7 @@ impl From<&provision::Error> for Cause {
             | provision::Error::Spawn { program: path, source } => {
                 Self::File { path: path.display().to_string(), reason: source.to_string() }
             }
-            provision::Error::NoPort { source } | provision::Error::Between { source } => {
+            provision::Error::NoPort { source, .. } | provision::Error::Between { source } => {
                 Self::Network { reason: source.to_string() }
             }
             provision::Error::Login { server, source, .. } => {
