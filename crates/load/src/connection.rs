@@ -77,6 +77,8 @@ pub(crate) struct Course {
     pub(crate) routine: usize,
     /// The one after it, where that is known before it is due.
     pub(crate) next: Option<usize>,
+    /// Where the connection is in a series of transactions.
+    pub(crate) turn: usize,
     /// The next of its steps.
     pub(crate) step: usize,
     /// When it was to begin.

@@ -162,7 +162,8 @@ impl Connection {
                 self.agenda.wake = Moment::NEVER;
                 let program = &bench.programs[self.place.stream];
                 let chosen = self.course.next.take();
-                self.course.routine = chosen.unwrap_or_else(|| program.choose(&mut self.values.random));
+                let (turn, random) = (&mut self.course.turn, &mut self.values.random);
+                self.course.routine = chosen.unwrap_or_else(|| program.choose(turn, random));
                 self.course.step = 0;
                 self.values.arena.clear();
                 return true;
@@ -269,7 +270,8 @@ impl Connection {
         self.agenda.ready = now;
         // what is keyed in depends on what comes next
         let program = &bench.programs[self.place.stream];
-        self.course.next = share.has_keying().then(|| program.choose(&mut self.values.random));
+        let (turn, random) = (&mut self.course.turn, &mut self.values.random);
+        self.course.next = share.has_keying().then(|| program.choose(turn, random));
         let around = (self.course.routine, self.course.next.unwrap_or(self.course.routine));
         if let Some(pause_ns) = share.pause_ns(around, &mut self.values.random) {
             self.agenda.next_due = now.after(pause_ns);

@@ -55,6 +55,8 @@ pub(crate) struct Program {
     pub(crate) transactions: Vec<Routine>,
     /// Upper ends of the transactions' shares, ascending to 1.
     cumulated: Vec<f64>,
+    /// Whether each connection executes the transactions in order.
+    in_order: bool,
     pub(crate) tables: u32,
     /// Names of the statement kinds, in order of appearance.
     pub(crate) kinds: Vec<String>,
@@ -321,6 +323,7 @@ impl Program {
         Ok(Self {
             transactions,
             cumulated,
+            in_order: matches!(workload.work, spec::Work::Series(_)),
             tables: workload.tables,
             kinds: compiler.kinds,
             statements: compiler.statements,
@@ -337,6 +340,7 @@ impl Program {
         Self {
             transactions: vec![Routine { name: name.to_owned(), steps: Vec::new() }],
             cumulated: vec![1.0],
+            in_order: false,
             tables: 1,
             kinds: Verb::ALL.iter().map(|verb| verb.name().to_owned()).collect(),
             statements: Vec::new(),
@@ -348,11 +352,17 @@ impl Program {
         }
     }
 
-    /// Chooses the next transaction by weight.
+    /// Chooses the next transaction of a connection by weight, or in order: then `turn` counts how many it
+    /// has begun.
     #[inline]
-    pub(crate) fn choose(&self, random: &mut Random) -> usize {
+    pub(crate) fn choose(&self, turn: &mut usize, random: &mut Random) -> usize {
         if self.transactions.len() == 1 {
             return 0;
+        }
+        if self.in_order {
+            let next = *turn % self.transactions.len();
+            *turn = next + 1;
+            return next;
         }
         let point = random.unit();
         self.cumulated.iter().position(|&end| point < end).unwrap_or(self.transactions.len() - 1)
@@ -695,5 +705,30 @@ mod tests {
         let workload = Workload::new("all", 8, transactions);
         assert_eq!(statements_prepared(&workload, Protocol::Prepared), Ok(2 + 8));
         assert_eq!(statements_prepared(&workload, Protocol::Text), Ok(0));
+    }
+
+    #[test]
+    fn a_series_is_executed_in_order_by_each_connection_and_stays_one_when_it_is_sent() {
+        let piece = vec![Piece::Sql("SELECT 1".to_owned())];
+        let one = |name: &str| Transaction {
+            name: name.to_owned(),
+            weight: 1.0,
+            steps: vec![Step::Statement(Statement {
+                kind: name.to_owned(),
+                pieces: piece.clone(),
+                text_only: true,
+                keep: Vec::new(),
+                expect: spec::Expect::Anything,
+            })],
+        };
+        let all: Vec<Transaction> = ["a", "b", "c"].map(one).into();
+        let sent = postcard::to_stdvec(&Workload::in_order("w", 1, all)).expect("bytes");
+        let workload: Workload = postcard::from_bytes(&sent).expect("a workload");
+        let program = Program::new(&workload, Protocol::Text, 2).expect("a program");
+        let mut random = Random::for_connection(1, 0, 0);
+        let (mut first, mut second) = (0, 0);
+        let mut of = |turn: &mut usize| program.choose(turn, &mut random);
+        let chosen = [of(&mut first), of(&mut first), of(&mut second), of(&mut first), of(&mut first)];
+        assert_eq!(chosen, [0, 1, 0, 2, 0]);
     }
 }

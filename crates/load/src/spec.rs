@@ -297,6 +297,8 @@ pub struct Workload {
 pub enum Work {
     /// A mix of transactions made of steps; each start of one draws it by weight. Not empty.
     Program(Vec<Transaction>),
+    /// Transactions made of steps, which each connection executes in this order, again and again. Not empty.
+    Series(Vec<Transaction>),
     /// A Lua script, each of whose events is a transaction; what it sends is known only when it does.
     Script(Box<Script>),
 }
@@ -310,22 +312,30 @@ struct StoredWorkload {
     transactions: Vec<Transaction>,
     #[serde(default)]
     script: Option<Box<Script>>,
+    /// Whether the transactions are executed in order.
+    #[serde(default)]
+    in_order: bool,
 }
 
 impl From<StoredWorkload> for Workload {
-    fn from(StoredWorkload { name, tables, transactions, script }: StoredWorkload) -> Self {
-        let work = script.map_or(Work::Program(transactions), Work::Script);
+    fn from(StoredWorkload { name, tables, transactions, script, in_order }: StoredWorkload) -> Self {
+        let work = match script {
+            Some(script) => Work::Script(script),
+            None if in_order => Work::Series(transactions),
+            None => Work::Program(transactions),
+        };
         Self { name, tables, work }
     }
 }
 
 impl From<Workload> for StoredWorkload {
     fn from(Workload { name, tables, work }: Workload) -> Self {
+        let in_order = matches!(work, Work::Series(_));
         let (transactions, script) = match work {
-            Work::Program(transactions) => (transactions, None),
+            Work::Program(transactions) | Work::Series(transactions) => (transactions, None),
             Work::Script(script) => (Vec::new(), Some(script)),
         };
-        Self { name, tables, transactions, script }
+        Self { name, tables, transactions, script, in_order }
     }
 }
 
@@ -334,6 +344,12 @@ impl Workload {
     #[must_use]
     pub fn new(name: impl Into<String>, tables: u32, transactions: Vec<Transaction>) -> Self {
         Self { name: name.into(), tables, work: Work::Program(transactions) }
+    }
+
+    /// Transactions that each connection executes in order.
+    #[must_use]
+    pub fn in_order(name: impl Into<String>, tables: u32, transactions: Vec<Transaction>) -> Self {
+        Self { name: name.into(), tables, work: Work::Series(transactions) }
     }
 
     /// What a script does.
@@ -346,7 +362,7 @@ impl Workload {
     #[must_use]
     pub fn transactions(&self) -> &[Transaction] {
         match &self.work {
-            Work::Program(transactions) => transactions,
+            Work::Program(transactions) | Work::Series(transactions) => transactions,
             Work::Script(_) => &[],
         }
     }
@@ -355,7 +371,7 @@ impl Workload {
     #[must_use]
     pub fn script(&self) -> Option<&Script> {
         match &self.work {
-            Work::Program(_) => None,
+            Work::Program(_) | Work::Series(_) => None,
             Work::Script(script) => Some(script),
         }
     }

@@ -83,16 +83,28 @@ impl<'a> Inserter<'a> {
         numbers: RangeInclusive<u64>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<bool, Error> {
-        for first in numbers.clone().step_by(self.step as usize) {
-            if !go_on() {
-                return Ok(false);
-            }
-            let last = (*numbers.end()).min(first + self.step - 1);
-            self.rows.clear();
-            (first..=last).for_each(|number| self.table.contents.write(number, &mut self.rows));
-            match self.method {
-                Method::Bulk => self.bulk(session)?,
-                Method::ManyRows => self.many(session, last + 1 - first)?,
+        let columns = self.table.columns.len().max(1);
+        let packet = self.step as usize * columns;
+        let last = *numbers.end();
+        self.rows.clear();
+        for number in numbers {
+            self.table.contents.write(number, &mut self.rows);
+            while self.rows.len() >= packet || (number == last && !self.rows.is_empty()) {
+                if !go_on() {
+                    return Ok(false);
+                }
+                match self.method {
+                    // a few more, where the last number has several rows
+                    Method::Bulk => {
+                        self.bulk(session)?;
+                        self.rows.clear();
+                    }
+                    Method::ManyRows => {
+                        let values = self.rows.len().min(packet);
+                        self.many(session, values)?;
+                        self.rows.forget(values);
+                    }
+                }
             }
         }
         Ok(true)
@@ -121,11 +133,14 @@ impl<'a> Inserter<'a> {
         Ok(())
     }
 
-    fn many(&mut self, session: &mut Session, count: u64) -> Result<(), Error> {
+    /// Sends the rows that these first values are.
+    fn many(&mut self, session: &mut Session, values: usize) -> Result<(), Error> {
         let name = &self.table.name;
+        let count = (values / self.table.columns.len().max(1)) as u64;
         let values: Vec<Value<'_>> = self
             .rows
             .cells()
+            .take(values)
             .map(|cell| match cell {
                 Cell::Null => Value::Null,
                 Cell::Integer(number) => Value::Int(number),

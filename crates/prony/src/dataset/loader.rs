@@ -76,7 +76,7 @@ pub(super) fn load(
     tell();
     let (ended, results) = mpsc::channel();
     // More connections than units, and tables to be opened, would find nothing to do.
-    let useful: u64 = tables.iter().map(|table| u64::from(work::units(table.rows).max(1))).sum();
+    let useful: u64 = tables.iter().map(|table| u64::from(work::units(table.last()).max(1))).sum();
     let workers = useful.min(u64::from(connections)).min(session::LOADERS_MAX.into());
     let mut failure = None;
     thread::scope(|scope| {
@@ -202,7 +202,7 @@ impl<'a> Worker<'a> {
         let rows = table.rows;
         let found = shared.found[index].as_deref().map(|comment| table.kinship(comment));
         let missing = match found {
-            Some(Kinship::Same(State::Complete)) if self.count(table)? == (rows, rows) => {
+            Some(Kinship::Same(State::Complete)) if self.count(table)? == (rows, table.last()) => {
                 shared.rows_found.fetch_add(rows, Relaxed);
                 shared.tables_kept.fetch_add(1, Relaxed);
                 shared.work.done(index);
@@ -219,7 +219,7 @@ impl<'a> Worker<'a> {
                     self.session.run("DROP TABLE", name, &format!("DROP TABLE {}", quoted(name)))?;
                 }
                 self.session.run("CREATE TABLE", name, &table.create())?;
-                (0..work::units(rows)).collect()
+                (0..work::units(table.last())).collect()
             }
         };
         shared.work.opened(index, missing);
@@ -228,17 +228,17 @@ impl<'a> Worker<'a> {
 
     /// The units that a half-loaded table misses; `None`: it has rows that cannot be of this data set.
     fn missing(&mut self, table: &Table) -> Result<Option<VecDeque<Unit>>, Error> {
-        let Table { name, rows, number, .. } = table;
-        let rows = *rows;
+        let Table { name, number, .. } = table;
+        let units = work::units(table.last());
         let answer = self.session.run("SELECT", name, &work::survey(table))?;
-        let mut missing: Vec<bool> = vec![true; work::units(rows) as usize];
+        let mut missing: Vec<bool> = vec![true; units as usize];
         let mut found = 0;
         for row in answer.rows() {
             let figure = |at: usize| row.get(at)?.as_deref()?.parse::<u64>().ok();
             let (Some(unit), Some(count)) = (figure(0), figure(1)) else { return Ok(None) };
             let Some(place) = missing.get_mut(unit as usize) else { return Ok(None) };
-            let numbers = work::numbers(unit as Unit, rows);
-            if count == length(&numbers) {
+            let numbers = work::numbers(unit as Unit, table.last());
+            if count == table.contents.count(&numbers) {
                 *place = false;
                 found += count;
             } else {
@@ -249,13 +249,13 @@ impl<'a> Worker<'a> {
             }
         }
         self.shared.rows_found.fetch_add(found, Relaxed);
-        Ok(Some((0..work::units(rows)).filter(|unit| missing[*unit as usize]).collect()))
+        Ok(Some((0..units).filter(|unit| missing[*unit as usize]).collect()))
     }
 
     /// Loads a unit in one transaction. False: the caller wants to stop.
     fn load(&mut self, index: usize, unit: Unit) -> Result<bool, Error> {
         let table = &self.shared.tables[index];
-        let numbers = work::numbers(unit, table.rows);
+        let numbers = work::numbers(unit, table.last());
         for attempt in 1.. {
             match self.try_unit(table, numbers.clone()) {
                 Ok(true) => break,
@@ -265,7 +265,7 @@ impl<'a> Worker<'a> {
                 other => return other,
             }
         }
-        self.shared.rows_loaded.fetch_add(length(&numbers), Relaxed);
+        self.shared.rows_loaded.fetch_add(table.contents.count(&numbers), Relaxed);
         Ok(true)
     }
 
@@ -301,7 +301,7 @@ impl<'a> Worker<'a> {
             }
         }
         let (found, last) = self.count(table)?;
-        if (found, last) != (rows, rows) {
+        if (found, last) != (rows, table.last()) {
             let server = self.session.server().to_owned();
             return Err(Error::Incomplete { server, table: name.clone(), found, last, expected: rows });
         }
@@ -322,11 +322,6 @@ impl<'a> Worker<'a> {
 /// Whether the same again may succeed.
 pub(super) fn is_conflict(error: &client::Error) -> bool {
     error.code().and_then(|code| family::spoken().class(code)) == Some(Class::Conflict)
-}
-
-/// Rows that have these numbers.
-fn length(numbers: &RangeInclusive<u64>) -> u64 {
-    numbers.end() + 1 - numbers.start()
 }
 
 /// Comments of those tables that are there. A foreign one is an error.

@@ -156,15 +156,15 @@ impl Tables {
     }
 }
 
-/// Number of units of a table with so many rows.
-pub(super) fn units(rows: u64) -> Unit {
-    Unit::try_from(rows.div_ceil(UNIT_ROWS)).expect("nobody has a table of 40 thousand billion rows")
+/// Number of units of a table whose rows have numbers up to this.
+pub(super) fn units(last: u64) -> Unit {
+    Unit::try_from(last.div_ceil(UNIT_ROWS)).expect("nobody has a table of 40 thousand billion rows")
 }
 
-/// Numbers of the rows of a unit in a table with so many.
-pub(super) fn numbers(unit: Unit, rows: u64) -> RangeInclusive<u64> {
+/// Numbers of the rows of a unit in a table with numbers up to this.
+pub(super) fn numbers(unit: Unit, last: u64) -> RangeInclusive<u64> {
     let first = u64::from(unit) * UNIT_ROWS + 1;
-    first..=(first + UNIT_ROWS - 1).min(rows)
+    first..=(first + UNIT_ROWS - 1).min(last)
 }
 
 /// `SELECT` of unit and number of its rows.

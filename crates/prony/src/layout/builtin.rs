@@ -90,6 +90,9 @@ pub enum Wanted {
     /// A number from one to another.
     #[error("{0} to {1}")]
     Within(u64, u64),
+    /// A scale factor of TPC-H.
+    #[error("0.01 to 1000")]
+    ScaleFactor,
     /// A share, neither nothing nor all.
     #[error("between 0 and 1")]
     Share,

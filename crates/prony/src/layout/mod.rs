@@ -12,6 +12,7 @@ pub mod neighbours;
 pub mod scripted;
 pub mod sysbench;
 pub mod tpcc;
+pub mod tpch;
 
 pub(crate) use builtin::nearest;
 pub use builtin::{Builtin, Effect, Error, Wanted};
@@ -20,7 +21,7 @@ pub use sysbench::{GENERATORS, Generator};
 use crate::family;
 use load::spec::{Distribution, Draw, RowsWith};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, ops::RangeInclusive};
 
 /// First word of the comment of every table that Prony made.
 const MARK: &str = "prony";
@@ -39,6 +40,8 @@ pub enum DataSet {
     Scripted(Box<scripted::Data>),
     /// Like those of TPC-C.
     Tpcc(tpcc::Data),
+    /// Like those of TPC-H.
+    Tpch(tpch::Data),
     /// As files of SQL make them.
     Files(files::Data),
     /// The neighbours' own table alone.
@@ -148,6 +151,7 @@ impl DataSet {
             Self::Custom(data) => data.tables.is_empty(),
             Self::Scripted(_) => false,
             Self::Tpcc(data) => data.warehouses == 0,
+            Self::Tpch(data) => data.scale_factor == 0.0,
             Self::Files(data) => data.files.is_empty(),
             Self::Neighbours(data) => data.neighbour_rows == 0,
             Self::Beside(_) => false,
@@ -158,9 +162,12 @@ impl DataSet {
     #[must_use]
     pub fn script(&self) -> Option<(&load::spec::Script, u64)> {
         match self {
-            Self::Sysbench(_) | Self::Custom(_) | Self::Tpcc(_) | Self::Files(_) | Self::Neighbours(_) => {
-                None
-            }
+            Self::Sysbench(_)
+            | Self::Custom(_)
+            | Self::Tpcc(_)
+            | Self::Tpch(_)
+            | Self::Files(_)
+            | Self::Neighbours(_) => None,
             Self::Scripted(data) => Some((&data.script, data.seed)),
             Self::Beside(data) => data.others.script(),
         }
@@ -172,9 +179,12 @@ impl DataSet {
         match self {
             Self::Files(data) => Some(data),
             Self::Beside(data) => data.others.files(),
-            Self::Sysbench(_) | Self::Custom(_) | Self::Tpcc(_) | Self::Scripted(_) | Self::Neighbours(_) => {
-                None
-            }
+            Self::Sysbench(_)
+            | Self::Custom(_)
+            | Self::Tpcc(_)
+            | Self::Tpch(_)
+            | Self::Scripted(_)
+            | Self::Neighbours(_) => None,
         }
     }
 
@@ -186,6 +196,7 @@ impl DataSet {
             Self::Custom(data) => data.tables.clear(),
             Self::Scripted(_) => {}
             Self::Tpcc(data) => data.warehouses = 0,
+            Self::Tpch(data) => data.scale_factor = 0.0,
             Self::Files(data) => data.files.clear(),
             Self::Neighbours(data) => data.neighbour_rows = 0,
             Self::Beside(data) => return data.others.clone().without_tables(),
@@ -219,6 +230,7 @@ impl DataSet {
                 vec![("tables", data.tables.to_string()), ("table_size", data.rows.to_string())]
             }
             Self::Tpcc(data) => vec![("warehouses", data.warehouses.to_string())],
+            Self::Tpch(data) => vec![("scale_factor", data.scale_factor.to_string())],
             Self::Beside(data) => data.others.options(),
             Self::Custom(_) | Self::Scripted(_) | Self::Files(_) | Self::Neighbours(_) => Vec::new(),
         }
@@ -241,6 +253,8 @@ impl DataSet {
             Self::Custom(data) => data.seed = seed,
             Self::Scripted(data) => data.seed = seed,
             Self::Tpcc(data) => data.seed = seed,
+            // its contents are those that dbgen makes, whatever the seed
+            Self::Tpch(_) => {}
             Self::Files(data) => data.seed = seed,
             Self::Neighbours(data) => data.seed = seed,
             Self::Beside(data) => {
@@ -257,6 +271,7 @@ impl DataSet {
             Self::Custom(data) => data,
             Self::Scripted(data) => &**data,
             Self::Tpcc(data) => data,
+            Self::Tpch(data) => data,
             Self::Files(data) => data,
             Self::Neighbours(data) => data,
             Self::Beside(data) => data,
@@ -331,6 +346,12 @@ impl From<sysbench::Data> for DataSet {
 impl From<tpcc::Data> for DataSet {
     fn from(data: tpcc::Data) -> Self {
         Self::Tpcc(data)
+    }
+}
+
+impl From<tpch::Data> for DataSet {
+    fn from(data: tpch::Data) -> Self {
+        Self::Tpch(data)
     }
 }
 
@@ -413,8 +434,20 @@ pub struct Scan {
 
 /// The rows of a table: row `number` is a pure function of it, whoever asks and in what order.
 pub trait Contents: Send + Sync + fmt::Debug {
-    /// Adds the values of a row, which is 1 or more, in the order of the columns.
+    /// Adds the values of a row, which is 1 or more, in the order of the columns. Where several rows have one
+    /// number (the lines of an order), it adds all of them.
     fn write(&self, number: u64, rows: &mut Rows);
+
+    /// The highest number in a table of so many rows.
+    /// In most tables each row has a number of its own.
+    fn last(&self, rows: u64) -> u64 {
+        rows
+    }
+
+    /// How many rows have these numbers.
+    fn count(&self, numbers: &RangeInclusive<u64>) -> u64 {
+        (numbers.end() + 1).saturating_sub(*numbers.start())
+    }
 }
 
 /// Values of rows, one row after the other.
@@ -466,6 +499,34 @@ impl Rows {
         self.cells.push(Stored::Text { start, end: self.text.len() });
     }
 
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Forgets so many values at the beginning.
+    pub fn forget(&mut self, values: usize) {
+        self.cells.drain(..values);
+        let kept = self.cells.iter().find_map(|cell| match cell {
+            Stored::Text { start, .. } => Some(*start),
+            Stored::Null | Stored::Integer(_) => None,
+        });
+        let gone = kept.unwrap_or(self.text.len());
+        self.text.drain(..gone);
+        for cell in &mut self.cells {
+            if let Stored::Text { start, end } = cell {
+                (*start, *end) = (*start - gone, *end - gone);
+            }
+        }
+    }
+
     /// All values.
     pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
         self.cells.iter().map(|cell| match *cell {
@@ -475,10 +536,15 @@ impl Rows {
         })
     }
 
-    /// The values as `CONCAT_WS(',', ...)` has them: without those that are NULL.
+    /// The values of all rows as `CONCAT_WS(',', ...)` has them: without those that are NULL.
     pub fn write_joined(&self, out: &mut Vec<u8>) {
+        self.write_joined_row(0, self.cells.len(), out);
+    }
+
+    /// The same of one row, which has so many values from this one on.
+    pub fn write_joined_row(&self, first: usize, values: usize, out: &mut Vec<u8>) {
         let mut is_first = true;
-        for cell in self.cells() {
+        for cell in self.cells().skip(first).take(values) {
             if cell == Cell::Null {
                 continue;
             }
@@ -515,6 +581,12 @@ pub enum Kinship {
 }
 
 impl Table {
+    /// The highest number of its rows.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.contents.last(self.rows)
+    }
+
     /// The comment by which it is known again: `prony 1 complete sysbench rows=10000 seed=42 ...`.
     #[must_use]
     pub fn comment(&self, state: State) -> String {
@@ -629,5 +701,26 @@ mod tests {
         assert_eq!(text, b"-7,a,b");
         rows.clear();
         assert_eq!(rows.cells().count(), 0);
+    }
+
+    #[test]
+    fn what_is_left_of_rows_keeps_its_values() {
+        let mut rows = Rows::default();
+        for number in 0..4_u8 {
+            rows.text(|out| out.extend_from_slice(&[b'a' + number; 3]));
+            rows.null();
+            rows.integer(number.into());
+        }
+        rows.forget(6);
+        let joined = |first: usize| {
+            let mut text = Vec::new();
+            rows.write_joined_row(first, 3, &mut text);
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!((rows.len(), joined(0), joined(3)), (6, "ccc,2".to_owned(), "ddd,3".to_owned()));
+        rows.forget(6);
+        assert!(rows.is_empty());
+        rows.text(|out| out.push(b'z'));
+        assert_eq!(rows.cells().next(), Some(Cell::Text(b"z")));
     }
 }

@@ -35,6 +35,7 @@ static BUILTINS: &[Builtin] = &[
     builtin_study!("versions"),
     builtin_study!("own-schema"),
     builtin_study!("tpcc"),
+    builtin_study!("tpch"),
     builtin_study!("neighbours"),
 ];
 

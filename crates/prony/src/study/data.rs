@@ -3,7 +3,7 @@
 use super::{
     forms,
     keys::{self, Elsewhere, Key, Put, key, section},
-    kinds::{Count, Flag, Text, Words},
+    kinds::{Count, Flag, Number, Text, Words},
     mistake::Collector,
     tables,
     tree::{Entry, Node, Table, Value},
@@ -13,6 +13,7 @@ use crate::{
         DataSet, GENERATORS, Generator, custom,
         files::{self, Disguise, Rules, Use},
         tpcc::WAREHOUSES_MAX,
+        tpch::{SCALE_FACTOR_MAX, SCALE_FACTOR_MIN},
     },
     workload::{self, Options},
 };
@@ -84,6 +85,15 @@ pub(super) const DATA: &[Key<Data>] = &[
         Some("1"),
         "",
         "Warehouses of the TPC-C-like workloads `tpcc` and `tpcc-nowait`, about 100 MB each.",
+    ),
+    key(
+        "scale_factor",
+        &Put(Number(SCALE_FACTOR_MIN, SCALE_FACTOR_MAX), |data: &mut Data, value| {
+            data.options.scale_factor = value;
+        }),
+        Some("0.01"),
+        "",
+        "Scale factor of the TPC-H-like workload `tpch`: 1 has 8.66 million rows, about 1.8 GB with indexes.",
     ),
     key(
         "engine",

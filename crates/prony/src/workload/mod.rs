@@ -20,13 +20,14 @@ pub use writes::{effect, makes_tables, only_reads, written_by};
 pub use writing::{Name, Writes};
 pub use written::{Context, Entry, Mistake, Value, Written, written};
 
-use crate::layout::{DataSet, nearest, neighbours, sysbench, tpcc};
+use crate::layout::{DataSet, nearest, neighbours, sysbench, tpcc, tpch};
 use load::spec::{Waits, Workload};
 use std::sync::LazyLock;
 
 static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
     let neighbours = neighbours::ALL.iter().map(|neighbour| &neighbour.builtin);
-    sysbench::BUILTINS.iter().chain(&tpcc::BUILTINS).chain(neighbours).copied().collect()
+    let others = tpcc::BUILTINS.iter().chain(&tpch::BUILTINS).chain(neighbours);
+    sysbench::BUILTINS.iter().chain(others).copied().collect()
 });
 
 /// All built-in workloads.
@@ -60,7 +61,16 @@ pub fn builtin(name: &str, options: &Options) -> Result<Workload, Error> {
     if is_tpcc(name) {
         return Ok(tpcc::workload(builtin.name, options.warehouses));
     }
+    if is_tpch(name) {
+        return Ok(tpch::workload(options.query_stream, options.scale_factor, options.query_limit));
+    }
     sysbench::workload(builtin.name, options)
+}
+
+/// Whether a workload is the one like TPC-H's.
+#[must_use]
+pub fn is_tpch(name: &str) -> bool {
+    name == tpch::NAME
 }
 
 /// Whether a workload is one of those like TPC-C's.
@@ -89,11 +99,14 @@ pub fn data_set(name: &str, options: &Options) -> Result<DataSet, Error> {
     if neighbours::find(name).is_some() {
         return Ok(DataSet::Neighbours(neighbours::Data::default()));
     }
-    if !is_tpcc(name) {
+    if !is_tpcc(name) && !is_tpch(name) {
         return Ok(data(name, options)?.into());
     }
     options.check()?;
     let (warehouses, engine) = (options.warehouses, Some(options.engine.clone()));
+    if is_tpch(name) {
+        return Ok(tpch::Data { scale_factor: options.scale_factor, engine }.into());
+    }
     Ok(tpcc::Data { warehouses, engine, seed: 0 }.into())
 }
 

@@ -12,6 +12,7 @@ const TEXT_MAX: usize = 32 << 10;
 
 /// See [`crate::family::Family::explain`].
 pub(super) fn explain(connection: &mut Connection, sql: &str) -> Result<Option<Explained>, Error> {
+    let (before, sql) = without_comment(sql);
     let verb = sql.trim_start_matches(|letter: char| letter == '(' || letter.is_whitespace());
     let verb: String = verb.chars().take_while(char::is_ascii_alphabetic).collect();
     if !PLANNED.iter().any(|planned| verb.eq_ignore_ascii_case(planned)) {
@@ -20,7 +21,7 @@ pub(super) fn explain(connection: &mut Connection, sql: &str) -> Result<Option<E
     let mut table = None;
     // MySQL 8.0.32 and later can be set to another form; old versions know no other
     for form in ["FORMAT=TRADITIONAL ", ""] {
-        table = match connection.query(&format!("EXPLAIN {form}{sql}")) {
+        table = match connection.query(&format!("{before}EXPLAIN {form}{sql}")) {
             Err(Error::Server { .. }) => continue,
             answer => Some(answer?),
         };
@@ -31,7 +32,7 @@ pub(super) fn explain(connection: &mut Connection, sql: &str) -> Result<Option<E
     if accesses.is_empty() {
         return Ok(None);
     }
-    let told = ask(connection, &format!("EXPLAIN FORMAT=JSON {sql}"))?;
+    let told = ask(connection, &format!("{before}EXPLAIN FORMAT=JSON {sql}"))?;
     let json = told.and_then(|rows| rows.into_iter().next()?.into_iter().next()?);
     let mut text = json.unwrap_or_else(|| lines(&table));
     if text.len() > TEXT_MAX {
@@ -40,6 +41,14 @@ pub(super) fn explain(connection: &mut Connection, sql: &str) -> Result<Option<E
         text.push('…');
     }
     Ok(Some(Explained { accesses, text }))
+}
+
+/// A comment before a statement, and the statement: what only some servers execute of it
+/// (`/*M! SET STATEMENT ... FOR */`) must stay in front.
+fn without_comment(sql: &str) -> (&str, &str) {
+    let end = sql.strip_prefix("/*").and_then(|rest| rest.find("*/"));
+    let (before, statement) = sql.split_at(end.map_or(0, |end| end + 4));
+    (before, statement.trim_start())
 }
 
 /// A line for each row of a result.

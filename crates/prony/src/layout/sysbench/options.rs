@@ -6,7 +6,7 @@
 //! 77 rows of 10,000, which measures lock waits where a reader expects a data set.
 
 use crate::{
-    layout::{Error, Wanted, nearest, tpcc},
+    layout::{Error, Wanted, nearest, tpcc, tpch},
     quantity,
 };
 use load::spec::{Distribution, Distributions};
@@ -159,6 +159,12 @@ options! {
     random_zipfian_exponent / rand_zipfian_exp: f64 = Distributions::SYSBENCH.exponent;
     /// Warehouses of the TPC-C-like workloads.
     warehouses: u32 = 1;
+    /// Scale factor of the TPC-H-like workload.
+    scale_factor: f64 = 0.01;
+    /// Query stream of the TPC-H-like workload: 0 is the power run's, the others are the throughput run's.
+    query_stream: u32 = 0;
+    /// Time after which the server gives up a query of the TPC-H-like workload, seconds; 0: never.
+    query_limit: u32 = 600;
 }
 
 impl Options {
@@ -210,6 +216,13 @@ impl Options {
                 self.warehouses.to_string(),
                 Wanted::Within(1, tpcc::WAREHOUSES_MAX.into()),
             );
+        }
+        if !(tpch::SCALE_FACTOR_MIN..=tpch::SCALE_FACTOR_MAX).contains(&self.scale_factor) {
+            return wrong("scale_factor", self.scale_factor.to_string(), Wanted::ScaleFactor);
+        }
+        if self.query_stream > tpch::STREAM_MAX {
+            let wanted = Wanted::Within(0, tpch::STREAM_MAX.into());
+            return wrong("query_stream", self.query_stream.to_string(), wanted);
         }
         if self.range_size == 0 {
             return wrong("range_size", "0".to_owned(), Wanted::AtLeastOne);
