@@ -336,7 +336,7 @@ fn rows_are_the_same_by_whatever_file_they_come() {
         }
         let keys = connection.query("SHOW INDEX FROM item").unwrap();
         assert_eq!(keys.rows().len(), 3, "{name}");
-        sums.push((name, dataset::contents(&target, &data, Stop::default().flag()).unwrap().remove(0)));
+        sums.push((name, dataset::contents(&target, &data.made, Stop::default().flag()).unwrap().remove(0)));
     }
     let sum = sums[0].1.clone();
     assert_eq!(sum.rows, u64::from(ROWS));
@@ -350,7 +350,7 @@ fn rows_are_the_same_by_whatever_file_they_come() {
     let list = files::dump(&path("my")).unwrap();
     let target = load::spec::Target { database: Some("my".to_owned()), ..server.target().clone() };
     let data = files::Data::read(list).unwrap();
-    assert_ne!(dataset::contents(&target, &data, Stop::default().flag()).unwrap()[0], sum);
+    assert_ne!(dataset::contents(&target, &data.made, Stop::default().flag()).unwrap()[0], sum);
 }
 
 /// `mysqldump` of a MySQL that Prony has fetched.
@@ -433,7 +433,7 @@ fn real_dumps_hold_the_same_on_both_products_and_what_differs_is_told_with_its_l
     let load = |target: &load::spec::Target, data: &files::Data| {
         dataset::execute(target, data, 3, &mut |_| (), never.flag())
             .unwrap_or_else(|error| panic!("{}: {error}", data.files[0].path.display()));
-        dataset::contents(target, data, never.flag()).unwrap()
+        dataset::contents(target, &data.made, never.flag()).unwrap()
     };
     let written = files::Data::of_sql(&[path]).unwrap();
     let mut dumps = vec![("written", written.clone())];
@@ -487,10 +487,10 @@ fn real_dumps_hold_the_same_on_both_products_and_what_differs_is_told_with_its_l
     }
     // a row that differs, and a condition that an old server reads over
     let here = database(&maria, "written");
-    let before = dataset::contents(&here, &written, never.flag()).unwrap();
+    let before = dataset::contents(&here, &written.made, never.flag()).unwrap();
     let mut connection = Connection::open(&here, Duration::from_secs(5)).unwrap();
     connection.query("UPDATE item SET doc = '{\"a\": \"x1\", \"bb\": [1, 2.50]}' WHERE id = 1").unwrap();
-    assert_eq!(dataset::contents(&here, &written, never.flag()).unwrap(), before, "the same JSON");
+    assert_eq!(dataset::contents(&here, &written.made, never.flag()).unwrap(), before, "the same JSON");
     connection.query("UPDATE item SET b = x'00ff99' WHERE id = 1").unwrap();
-    assert_ne!(dataset::contents(&here, &written, never.flag()).unwrap(), before);
+    assert_ne!(dataset::contents(&here, &written.made, never.flag()).unwrap(), before);
 }

@@ -78,6 +78,7 @@ impl<'a> Foreseen<'a> {
             return Err(Failure::cannot_begin(run::Error::NoNetem { why: why.clone() }.to_string()));
         }
         self.check_accounts()?;
+        self.check_copies()?;
         let different = self.differences();
         if self.plan.fairness == Fairness::Strict && !different.is_empty() {
             return Err(Failure::cannot_begin(format!(
@@ -85,6 +86,21 @@ impl<'a> Foreseen<'a> {
                  vary:{}",
                 self.lines(&different)
             )));
+        }
+        Ok(())
+    }
+
+    /// Refuses copies of somebody's data that a server cannot read.
+    fn check_copies(&self) -> Result<(), Failure> {
+        for treatment in &self.plan.treatments {
+            let copy = self.plan.data_sets[treatment.data].copy();
+            let Some((copy, (product, version))) = copy.zip(self.builds[treatment.server].as_ref()) else {
+                continue;
+            };
+            copy.check_server(product, version).map_err(|error| {
+                let name = &self.plan.servers[treatment.server].name;
+                Failure::cannot_begin(format!("server `{name}`: {error}"))
+            })?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
-//! What the tables hold that files have made, as two figures that are the same wherever the values are.
+//! What the tables hold that files have made or that came with a copy, as two figures that are the same
+//! wherever the values are.
 
-use super::{Error, session::Session};
+use super::{Error, marks, session::Session};
 use crate::{
-    family,
-    layout::files::{Column, Data, Table},
+    family::{self, TableKind},
+    layout::files::{Column, Table},
 };
 use load::spec::Target;
 use serde_json::Value as Json;
@@ -24,21 +25,40 @@ pub struct Contents {
     pub sum: String,
 }
 
-/// What the tables of the files hold on a server.
+/// What these tables hold on a server.
 ///
 /// # Errors
 /// No connection, a table is missing, or `stop` became true.
-pub fn contents(target: &Target, data: &Data, stop: &AtomicBool) -> Result<Vec<Contents>, Error> {
+pub fn contents(target: &Target, tables: &[Table], stop: &AtomicBool) -> Result<Vec<Contents>, Error> {
     let mut session = Session::open(target)?;
     session.run("SET", "session variables", family::spoken().plain_session())?;
     let mut all = Vec::new();
-    for table in &data.made {
+    for table in tables {
         if stop.load(Relaxed) {
             return Err(Error::Interrupted);
         }
         all.push(of_table(&mut session, table)?);
     }
     Ok(all)
+}
+
+/// The tables of the target's database that Prony did not make, with the names and types of their columns.
+///
+/// # Errors
+/// No connection, or a right is missing.
+pub fn found(target: &Target) -> Result<Vec<Table>, Error> {
+    let mut session = Session::open(target)?;
+    let found = marks::find(&mut session, None, family::Names::Any)?;
+    let holds_rows = [TableKind::Table, TableKind::Special];
+    let others = found.into_iter().filter(|found| holds_rows.contains(&found.kind) && !marks::is_own(found));
+    let mut tables = Vec::new();
+    for name in others.map(|found| found.name) {
+        let told = session.about("SELECT", &name, |family, control| family.columns(control, &name))?;
+        let column = |(name, kind)| Column { name, kind, ..Column::default() };
+        tables.push(Table { columns: told.into_iter().map(column).collect(), name, ..Table::default() });
+    }
+    tables.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(tables)
 }
 
 fn of_table(session: &mut Session, table: &Table) -> Result<Contents, Error> {

@@ -24,7 +24,7 @@ mod work;
 
 pub use check::{Checksum, checksum};
 pub use conditions::{Broken, broken};
-pub use contents::{Contents, contents};
+pub use contents::{Contents, contents, found};
 pub use database::Database;
 pub use error::Error;
 pub use files::{execute, remove};
@@ -193,6 +193,7 @@ pub fn size_bytes(layout: &dyn Layout) -> u64 {
     let tables = layout.tables();
     tables.len() as u64 * EMPTY
         + tables.iter().map(|table| table.rows * table.row_bytes * 11 / 10).sum::<u64>()
+        + if layout.has_unnamed() { layout.size_bytes() } else { 0 }
 }
 
 /// Names in the order of the numbers that they end in.

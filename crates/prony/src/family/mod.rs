@@ -5,6 +5,7 @@
 //! its own [`Family`], and a wire protocol behind [`load::client::Connection`].
 
 mod conditions;
+mod copies;
 mod counters;
 mod dialect;
 mod explained;
@@ -12,6 +13,7 @@ mod mysql;
 mod schema;
 
 pub use conditions::{Reader, Series, Variables};
+pub use copies::{Copied, Copies, CopyError, CopyKind, Upgrade};
 pub use counters::{COUNTERS, Counter, Kind, OwnNames, counter, rename};
 pub use dialect::{Definition, Dialect, Domain};
 pub use explained::{Access, Explained};
@@ -28,7 +30,7 @@ pub fn spoken() -> &'static dyn Family {
 }
 
 /// What Prony needs to know of a family, and its servers to do.
-pub trait Family: Dialect + Schema + Sync {
+pub trait Family: Copies + Dialect + Schema + Sync {
     /// What a server still has to do for loads that are over; `None`: it does not say.
     ///
     /// # Errors

@@ -73,6 +73,13 @@ pub trait Schema {
     /// See [`Schema`].
     fn form(&self, connection: &mut Connection, table: &str) -> Result<Vec<(String, Aspect, String)>, Error>;
 
+    /// Columns of a table of the connection's database in their order, each with the first word of its type
+    /// in capital letters.
+    ///
+    /// # Errors
+    /// See [`Schema`].
+    fn columns(&self, connection: &mut Connection, table: &str) -> Result<Vec<(String, String)>, Error>;
+
     /// What the server has to say about the statement that it executed last, apart from what goes out of use.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 //! knows the names of its tables and columns. To add one, write the folder and its arm in [`DataSet`].
 
 mod builtin;
+pub mod copies;
 pub mod custom;
 pub mod files;
 pub mod neighbours;
@@ -44,6 +45,8 @@ pub enum DataSet {
     Tpch(tpch::Data),
     /// As files of SQL make them.
     Files(files::Data),
+    /// As they are in a copy of a server's files.
+    Copy(copies::Data),
     /// The neighbours' own table alone.
     Neighbours(neighbours::Data),
     /// Any of the others with that table beside it.
@@ -138,6 +141,8 @@ pub enum Undrawn {
     NoColumn(Vec<String>),
     /// Which values it holds is known only from its rows.
     Contents,
+    /// They are in a copy of a server's files, which nobody has read yet.
+    Copied,
     /// Which rows hold a value is not known.
     Rows,
 }
@@ -153,6 +158,7 @@ impl DataSet {
             Self::Tpcc(data) => data.warehouses == 0,
             Self::Tpch(data) => data.scale_factor == 0.0,
             Self::Files(data) => data.files.is_empty(),
+            Self::Copy(data) => data.copy.as_os_str().is_empty(),
             Self::Neighbours(data) => data.neighbour_rows == 0,
             Self::Beside(_) => false,
         }
@@ -167,6 +173,7 @@ impl DataSet {
             | Self::Tpcc(_)
             | Self::Tpch(_)
             | Self::Files(_)
+            | Self::Copy(_)
             | Self::Neighbours(_) => None,
             Self::Scripted(data) => Some((&data.script, data.seed)),
             Self::Beside(data) => data.others.script(),
@@ -184,6 +191,23 @@ impl DataSet {
             | Self::Tpcc(_)
             | Self::Tpch(_)
             | Self::Scripted(_)
+            | Self::Copy(_)
+            | Self::Neighbours(_) => None,
+        }
+    }
+
+    /// The copy of a server's files that its tables are in, where they are and something uses them.
+    #[must_use]
+    pub fn copy(&self) -> Option<&copies::Data> {
+        match self {
+            Self::Copy(data) => Some(data).filter(|_| !self.is_empty()),
+            Self::Beside(data) => data.others.copy(),
+            Self::Sysbench(_)
+            | Self::Custom(_)
+            | Self::Tpcc(_)
+            | Self::Tpch(_)
+            | Self::Scripted(_)
+            | Self::Files(_)
             | Self::Neighbours(_) => None,
         }
     }
@@ -198,6 +222,7 @@ impl DataSet {
             Self::Tpcc(data) => data.warehouses = 0,
             Self::Tpch(data) => data.scale_factor = 0.0,
             Self::Files(data) => data.files.clear(),
+            Self::Copy(data) => data.copy.clear(),
             Self::Neighbours(data) => data.neighbour_rows = 0,
             Self::Beside(data) => return data.others.clone().without_tables(),
         }
@@ -232,7 +257,9 @@ impl DataSet {
             Self::Tpcc(data) => vec![("warehouses", data.warehouses.to_string())],
             Self::Tpch(data) => vec![("scale_factor", data.scale_factor.to_string())],
             Self::Beside(data) => data.others.options(),
-            Self::Custom(_) | Self::Scripted(_) | Self::Files(_) | Self::Neighbours(_) => Vec::new(),
+            Self::Custom(_) | Self::Scripted(_) | Self::Files(_) | Self::Copy(_) | Self::Neighbours(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -256,6 +283,8 @@ impl DataSet {
             // its contents are those that dbgen makes, whatever the seed
             Self::Tpch(_) => {}
             Self::Files(data) => data.seed = seed,
+            // its rows are there
+            Self::Copy(_) => {}
             Self::Neighbours(data) => data.seed = seed,
             Self::Beside(data) => {
                 data.neighbours.seed = seed;
@@ -273,6 +302,7 @@ impl DataSet {
             Self::Tpcc(data) => data,
             Self::Tpch(data) => data,
             Self::Files(data) => data,
+            Self::Copy(data) => data,
             Self::Neighbours(data) => data,
             Self::Beside(data) => data,
         }

@@ -242,7 +242,7 @@ impl Plan {
         let own = |treatment: &&Treatment| self.servers[treatment.server].may(Act::PutBack);
         let is_faster = |treatment: &&Treatment| {
             let data = &self.data_sets[treatment.data];
-            self.state.fresh != Fresh::Auto || data.rows() >= SNAPSHOT_FROM_ROWS
+            self.state.fresh != Fresh::Auto || data.rows() >= SNAPSHOT_FROM_ROWS || data.copy().is_some()
         };
         self.treatments
             .iter()

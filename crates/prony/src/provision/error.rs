@@ -13,6 +13,22 @@ pub enum Error {
     Catalogue { file: PathBuf, reason: super::software::catalogue::Wrong },
     #[error("neither {variable} nor HOME is set: set one of them to a directory that Prony may write to")]
     NoHome { variable: String },
+    #[error(transparent)]
+    Copy { source: Box<crate::family::CopyError> },
+    #[error(
+        "{copy} is a backup that is not prepared, and there is no program of version {version} that can \
+         do it: run `{command}`",
+        copy = copy.display()
+    )]
+    NotPrepared { copy: PathBuf, command: String, version: String },
+    #[error(
+        "{copy} holds data of MySQL {holds}, whose system tables {server} does not upgrade by itself: start \
+         {server} on a copy, run mysql_upgrade, and name that copy after the server has stopped",
+        copy = copy.display()
+    )]
+    NotUpgradable { copy: PathBuf, holds: String, server: String },
+    #[error("{program} failed on the copy of the data: {said}", program = program.display())]
+    CopyProgram { program: PathBuf, said: String },
     #[error("cannot {action} {path}: {source}", path = path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error(

@@ -1,14 +1,15 @@
 //! The one door for a run: a server as the plan asks for it, whatever that takes.
 
 use crate::{
+    family::Copied,
     plan::{Act, DataPlan, ServerPlan, ServerSource},
     provision::{
-        Error, Home, Namespace, Places, Site, Step, Work,
+        Error, Home, Namespace, Places, Remark, Site, Step, Work,
         attach::{
             Running,
             restore::{self, Restored},
         },
-        data::{cache, snapshot::Snapshot},
+        data::{cache, copies, snapshot::Snapshot},
         instance::{
             Instance, Part, Wish, orphans,
             standing::{Standing, StandingWish},
@@ -316,6 +317,35 @@ impl Provisioner {
     ) -> Result<(), Error> {
         let Server::Own(instance) = server else { return Ok(()) };
         instance.put_back(snapshot, &mut self.work(progress)).map(drop)
+    }
+
+    /// Whether the server of `plan` can start on such a copy, before anything is started; `progress` as in
+    /// [`Provisioner::bring_up`].
+    ///
+    /// # Errors
+    /// [`Error::Copy`], [`Error::NotPrepared`], [`Error::NotUpgradable`].
+    pub fn check_copy(
+        &self,
+        plan: &ServerPlan,
+        copy: &Copied,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<(), Error> {
+        copies::check(copy, &search::of_source(&plan.source, &mut self.work(progress))?)
+    }
+
+    /// Replaces the data of a server of Prony's own by a copy of somebody's; it is restarted. Returns what
+    /// was done to the copy.
+    ///
+    /// # Errors
+    /// Those of `Instance::load_copy`.
+    pub fn load_copy(
+        &self,
+        server: &mut Server,
+        copy: &Copied,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<Vec<Remark>, Error> {
+        let Server::Own(instance) = server else { return Ok(Vec::new()) };
+        instance.load_copy(copy, &mut self.work(progress))
     }
 
     /// Starts a server that stays when this process ends; `progress` as in [`Provisioner::bring_up`].

@@ -20,6 +20,22 @@ pub enum Remark {
     Settings(Holder),
     /// The same, while trials run there.
     SettingsMeanwhile(Holder),
+    /// The data that it started on were not written out: their server had not stopped in order.
+    Recovered,
+    /// Its data are those of an older server, upgraded in its copy.
+    Upgraded {
+        /// Version of the copy.
+        from: String,
+        /// Its own.
+        to: String,
+    },
+    /// The same, but its system tables are as they were.
+    NotUpgraded {
+        /// Version of the copy.
+        from: String,
+        /// Its own.
+        to: String,
+    },
 }
 
 /// Another run, by its connection to a server.

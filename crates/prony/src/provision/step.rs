@@ -56,6 +56,10 @@ pub enum Step {
         /// How much there is.
         all_mb: u64,
     },
+    /// A backup is prepared, in its copy.
+    Preparing,
+    /// System tables of a copy become those of the server.
+    Upgrading,
     /// Data are restored.
     Restoring {
         /// How much is restored; `None`: it begins.

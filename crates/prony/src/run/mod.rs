@@ -399,6 +399,9 @@ impl Run<'_, '_> {
             self.have_program(index)?;
         }
         for &index in &needed {
+            self.check_copies(index, &of_server(index))?;
+        }
+        for &index in &needed {
             self.bring_up(index, &of_server(index))?;
         }
         self.compare_servers()

@@ -3,7 +3,7 @@
 use super::{Error, Event, FileNote, Note, Remark, Run, event::DataProgress, hosts, state::State, target_of};
 use crate::{
     dataset,
-    layout::Layout as _,
+    layout::{self, Layout as _},
     network::Surroundings,
     plan::{Act, ServerPlan, ServerSource},
     provision::{self, Group, ServerDescription, Step, Wants},
@@ -108,6 +108,18 @@ impl Run<'_, '_> {
         had.map_err(|source| Error::Provision { name: server.name.clone(), source })
     }
 
+    /// Refuses a copy of somebody's data on which a server cannot start, before any starts.
+    pub(super) fn check_copies(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
+        let plan = self.plan;
+        let all: BTreeSet<usize> = treatments.iter().map(|&each| plan.treatments[each].data).collect();
+        for copy in all.iter().filter_map(|&data| plan.data_sets[data].copy()) {
+            let server = &plan.servers[index];
+            let checked = self.provisioner.check_copy(server, copy, &mut |_| {});
+            checked.map_err(|source| Error::Provision { name: server.name.clone(), source })?;
+        }
+        Ok(())
+    }
+
     /// Starts one server, checks that it can run what is planned, and loads its data.
     pub(super) fn bring_up(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
         self.heed_stop()?;
@@ -123,6 +135,9 @@ impl Run<'_, '_> {
         let kept = (is_near && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
         let provisioner = self.provisioner.clone().within(namespaces);
         let mut told = Ok(());
+        let copied = treatments.iter().map(|&each| plan.treatments[each].data);
+        let copied = copied.filter_map(|data| Some((data, plan.data_sets[data].copy()?))).next();
+        let mut copy_remarks = Vec::new();
         let (links, latency) = (&mut self.links, server_plan.latency_between);
         let mut between =
             |from: usize, to: usize, address: &Address| links.between(index, (from, to), address, latency);
@@ -139,7 +154,12 @@ impl Run<'_, '_> {
             }
             None => {
                 let up = provisioner.bring_up_group(server_plan, bytes, &mut between, &mut tell);
-                up.map(|group| (group, None))
+                up.and_then(|mut group| {
+                    if let Some((_, copy)) = copied {
+                        copy_remarks = provisioner.load_copy(group.primary_mut(), copy, &mut tell)?;
+                    }
+                    Ok((group, None))
+                })
             }
         };
         told.map_err(Error::Reader)?;
@@ -150,7 +170,11 @@ impl Run<'_, '_> {
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
         self.links.measure_between(index, &target);
-        let state = snapshot.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
+        let state = match (snapshot, copied) {
+            (Some(snapshot), _) => State::kept(first, snapshot),
+            (None, Some((data, _))) => State::copied(data),
+            (None, None) => State::default(),
+        };
         self.servers[index] = Some(Up {
             group,
             state,
@@ -161,7 +185,7 @@ impl Run<'_, '_> {
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         self.tell_links(index)?;
         let mut remarks: BTreeSet<provision::Remark> =
-            self.up(index).group.primary().remarks().iter().cloned().collect();
+            self.up(index).group.primary().remarks().iter().cloned().chain(copy_remarks).collect();
         for &each in treatments {
             let treatment = &plan.treatments[each];
             let server = self.up(index).group.primary();
@@ -208,6 +232,7 @@ impl Run<'_, '_> {
         let begun = std::time::Instant::now();
         self.make_by_script(server, data, &target)?;
         self.make_by_files(server, data, &target)?;
+        self.see_copy(server, data, &target)?;
         let mut told = Ok(());
         let result = dataset::prepare(
             &target,
@@ -300,7 +325,30 @@ impl Run<'_, '_> {
         }
         // it may be why the contents differ
         self.tell_form(server, data, target)?;
-        let contents = dataset::contents(target, files, stop.flag()).map_err(failed)?;
+        self.compare_contents(server, data, target, &files.made)
+    }
+
+    /// Sees that the tables of a copy are the same on all servers.
+    fn see_copy(&mut self, server: usize, data: usize, target: &Target) -> Result<(), Error> {
+        if self.plan.data_sets[data].copy().is_none() || self.contents.contains_key(&(data, server)) {
+            return Ok(());
+        }
+        let failed = |source| Error::Data { name: self.plan.servers[server].name.clone(), source };
+        let tables = dataset::found(target).map_err(failed)?;
+        self.compare_contents(server, data, target, &tables)
+    }
+
+    /// Compares rows and checksums of tables with those of the first server that has them.
+    fn compare_contents(
+        &mut self,
+        server: usize,
+        data: usize,
+        target: &Target,
+        tables: &[layout::files::Table],
+    ) -> Result<(), Error> {
+        let plan = self.plan;
+        let failed = |source| Error::Data { name: plan.servers[server].name.clone(), source };
+        let contents = dataset::contents(target, tables, self.stop.flag()).map_err(failed)?;
         let first = self.contents.iter().find(|((of, _), _)| *of == data);
         let differences = first.map_or_else(String::new, |(_, there)| different(there, &contents));
         if let Some(((_, other), _)) = first.filter(|_| !differences.is_empty()) {
@@ -358,14 +406,19 @@ impl Run<'_, '_> {
 
 /// What is not the same in tables of two servers.
 fn different(there: &[dataset::Contents], here: &[dataset::Contents]) -> String {
-    let one = |(there, here): (&dataset::Contents, &dataset::Contents)| {
-        let told = match there.rows == here.rows {
-            true => format!("{} has the same {} rows with other values", here.table, here.rows),
-            false => format!("{} has {} rows, there {}", here.table, here.rows, there.rows),
-        };
-        (there != here).then_some(told)
+    let one = |here: &dataset::Contents| match there.iter().find(|there| there.table == here.table) {
+        None => Some(format!("{} is not there", here.table)),
+        Some(there) if there.rows != here.rows => {
+            Some(format!("{} has {} rows, there {}", here.table, here.rows, there.rows))
+        }
+        Some(there) if there != here => {
+            Some(format!("{} has the same {} rows with other values", here.table, here.rows))
+        }
+        Some(_) => None,
     };
-    there.iter().zip(here).filter_map(one).collect::<Vec<_>>().join("; ")
+    let is_missing = |there: &&dataset::Contents| !here.iter().any(|here| here.table == there.table);
+    let missing = there.iter().filter(is_missing).map(|there| format!("{} is only there", there.table));
+    here.iter().filter_map(one).chain(missing).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -102,6 +102,8 @@ pub(super) struct State {
     told: bool,
     /// What it was found to run with.
     pub(super) settings: Settings,
+    /// The data set whose copy it was started on just now.
+    copied: Option<usize>,
     /// By data set.
     snapshots: BTreeMap<usize, Snapshot>,
 }
@@ -115,6 +117,11 @@ impl State {
             snapshots: BTreeMap::from([(data, snapshot)]),
             ..Self::default()
         }
+    }
+
+    /// Of a server that was started on somebody's data.
+    pub(super) fn copied(data: usize) -> Self {
+        Self { copied: Some(data), ..Self::default() }
     }
 
     /// There are the rows of `data`, and no trial has seen them.
@@ -235,6 +242,7 @@ impl Run<'_, '_> {
     fn load(&mut self, server: usize, data: usize) -> Result<(), Error> {
         let begun = Instant::now();
         let plan = self.plan;
+        self.load_copy(server, data)?;
         let (mut size, mut were_there) = self.load_data(server, data)?;
         // What was there may be as others left it, and later trials would find other data than the first one.
         let writes = |treatment: &Treatment| treatment.data == data && treatment.writes();
@@ -271,15 +279,29 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Lets a server start on somebody's data, where the data set is such, unless it has just been.
+    fn load_copy(&mut self, server: usize, data: usize) -> Result<(), Error> {
+        let Some(copy) = self.plan.data_sets[data].copy() else { return Ok(()) };
+        if self.state(server).copied.take() == Some(data) {
+            return Ok(());
+        }
+        // what was done to the copy was told when it was made first
+        self.with_steps(server, |provisioner, up, tell| {
+            provisioner.load_copy(up.group.primary_mut(), copy, tell)
+        })?;
+        self.state(server).was_started();
+        Ok(())
+    }
+
     /// Drops the tables that Prony made.
     fn drop_data(&mut self, server: usize) -> Result<(), Error> {
         let target = self.up(server).group.primary().target().clone();
         let name = || self.plan.servers[server].name.clone();
-        let files = self.state(server).data.and_then(|data| self.plan.data_sets[data].files());
-        let removed = match files {
-            // a server of Prony's own: files are loaded nowhere else
-            Some(_) => dataset::remove(&target),
-            None => dataset::cleanup(&target, &|_| true).map(drop),
+        let data = self.state(server).data.map(|data| &self.plan.data_sets[data]);
+        let removed = match data {
+            // a server of Prony's own: files and copies are nowhere else
+            Some(data) if data.files().is_some() || data.copy().is_some() => dataset::remove(&target),
+            _ => dataset::cleanup(&target, &|_| true).map(drop),
         };
         removed.map_err(|source| Error::Data { name: name(), source })
     }
@@ -431,6 +453,8 @@ impl Run<'_, '_> {
         server.may(Act::PutBack)
             && self.plan.state.reuse != Reuse::Never
             && !self.plan.data_sets[data].is_empty()
+            // the copy takes as long from the cache
+            && self.plan.data_sets[data].copy().is_none()
             && !self.lives_in_memory(data)
     }
 

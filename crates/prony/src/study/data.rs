@@ -5,12 +5,14 @@ use super::{
     keys::{self, Elsewhere, Key, Put, key, section},
     kinds::{Count, Flag, Number, Text, Words},
     mistake::Collector,
+    server::Server,
     tables,
+    topology::Topology,
     tree::{Entry, Node, Table, Value},
 };
 use crate::{
     layout::{
-        DataSet, GENERATORS, Generator, custom,
+        DataSet, GENERATORS, Generator, copies, custom,
         files::{self, Disguise, Rules, Use},
         tpcc::WAREHOUSES_MAX,
         tpch::{SCALE_FACTOR_MAX, SCALE_FACTOR_MIN},
@@ -47,6 +49,21 @@ pub(super) const DATA: &[Key<Data>] = &[
         None,
         r#""shop.dump""#,
         "The same with the directory of a dump by mydumper or mysqlsh (`util.dumpSchemas`).",
+    ),
+    key(
+        "copy",
+        &Put(Text, |data: &mut Data, value| data.copy = Some(value)),
+        None,
+        r#""/backup/shop""#,
+        "Start each server on a copy of this directory: a backup by mariadb-backup or xtrabackup, or the \
+         data directory of a stopped server of the same product and no newer version. It is only read.",
+    ),
+    key(
+        "database",
+        &Put(Text, |data: &mut Data, value| data.database = Some(value)),
+        None,
+        r#""shop""#,
+        "The database of `copy` that statements work in [default: its only one].",
     ),
     key(
         "files",
@@ -147,6 +164,11 @@ pub(super) struct Data {
     dump: Option<String>,
     /// What they make.
     pub(super) files: Option<files::Data>,
+    /// The directory of a copy of a server's files, and its database.
+    copy: Option<String>,
+    database: Option<String>,
+    /// What is in it.
+    pub(super) copied: Option<copies::Data>,
     /// The tables that the study writes.
     pub(super) custom: Option<custom::Data>,
     /// Whether there may be tables that Prony does not make: a server is already running.
@@ -158,6 +180,9 @@ impl Data {
     pub(super) fn set(&self, options: &Options) -> Result<DataSet, workload::Error> {
         if let Some(files) = &self.files {
             return Ok(DataSet::Files(files.clone()));
+        }
+        if let Some(copied) = &self.copied {
+            return Ok(DataSet::Copy(copied.clone()));
         }
         match &self.custom {
             Some(custom) => Ok(custom.clone().into()),
@@ -185,7 +210,12 @@ pub(super) fn data(root: &Table, mistakes: &mut Collector) -> Data {
         let title = format!("`{}` applies to the built-in workloads' tables", entry.key);
         mistakes.at(&entry.key_place, title, "the study defines its own tables: set it in each `[[table]]`");
     }
-    if let Some(node) = FILES.iter().find_map(|key| table.get(key)) {
+    if let Some(node) = table.get(COPY) {
+        read_copy(&mut data, (root, table, node), mistakes);
+    } else if let Some(node) = table.get(DATABASE) {
+        let label = "remove it: the tables are in a database that Prony makes";
+        mistakes.at(&node.place, format!("`{DATABASE}` needs `{COPY}`"), label);
+    } else if let Some(node) = FILES.iter().find_map(|key| table.get(key)) {
         read_files(&mut data, (root, table, node), mistakes);
     } else if let Some(node) = table.get(ANONYMISE) {
         let label = "remove it: nothing but files holds somebody's values";
@@ -197,17 +227,39 @@ pub(super) fn data(root: &Table, mistakes: &mut Collector) -> Data {
     data
 }
 
-/// Keys that name files which make tables, or their rows.
-const FILES: [&str; 3] = ["sql", "dump", "files"];
-/// The key that says what becomes of their values.
-const ANONYMISE: &str = "anonymise";
+/// The key that names a copy of a server's files, and the one that names a database in it.
+const COPY: &str = "copy";
+const DATABASE: &str = "database";
 
-/// Reads the files that create the tables; they are loaded only into servers that Prony starts.
-fn read_files(data: &mut Data, (root, table, node): (&Table, &Table, &Node), mistakes: &mut Collector) {
+/// Reads what is in a copy; only servers that Prony starts alone start on it.
+fn read_copy(data: &mut Data, (root, table, node): (&Table, &Table, &Node), mistakes: &mut Collector) {
+    refuse_running(COPY, root, node, mistakes);
+    if data.custom.is_some() {
+        let title = format!("the study has both `{COPY}` and `[[table]]`");
+        mistakes.at(&node.place, title, "remove one of them");
+    }
+    let is_other = |entry: &&Entry| ![COPY, DATABASE].contains(&entry.key.as_str());
+    for entry in table.0.iter().filter(is_other) {
+        let title = format!("`{}` does not apply to a copy", entry.key);
+        mistakes.at(&entry.key_place, title, format!("the tables come with `{COPY}`: remove one of them"));
+    }
+    let path = mistakes.path_of(data.copy.as_deref().unwrap_or_default());
+    let path = std::path::absolute(&path).unwrap_or(path);
+    match mistakes.copy(path, data.database.as_deref()) {
+        Ok(copied) => data.copied = Some(copied),
+        Err(error) => {
+            let of_database = matches!(error, copies::Error::Database { wanted: Some(_), .. });
+            let place = table.get(DATABASE).filter(|_| of_database).unwrap_or(node);
+            mistakes.at(&place.place, error.to_string(), "this copy");
+        }
+    }
+}
+
+/// A server that is already running gets no files.
+fn refuse_running(key: &str, root: &Table, node: &Node, mistakes: &mut Collector) {
     let empty = Table::default();
     let servers = root.get("server").and_then(Node::table).unwrap_or(&empty);
     let is_running = |server: &&Entry| server.node.table().is_some_and(|table| table.get("url").is_some());
-    let key = FILES.into_iter().find(|key| table.get(key).is_some()).unwrap_or("sql");
     if let Some(server) = servers.0.iter().find(is_running) {
         let title = format!("`{key}` would write to `{}`, which Prony does not start", server.key);
         let label = format!(
@@ -216,6 +268,27 @@ fn read_files(data: &mut Data, (root, table, node): (&Table, &Table, &Node), mis
         );
         mistakes.at(&node.place, title, label);
     }
+}
+
+/// Refuses a copy for servers of which only one would start on it.
+pub(super) fn check_members(root: &Table, server: &Server, set: &DataSet, mistakes: &mut Collector) {
+    let copy = root.get("data").and_then(Node::table).and_then(|data| data.get(COPY));
+    let Some(node) = copy.filter(|_| set.copy().is_some() && server.topology != Topology::Single) else {
+        return;
+    };
+    let title = format!("`{}` has replicas or other nodes, which would not have the copy", server.name);
+    mistakes.at(&node.place, title, "load a dump (`sql` or `dump`), or remove [topology]");
+}
+
+/// Keys that name files which make tables, or their rows.
+const FILES: [&str; 3] = ["sql", "dump", "files"];
+/// The key that says what becomes of their values.
+const ANONYMISE: &str = "anonymise";
+
+/// Reads the files that create the tables; they are loaded only into servers that Prony starts.
+fn read_files(data: &mut Data, (root, table, node): (&Table, &Table, &Node), mistakes: &mut Collector) {
+    let key = FILES.into_iter().find(|key| table.get(key).is_some()).unwrap_or("sql");
+    refuse_running(key, root, node, mistakes);
     if data.custom.is_some() {
         mistakes.at(&node.place, format!("the study has both `{key}` and `[[table]]`"), "remove one of them");
     }

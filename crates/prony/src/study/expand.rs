@@ -122,6 +122,9 @@ fn treatment(
     let mut server = chosen_server(&root, server, mistakes)?;
     let client = client::client(&root, Some(&server), mistakes);
     topology::check_streams(&root, &server, &streams, mistakes);
+    for (_, set) in &streams {
+        data::check_members(&root, &server, set, mistakes);
+    }
     client::check_reach(&server, &client, &root, mistakes);
     server.name.push_str(&suffix);
     mistakes.saw(&server);

@@ -2,7 +2,10 @@
 //! a file is corrected once.
 
 use super::Server;
-use crate::layout::files::{self, Use};
+use crate::layout::{
+    copies,
+    files::{self, Use},
+};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::{
     fmt,
@@ -139,6 +142,8 @@ pub(super) struct Collector {
     directory: PathBuf,
     /// What files make, each list of them read once.
     files: Vec<(Vec<(PathBuf, Use)>, files::Data)>,
+    /// What is in copies, each looked at once.
+    copies: Vec<((PathBuf, Option<String>), copies::Data)>,
 }
 
 impl Collector {
@@ -163,6 +168,24 @@ impl Collector {
         }
         let data = files::Data::read(list.clone())?;
         self.files.push((list, data.clone()));
+        Ok(data)
+    }
+
+    /// What is in a copy, looked at once.
+    ///
+    /// # Errors
+    /// See [`copies::Error`].
+    pub(super) fn copy(
+        &mut self,
+        path: PathBuf,
+        database: Option<&str>,
+    ) -> Result<copies::Data, copies::Error> {
+        let asked = (path, database.map(str::to_owned));
+        if let Some((_, known)) = self.copies.iter().find(|(known, _)| *known == asked) {
+            return Ok(known.clone());
+        }
+        let data = copies::read(&asked.0, database)?;
+        self.copies.push((asked, data.clone()));
         Ok(data)
     }
 

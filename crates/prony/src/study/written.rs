@@ -35,9 +35,12 @@ pub(super) fn workload(
         return Some((made, set));
     }
     let has_others = neighbours::find(name).is_none() && workload::find(name).is_ok();
-    if has_others && (data.custom.is_some() || data.files.is_some()) {
+    if has_others && (data.custom.is_some() || data.files.is_some() || data.copied.is_some()) {
         let title = format!("`{name}` uses the built-in workloads' tables");
         let label = match &data.files {
+            _ if data.copied.is_some() => {
+                "this study's tables are those of `copy`: use one of its `[workload.NAME]`"
+            }
             None => "this study defines its own tables, `[[table]]`: use one of its `[workload.NAME]`",
             Some(_) => "the files of `sql` create this study's tables: use one of its `[workload.NAME]`",
         };

@@ -250,6 +250,8 @@ impl Reader<'_> {
         let columns = self.known.data.columns(name);
         let lower = name.to_lowercase();
         let is_other = self.known.others
+            // the columns of a copy are not known, and not always its tables
+            || self.known.data.copy().is_some_and(|copy| !copy.has_all || copy.has_table(name))
             || self.known.made.contains(&lower)
             || self.names.contains(&lower)
             || lower == "dual"

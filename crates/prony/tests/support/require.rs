@@ -42,11 +42,13 @@ pub(crate) enum Need {
     Kubernetes,
     /// A block device below temporary files, which writing can be limited on.
     BlockDevice,
+    /// The program that makes backups of MariaDB's servers.
+    MariadbBackup,
 }
 
 impl Need {
     /// All of them.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Sysbench,
         Self::Python,
         Self::Debian,
@@ -59,6 +61,7 @@ impl Need {
         Self::ControlGroups,
         Self::Kubernetes,
         Self::BlockDevice,
+        Self::MariadbBackup,
     ];
 
     /// What it is called, and how a machine gets it.
@@ -79,6 +82,7 @@ impl Need {
                 "run it as root, with Go and apt-get install etcd-server containerd runc \
                  containernetworking-plugins iproute2 openssl",
             ),
+            Self::MariadbBackup => ("mariadb-backup", "apt-get install mariadb-backup"),
             Self::BlockDevice => ("a disk that can be limited", "set TMPDIR to a directory on ext4 or XFS"),
         }
     }
@@ -87,7 +91,12 @@ impl Need {
     pub(crate) fn excuse(self) -> Option<Excuse> {
         let excuse = |reason, holds_here| Some(Excuse { reason, holds_here });
         match self {
-            Self::Sysbench | Self::Python | Self::Debian | Self::Mmdebstrap | Self::Buildah => None,
+            Self::Sysbench
+            | Self::Python
+            | Self::Debian
+            | Self::Mmdebstrap
+            | Self::Buildah
+            | Self::MariadbBackup => None,
             Self::SmallDisk | Self::LoopDevice => {
                 excuse("a container's root may have no right to mount", || !has_right(CAP_SYS_ADMIN))
             }

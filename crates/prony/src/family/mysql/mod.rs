@@ -1,6 +1,7 @@
 //! MySQL and MariaDB, with all that is built from them.
 
 mod conditions;
+mod copies;
 mod counters;
 mod dialect;
 mod explain;

@@ -102,6 +102,17 @@ impl Schema for MySql {
         form::form(connection, table)
     }
 
+    fn columns(&self, connection: &mut Connection, table: &str) -> Result<Vec<(String, String)>, Error> {
+        let asked = format!(
+            "SELECT COLUMN_NAME, UPPER(DATA_TYPE) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = \
+             DATABASE() AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
+            self.literal(table)
+        );
+        let answer = connection.query(&asked)?;
+        let column = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.clone()?));
+        Ok(answer.rows().iter().filter_map(column).collect())
+    }
+
     fn warnings(&self, connection: &mut Connection) -> Result<Vec<String>, Error> {
         form::warnings(connection)
     }

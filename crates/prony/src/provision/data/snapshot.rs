@@ -52,6 +52,25 @@ pub(in crate::provision) fn files_in(directory: &Path) -> Result<Vec<PathBuf>, E
     Ok(Tree::of(directory)?.files.into_keys().collect())
 }
 
+/// Copies what is in `from`, but for what is to be left out, to `to`, which is made. It is on the disk
+/// afterwards.
+pub(in crate::provision) fn copy(
+    from: &Path,
+    to: &Path,
+    leaves_out: &dyn Fn(&Path) -> bool,
+    work: &mut Work<'_>,
+) -> Result<(), Error> {
+    let mut tree = Tree::of(from)?;
+    tree.files.retain(|file, _| !leaves_out(file));
+    make_private(to)?;
+    tree.make_directories(to)?;
+    let mut copier = Copier::new(copying, tree.bytes, work);
+    for file in tree.files.keys() {
+        copier.copy(&from.join(file), &to.join(file))?;
+    }
+    tree.sync_directories(to)
+}
+
 /// What is below a directory, by path from there.
 #[derive(Debug, Default)]
 struct Tree {

@@ -12,7 +12,7 @@ use crate::{
     provision::{
         Error, Site, Step, Work,
         data::cache::Found,
-        launch::{self, Launch, log, process::Process},
+        launch::{self, Account, Launch, SCHEMA, log, process::Process},
         limits::{Cgroup, LimitsInForce, Usage},
         process::{death, trampoline::Bond},
         settings::{self, translate::Translated},
@@ -48,6 +48,8 @@ const PORT_PAUSE: Duration = Duration::from_millis(500);
 pub struct Instance {
     software: Software,
     settings: Translated,
+    /// Those of them that the study gives.
+    given: BTreeMap<String, String>,
     programs: Option<PathBuf>,
     site: Site,
     cgroup: Cgroup,
@@ -127,7 +129,8 @@ impl Instance {
                 limits,
                 directory,
                 process: launched.process,
-                target: launch::target(&wish.part.site, launched.port, &password),
+                target: launch::target(&wish.part.site, launched.port, &password, SCHEMA),
+                given: settings.options.clone(),
                 settings,
                 port: launched.port,
                 keep_pages: false,
@@ -236,6 +239,15 @@ impl Instance {
 
     /// Starts it on the data that are there now, at its port.
     pub(in crate::provision) fn start_again(&mut self, work: &Work<'_>) -> Result<(), Error> {
+        self.start_with(Account::There, work)
+    }
+
+    /// The same where the account may be missing.
+    pub(in crate::provision) fn start_with(
+        &mut self,
+        account: Account,
+        work: &Work<'_>,
+    ) -> Result<(), Error> {
         let began = Instant::now();
         self.cgroup.forget_kills();
         let says_itself = |name: &String| name.replace('-', "_").contains("innodb_buffer_pool_load");
@@ -253,7 +265,8 @@ impl Instance {
                 directory: self.directory.path(),
                 port: Some(self.port),
                 password: self.target.password.reveal(),
-                has_account: true,
+                account,
+                schema: self.target.database.as_deref().unwrap_or(SCHEMA),
                 cgroup: &self.cgroup,
                 bond: Bond::Owner,
                 programs: self.programs.as_deref(),
@@ -299,6 +312,28 @@ impl Instance {
     /// Its settings as its option file has them.
     pub(in crate::provision) fn settings(&self) -> &BTreeMap<String, String> {
         &self.settings.options
+    }
+
+    /// Its settings become those that the study gives and these; it enters another schema.
+    pub(in crate::provision) fn adapt(&mut self, more: BTreeMap<String, String>, schema: &str) {
+        self.settings.options = self.given.clone();
+        self.settings.options.extend(more);
+        self.target.database = Some(schema.to_owned());
+    }
+
+    /// The settings that the study gives, as its option file has them.
+    pub(in crate::provision) fn given(&self) -> &BTreeMap<String, String> {
+        &self.given
+    }
+
+    /// Its Unix socket.
+    pub(in crate::provision) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Its error log since it was started last.
+    pub(in crate::provision) fn log(&self) -> &Path {
+        &self.log
     }
 
     /// A path beside its data directory that is not taken yet, removed with it.

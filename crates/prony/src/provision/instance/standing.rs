@@ -16,7 +16,7 @@ use crate::provision::{
         lock::Lock,
         space,
     },
-    launch::{self, ACCOUNT, Launch, SCHEMA},
+    launch::{self, ACCOUNT, Account, Launch, SCHEMA},
     limits::Cgroup,
     login::{log_in, target},
     process::{identity::ProcessIdentity, trampoline::Bond},
@@ -160,7 +160,8 @@ impl Standing {
             directory,
             port: wish.port,
             password: &password,
-            has_account: kept.is_some(),
+            account: if kept.is_some() { Account::There } else { Account::Missing },
+            schema: SCHEMA,
             programs: None,
             site: &Site::default(),
             cgroup: &Cgroup::default(),
@@ -270,7 +271,7 @@ impl Standing {
     /// How to log in, without the password.
     #[must_use]
     pub fn url(&self) -> String {
-        target::shown(&launch::target(&Site::default(), self.port, ""))
+        target::shown(&launch::target(&Site::default(), self.port, "", SCHEMA))
     }
 
     fn end(&self) {
@@ -292,7 +293,7 @@ fn finish(
     launched: &launch::Launched,
     password: &str,
 ) -> Result<(), Error> {
-    log_in(&launch::target(&Site::default(), launched.port, password))?;
+    log_in(&launch::target(&Site::default(), launched.port, password, SCHEMA))?;
     // the account is Prony's, and the server listens on this machine only; `loose`, since not every client
     // knows the option
     let key = if software.is_mariadb() { "" } else { "loose-get-server-public-key = 1\n" };

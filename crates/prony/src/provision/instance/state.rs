@@ -3,13 +3,16 @@
 
 use super::{Instance, Wish};
 use crate::{
+    family::{Copied, CopyKind},
     plan::DataPlan,
     provision::{
-        Error, Step, Work,
+        Error, Remark, Step, Work,
         data::{
             cache::{self as data_cache, Found, Key},
+            copies::{self, Login},
             snapshot::{self, BUFFER_POOL, PutBack, Snapshot},
         },
+        launch::{ACCOUNT, Account},
         settings,
     },
 };
@@ -81,6 +84,33 @@ impl Instance {
         work.say(Step::Restarting);
         self.start_again(work)?;
         Ok(put_back)
+    }
+
+    /// Stops it, replaces its data by a copy of somebody's, and starts it again at its port, with Prony's
+    /// account added. Returns what was done to the copy.
+    ///
+    /// # Errors
+    /// [`Error::Copy`], [`Error::NotPrepared`], [`Error::CopyProgram`], [`Error::File`], or a server that
+    /// does not come up. It is down then.
+    pub(in crate::provision) fn load_copy(
+        &mut self,
+        copy: &Copied,
+        work: &mut Work<'_>,
+    ) -> Result<Vec<Remark>, Error> {
+        let more = copies::settings(copy, self.software(), self.given());
+        self.kill();
+        copies::fill(copy, self.software(), &self.data_directory(), work)?;
+        self.adapt(more, &copy.database);
+        work.say(Step::Restarting);
+        self.start_with(Account::Foreign, work)?;
+        let mut remarks = Vec::new();
+        if copy.kind == CopyKind::Stopped && copies::recovered(self.log()) {
+            remarks.push(Remark::Recovered);
+        }
+        let password = self.target().password.reveal().to_owned();
+        let login = Login { socket: self.socket(), account: ACCOUNT, password: &password };
+        remarks.extend(copies::upgrade(copy, self.software(), &login, work)?);
+        Ok(remarks)
     }
 
     /// Removes the list of pages that a start reads into the buffer pool.

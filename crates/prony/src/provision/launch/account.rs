@@ -70,6 +70,34 @@ pub(in crate::provision) fn statements(
     lines.join("\n") + "\n"
 }
 
+/// The same for data with accounts of their own, which stay: Prony's account, whether or not it is there.
+pub(in crate::provision) fn foreign(
+    software: &Software,
+    (account, hosts): (&str, &[&str]),
+    password: &str,
+) -> String {
+    let mut lines = vec!["SET sql_log_bin=0;".to_owned()];
+    for host in hosts {
+        let who = format!("'{account}'@'{host}'");
+        if has_if_exists(software) {
+            lines.push(format!("DROP USER IF EXISTS {who};"));
+            lines.push(format!("CREATE USER {who} IDENTIFIED BY '{password}';"));
+            lines.push(format!("GRANT ALL PRIVILEGES ON *.* TO {who} WITH GRANT OPTION;"));
+        } else {
+            lines.push(format!(
+                "GRANT ALL PRIVILEGES ON *.* TO {who} IDENTIFIED BY '{password}' WITH GRANT OPTION;"
+            ));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Whether a server removes an account only where it is there.
+fn has_if_exists(software: &Software) -> bool {
+    let from = if software.is_mariadb() { Version::new(10, 1, 3) } else { Version::new(5, 7, 8) };
+    software.numbers() >= from
+}
+
 /// MySQL 8.0 has no `GRANT ... IDENTIFIED BY`; 5.5 can do either, but its sql_mode may forbid the one that
 /// makes accounts.
 fn has_create_user(software: &Software) -> bool {

@@ -32,6 +32,8 @@ use std::{
 /// A server on an empty data directory answers within seconds; a large buffer pool may take longer to be
 /// allocated.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// The same on a copy of somebody's data, where it may have to recover and to upgrade.
+const COPIED_START_LIMIT: Duration = Duration::from_secs(3600);
 /// How often a server that starts is looked at.
 const POLL: Duration = Duration::from_millis(20);
 /// Two servers may choose the same free port at the same moment; each then tries another.
@@ -55,7 +57,9 @@ pub(in crate::provision) struct Launch<'a> {
     /// Password of [`ACCOUNT`].
     pub(in crate::provision) password: &'a str,
     /// Whether the account is there already, with that password.
-    pub(in crate::provision) has_account: bool,
+    pub(in crate::provision) account: Account,
+    /// The schema that clients enter.
+    pub(in crate::provision) schema: &'a str,
     /// A directory in which the server finds programs before all others.
     pub(in crate::provision) programs: Option<&'a Path>,
     /// Where it listens.
@@ -64,6 +68,17 @@ pub(in crate::provision) struct Launch<'a> {
     pub(in crate::provision) cgroup: &'a Cgroup,
     /// Whether it ends with this process.
     pub(in crate::provision) bond: Bond,
+}
+
+/// Whether Prony's account is in the data that a server starts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::provision) enum Account {
+    /// With the password that is known.
+    There,
+    /// Not yet: nothing but system tables is.
+    Missing,
+    /// Not yet: the data are a copy of somebody's, with accounts of their own.
+    Foreign,
 }
 
 /// A server that answers.
@@ -102,6 +117,9 @@ impl Launch<'_> {
 
     fn account_statements(&self) -> String {
         let hosts = account::hosts(self.site.address());
+        if self.account == Account::Foreign {
+            return account::foreign(self.software, (ACCOUNT, hosts), self.password);
+        }
         let statements = account::statements(self.software, (ACCOUNT, hosts), SCHEMA, self.password);
         if self.settings.options.contains_key("wsrep_on") {
             // each node of a cluster has its own; otherwise they would come twice
@@ -128,7 +146,7 @@ impl Launch<'_> {
             port: Some(port),
             administration: has_port.then(|| free_port(self.site)).transpose()?,
             site: self.site,
-            init_file: (!self.has_account).then_some(init.as_path()),
+            init_file: (self.account != Account::There).then_some(init.as_path()),
         };
         let file = path.join("my.cnf");
         write_private(&file, &options.text(self.software, &self.settings.options)?)?;
@@ -160,11 +178,12 @@ impl Launch<'_> {
             trampoline::enter(&mut start.command, &namespace.file);
         }
         start.command.current_dir(path).stdout(output()?).stderr(output()?);
+        let limit = if self.account == Account::Foreign { COPIED_START_LIMIT } else { START_LIMIT };
         let mut process = start
             .spawn()
             .map_err(|source| Error::Spawn { program: self.software.program.clone(), source })?;
         let ready = record(&process, port, &socket)
-            .and_then(|()| wait_ready(self.software, &mut process, &socket, &log, work))
+            .and_then(|()| wait_ready(self.software, &mut process, (&socket, &log), limit, work))
             .and_then(|()| {
                 process.find();
                 if is_contained { record(&process, port, &socket) } else { Ok(()) }
@@ -186,7 +205,7 @@ impl Launch<'_> {
     /// Checks that the server runs with what it was told: many accept a value that they cannot use, and run
     /// with another.
     fn read_back(&self, port: u16, log: &Path) -> Result<(), Error> {
-        let target = target(self.site, port, self.password);
+        let target = target(self.site, port, self.password, self.schema);
         let mut connection = log_in(&target)?;
         let variables = describe::pairs(&mut connection, "SHOW GLOBAL VARIABLES").map_err(|source| {
             let (server, remedy) = (self.software.to_string(), String::new());
@@ -202,12 +221,12 @@ impl Launch<'_> {
 }
 
 /// How to log in over TCP to a server of Prony's own.
-pub(in crate::provision) fn target(site: &Site, port: u16, password: &str) -> Target {
+pub(in crate::provision) fn target(site: &Site, port: u16, password: &str, schema: &str) -> Target {
     Target {
         address: Address::Tcp { host: site.address().to_string(), port },
         user: ACCOUNT.to_owned(),
         password: Secret::new(password.to_owned()),
-        database: Some(SCHEMA.to_owned()),
+        database: Some(schema.to_owned()),
         tls: Tls::default(),
         // its account was made over its own file, and it listens at an address of this machine
         trust: Trust { get_server_public_key: true, ..Trust::default() },
@@ -221,12 +240,12 @@ pub(in crate::provision) fn target(site: &Site, port: u16, password: &str) -> Ta
 fn wait_ready(
     software: &Software,
     process: &mut Process,
-    socket: &Path,
-    log: &Path,
+    (socket, log): (&Path, &Path),
+    limit: Duration,
     work: &Work<'_>,
 ) -> Result<(), Error> {
     let began = Instant::now();
-    while began.elapsed() < START_LIMIT {
+    while began.elapsed() < limit {
         work.heed()?;
         if let Ok(Some(status)) = process.try_wait() {
             return Err(died(software, status.to_string(), log));
@@ -236,7 +255,7 @@ fn wait_ready(
         }
         thread::sleep(POLL);
     }
-    Err(Error::NoAnswer { server: software.to_string(), after: START_LIMIT, log: log::last_lines(log) })
+    Err(Error::NoAnswer { server: software.to_string(), after: limit, log: log::last_lines(log) })
 }
 
 /// Whether somebody at `socket` begins as a server of this protocol does: four bytes of header, then the
@@ -327,8 +346,9 @@ mod tests {
             image: None,
         };
         let socket = directory.path().join("sock");
-        let ready =
-            Work::in_test(directory.path(), |work| wait_ready(&software, &mut process, &socket, &log, work));
+        let ready = Work::in_test(directory.path(), |work| {
+            wait_ready(&software, &mut process, (&socket, &log), START_LIMIT, work)
+        });
         let Err(Error::Died { log, .. }) = ready else { panic!("{ready:?}") };
         assert!(log::port_was_taken(&log), "so another port is tried: {log}");
         assert_eq!(other.connections(), 0, "nobody asked the other server");

@@ -87,7 +87,10 @@ impl Words {
             Remark::SettingsMeanwhile(holder) => {
                 self.fill("remark", "settings_meanwhile", &[("holder", &self.holder(holder))])
             }
-            Remark::ThreadPool { .. } => self.say(&Fact::of("remark", remark)),
+            Remark::Recovered => self.fill("remark", "recovered", &[]),
+            Remark::ThreadPool { .. } | Remark::Upgraded { .. } | Remark::NotUpgraded { .. } => {
+                self.say(&Fact::of("remark", remark))
+            }
         }
     }
 
@@ -213,6 +216,8 @@ mod tests {
             (of(fetching(Some(12), None)), "replica 1 of 2: fetching mariadb-10.11: 12 MB", "副本 1"),
             (fetching(Some(12), Some(18)), "fetching mariadb-10.11: 12 of 18 MB", "12 MB，共 18 MB"),
             (copying, "copying the data directory: 3 of 9 MB", "正在复制数据目录：3 MB，共 9 MB"),
+            (Step::Preparing, "preparing the backup", "准备备份"),
+            (Step::Upgrading, "upgrading", "升级"),
             (Step::Settling { dirty_pages: 7, transactions: 1 }, "settling: 7 dirty pages", "7 个脏页"),
         ] {
             let told = Words::of(Language::English).step(&step);
@@ -230,6 +235,9 @@ mod tests {
             provision::Remark::Process(NoProcess::Behind),
             provision::Remark::Process(NoProcess::Hidden),
             provision::Remark::Settings(holder(None)),
+            provision::Remark::Recovered,
+            provision::Remark::Upgraded { from: "10.11.6".to_owned(), to: "11.8.2".to_owned() },
+            provision::Remark::NotUpgraded { from: "10.11.6".to_owned(), to: "11.4.5".to_owned() },
             provision::Remark::SettingsMeanwhile(holder(Some("root"))),
         ];
         let others = [

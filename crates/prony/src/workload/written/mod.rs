@@ -571,6 +571,13 @@ impl<'a, P: Clone> Reader<'a, P> {
                              `date`, `choice` or `references`";
                 self.mistakes.push(Mistake { place: place.clone(), within, title, label: label.to_owned() });
             }
+            Undrawn::Copied => {
+                let title = format!("values of `{name}` cannot be drawn");
+                let label = "what is in a copy is only known when a server has started on it; describe the \
+                             values: `[workload.NAME.values]` with `id = { random = [1, 1000] }`, and \
+                             `{id}` here";
+                self.mistakes.push(Mistake { place: place.clone(), within, title, label: label.to_owned() });
+            }
             Undrawn::Rows => {
                 let title = format!("which rows have a value of `{name}` is not known");
                 let label = "only the sequence of a `[[table]]` of up to 20 million rows can be drawn under \
