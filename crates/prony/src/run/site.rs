@@ -45,6 +45,14 @@ pub(super) struct Up {
     pub(super) sizes: BTreeMap<usize, dataset::Size>,
 }
 
+/// A server that has just been started.
+struct Begun {
+    group: Group,
+    state: State,
+    /// What was done to a copy of somebody's data.
+    remarks: Vec<provision::Remark>,
+}
+
 impl Up {
     /// What tells one database from all others: where its server says that it is, and its name.
     pub(super) fn place(&self) -> (Vec<Option<&String>>, Option<&String>) {
@@ -120,24 +128,20 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Starts one server, checks that it can run what is planned, and loads its data.
-    pub(super) fn bring_up(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
-        self.heed_stop()?;
+    /// Starts one server, on what an earlier run has kept, on a copy of somebody's data or on none.
+    fn begin(&mut self, index: usize, treatments: &[usize]) -> Result<Begun, Error> {
         let plan = self.plan;
         let server_plan = &plan.servers[index];
-        let name = || server_plan.name.clone();
         let first = plan.treatments[treatments[0]].data;
-        let largest = treatments.iter().map(|&each| plan.treatments[each].data);
-        let bytes = largest.map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
+        let data = || treatments.iter().map(|&each| plan.treatments[each].data);
+        let bytes = data().map(|data| dataset::size_bytes(&plan.data_sets[data])).max().unwrap_or(0);
         let namespaces = self.links.namespaces(index, server_plan)?;
+        let copied = data().find_map(|data| Some((data, plan.data_sets[data].copy()?)));
         // what was cached has no account for those who come from elsewhere
-        let is_near = namespaces.is_empty() && server_plan.listen.is_none();
-        let kept = (is_near && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
+        let may_be_kept = namespaces.is_empty() && server_plan.listen.is_none() && copied.is_none();
+        let kept = (may_be_kept && self.may_reuse(index, first)).then(|| &plan.data_sets[first]);
         let provisioner = self.provisioner.clone().within(namespaces);
         let mut told = Ok(());
-        let copied = treatments.iter().map(|&each| plan.treatments[each].data);
-        let copied = copied.filter_map(|data| Some((data, plan.data_sets[data].copy()?))).next();
-        let mut copy_remarks = Vec::new();
         let (links, latency) = (&mut self.links, server_plan.latency_between);
         let mut between =
             |from: usize, to: usize, address: &Address| links.between(index, (from, to), address, latency);
@@ -147,34 +151,42 @@ impl Run<'_, '_> {
                 told = (self.reader)(&event);
             }
         };
-        let group = match kept {
+        let begun = match kept {
             Some(data) => {
-                let up = provisioner.bring_up_on(server_plan, bytes, data, &mut tell);
-                up.map(|(server, snapshot)| (Group::from(server), snapshot))
+                provisioner.bring_up_on(server_plan, bytes, data, &mut tell).map(|(server, kept)| {
+                    let state = kept.map_or_else(State::default, |snapshot| State::kept(first, snapshot));
+                    Begun { group: Group::from(server), state, remarks: Vec::new() }
+                })
             }
             None => {
                 let up = provisioner.bring_up_group(server_plan, bytes, &mut between, &mut tell);
                 up.and_then(|mut group| {
-                    if let Some((_, copy)) = copied {
-                        copy_remarks = provisioner.load_copy(group.primary_mut(), copy, &mut tell)?;
-                    }
-                    Ok((group, None))
+                    let Some((data, copy)) = copied else {
+                        return Ok(Begun { group, state: State::default(), remarks: Vec::new() });
+                    };
+                    let remarks = provisioner.load_copy(group.primary_mut(), copy, &mut tell)?;
+                    Ok(Begun { group, state: State::copied(data), remarks })
                 })
             }
         };
         told.map_err(Error::Reader)?;
         self.heed_stop()?;
-        let (group, snapshot) = group.map_err(|source| Error::Provision { name: name(), source })?;
+        begun.map_err(|source| Error::Provision { name: server_plan.name.clone(), source })
+    }
+
+    /// Starts one server, checks that it can run what is planned, and loads its data.
+    pub(super) fn bring_up(&mut self, index: usize, treatments: &[usize]) -> Result<(), Error> {
+        self.heed_stop()?;
+        let plan = self.plan;
+        let server_plan = &plan.servers[index];
+        let name = || server_plan.name.clone();
+        let first = plan.treatments[treatments[0]].data;
+        let Begun { group, state, remarks } = self.begin(index, treatments)?;
         let target = group.primary().target().clone();
         let control = |source| Error::Control { name: name(), source };
         let mut connection = client::Connection::open(&target, CONTROL_WAIT).map_err(control)?;
         let description = group.primary().describe(&server_plan.name, &mut connection).map_err(control)?;
         self.links.measure_between(index, &target);
-        let state = match (snapshot, copied) {
-            (Some(snapshot), _) => State::kept(first, snapshot),
-            (None, Some((data, _))) => State::copied(data),
-            (None, None) => State::default(),
-        };
         self.servers[index] = Some(Up {
             group,
             state,
@@ -184,8 +196,8 @@ impl Run<'_, '_> {
         });
         self.tell(&Event::ServerReady { server: index, description: Box::new(description) })?;
         self.tell_links(index)?;
-        let mut remarks: BTreeSet<provision::Remark> =
-            self.up(index).group.primary().remarks().iter().cloned().chain(copy_remarks).collect();
+        let own = self.up(index).group.primary().remarks().iter().cloned();
+        let mut remarks: BTreeSet<provision::Remark> = own.chain(remarks).collect();
         for &each in treatments {
             let treatment = &plan.treatments[each];
             let server = self.up(index).group.primary();

@@ -128,6 +128,7 @@ impl State {
     fn holds(&mut self, data: usize, origin: Origin) {
         self.had_other |= self.data.is_some_and(|other| other != data);
         (self.data, self.origin, self.used, self.warm) = (Some(data), origin, false, false);
+        self.copied = None;
         self.is_unknown = false;
     }
 
