@@ -40,6 +40,7 @@ mod runs;
 mod scale;
 mod steady;
 mod tpcc;
+mod tpch;
 mod validity;
 
 pub use advice::{Advice, Lost, Rule};
@@ -64,6 +65,7 @@ pub use resources::{Grown, Limiting, Resources, Sampled, grown, in_interval, res
 pub use runs::{Confirmed, Repeated, RunComparison, Runs, compare_runs, repeated};
 pub use scale::{Excluded, Fitted, Scaling, Unfit, Unscaled};
 pub use tpcc::{Bound, Tpcc};
+pub use tpch::{Query, Tpch};
 pub use validity::{LeftOut, Uncounted};
 
 use crate::{
@@ -201,6 +203,8 @@ pub struct Point {
     pub mix: Vec<MixPart>,
     /// Its results as a TPC-C-like load; `None`: the load is of another kind.
     pub tpcc: Option<Tpcc>,
+    /// Its results as a TPC-H-like query stream; `None`: the load is of another kind.
+    pub tpch: Option<Tpch>,
     /// What became of the starts that were due, all trials together; `None`: the arrival has no schedule.
     pub schedule: Option<Schedule>,
     /// How long it was active in the intervals of all trials, s.

@@ -6,6 +6,7 @@ use super::{
     mix::mix,
     steady::{self, Counted},
     tpcc::tpcc,
+    tpch::tpch,
     validity::{LeftOut, Uncounted, reason_against},
 };
 use crate::{
@@ -379,6 +380,7 @@ fn point(record: &RunRecord, sorted: &Sorted<'_>, works: &[(u32, Work)], all: &W
             .map(|_| service(&all.transactions))
             .unwrap_or_default(),
         tpcc: tpcc(&record.plan, treatment, stream, &mix),
+        tpch: tpch(&record.plan, treatment, stream, &mix),
         mix,
         schedule: schedule(used),
         active_s: seconds,

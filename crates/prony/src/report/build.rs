@@ -358,6 +358,7 @@ fn point(record: &RunRecord, point: &analyse::Point, axis: &analyse::Axis, words
         rows_per_second: point.rows_per_second,
         mix: point.mix.clone(),
         tpcc: point.tpcc.clone(),
+        tpch: point.tpch.clone(),
         schedule: point.schedule.as_ref().map(|schedule| Schedule::of(schedule, point.active_s)),
         utilisation: point.utilisation,
         overloaded: point.overloaded,

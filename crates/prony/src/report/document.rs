@@ -26,7 +26,7 @@ pub(super) use stats::Estimate;
 use crate::{
     analyse::{
         Advice, AxisKind, Buying, ClaimVerdict, Crashes, Effect, Excluded, Fitted, FromFile, Limited, Part,
-        Published, StatementPlans, Tpcc,
+        Published, StatementPlans, Tpcc, Tpch,
     },
     fairness,
     plan::Metric,
@@ -408,6 +408,9 @@ pub struct Point {
     /// Results of a TPC-C-like load; missing: the load is of another kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<Tpcc>,
+    /// Results of a TPC-H-like query stream; missing: the load is of another kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<Tpch>,
     /// What became of the starts that were due; null: the arrival has no schedule.
     pub schedule: Option<Schedule>,
     /// Offered load as a share of the server's capacity, which is the most that it completed at any rung;

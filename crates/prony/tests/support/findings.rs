@@ -143,6 +143,7 @@ fn point(record: &RunRecord, treatment: usize) -> Option<Point> {
         service_ms: BTreeMap::new(),
         mix: Vec::new(),
         tpcc: None,
+        tpch: None,
         schedule: None,
         active_s: f64::from(trials) * 8.0,
         utilisation: None,

@@ -134,7 +134,9 @@ fn mix(document: &Document, group: &Group, words: Words) -> Option<Table> {
         let mut is_first = true;
         for series in &group.series {
             let Some(point) = series.points[place].map(|point| &document.points[point]) else { continue };
-            for (number, part) in point.mix.iter().enumerate() {
+            // TPC-H-like queries have another table
+            let mix = point.mix.iter().filter(|_| point.tpch.is_none());
+            for (number, part) in mix.enumerate() {
                 let mut row = vec![rung_cell(group, place, is_first)];
                 let name = if number == 0 { series.name.as_str() } else { "" };
                 row.extend(has_series(group).then(|| Cell::name(name)));

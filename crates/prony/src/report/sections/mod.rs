@@ -32,6 +32,7 @@ mod runs;
 mod servers;
 mod size;
 mod tpcc;
+mod tpch;
 mod trials;
 mod trust;
 
@@ -46,7 +47,7 @@ use super::{
 
 /// The sections in the order of a page: the answer and what it rests on, then, for those who doubt it, the
 /// figures, how they came about, and how to reproduce them.
-const SECTIONS: [fn(&Document, Words) -> Vec<Section>; 26] = [
+const SECTIONS: [fn(&Document, Words) -> Vec<Section>; 27] = [
     answer::sections,
     advice::sections,
     buy::sections,
@@ -62,6 +63,7 @@ const SECTIONS: [fn(&Document, Words) -> Vec<Section>; 26] = [
     forest::sections,
     rates::sections,
     tpcc::sections,
+    tpch::sections,
     neighbours::sections,
     crashes::sections,
     notes::sections,
