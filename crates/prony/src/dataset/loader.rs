@@ -306,6 +306,9 @@ impl<'a> Worker<'a> {
             return Err(Error::Incomplete { server, table: name.clone(), found, last, expected: rows });
         }
         self.session.run("ALTER TABLE", name, &table.mark_complete())?;
+        if table.has_statistics {
+            self.session.run("ANALYZE TABLE", name, &family::spoken().count_values(&quoted(name)))?;
+        }
         Ok(())
     }
 

@@ -69,6 +69,10 @@ pub trait Dialect {
     /// What follows the name of a table to read it by this index; `None`: by its primary key.
     fn by_index(&self, index: Option<&str>) -> String;
 
+    /// Counts anew what plans depend on: how many rows a table has, and how many different values its
+    /// indexes.
+    fn count_values(&self, table: &str) -> String;
+
     /// Whether a table has an index of this name: no row, or some.
     fn find_index(&self, table: &str, index: &str) -> String;
 

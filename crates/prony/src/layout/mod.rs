@@ -408,6 +408,9 @@ pub struct Table {
     pub number: String,
     /// What is made when all rows are in.
     pub indexes: Vec<Index>,
+    /// Whether the server counts anew what its plans depend on when all rows are in. Otherwise it does so
+    /// when it likes, and plans may change while a load runs.
+    pub has_statistics: bool,
     /// What is read to have the whole table in memory.
     pub scans: Vec<Scan>,
     /// Everything that form and contents depend on. A layout whose names any table could have includes

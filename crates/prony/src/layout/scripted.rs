@@ -49,6 +49,7 @@ impl Layout for Data {
             engine: None,
             number: "id".to_owned(),
             indexes: Vec::new(),
+            has_statistics: false,
             scans: Vec::new(),
             identity: format!("script table={TABLE} of={} seed={}", self.digest(), self.seed),
             charset: "utf8",

@@ -52,6 +52,10 @@ impl Dialect for MySql {
         format!(" FORCE INDEX ({})", index.unwrap_or("PRIMARY"))
     }
 
+    fn count_values(&self, table: &str) -> String {
+        format!("ANALYZE LOCAL TABLE {table}")
+    }
+
     fn find_index(&self, table: &str, index: &str) -> String {
         format!("SHOW INDEX FROM {table} WHERE Key_name = {}", self.literal(index))
     }

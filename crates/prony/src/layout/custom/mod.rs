@@ -104,6 +104,7 @@ impl Data {
                 first => format!("({} - ({}))", quoted(table.key()), first - 1),
             },
             indexes: table.index_list(),
+            has_statistics: false,
             scans: table.scans(),
             identity: format!("custom table={} of={:016x}", table.name, self.fingerprint(table, &definition)),
             definition,

@@ -547,6 +547,7 @@ impl Layout for Data {
             engine: None,
             number: "id".to_owned(),
             indexes: Vec::new(),
+            has_statistics: false,
             scans: Vec::new(),
             identity: format!("files table={TABLE} of={digest}"),
             charset: "utf8",

@@ -359,6 +359,7 @@ impl Layout for Data {
             engine: Some(engine().to_owned()),
             number: "id".to_owned(),
             indexes: Vec::new(),
+            has_statistics: false,
             scans: vec![Scan { index: None, by: None, condition: "body IS NULL".to_owned() }],
             identity: format!("neighbour table={TABLE} rows={neighbour_rows} seed={seed}"),
             charset: "latin1",

@@ -184,6 +184,7 @@ impl Data {
             engine: self.engine.clone(),
             number: NUMBER_COLUMN.to_owned(),
             indexes: self.has_index().then(index).into_iter().collect(),
+            has_statistics: false,
             scans: self.scans(number),
             identity: self.identity(),
             charset: "latin1",

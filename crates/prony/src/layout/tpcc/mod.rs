@@ -332,6 +332,7 @@ impl Data {
             engine: engine.clone(),
             number: form.number.to_owned(),
             indexes: form.index.map(index).into_iter().collect(),
+            has_statistics: false,
             scans: form.scans(*warehouses),
             identity: format!(
                 "tpcc table={} warehouses={warehouses} seed={seed} engine={engine_name}",

@@ -279,6 +279,7 @@ impl Data {
             engine: engine.clone(),
             number: form.number.to_owned(),
             indexes: form.indexes.iter().map(index).collect(),
+            has_statistics: true,
             scans: form.scans(*scale_factor),
             identity: format!("tpch table={} scale={scale_factor} engine={engine_name}", form.name),
             charset: "latin1",
