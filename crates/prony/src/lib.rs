@@ -14,6 +14,7 @@ pub mod export;
 pub mod fairness;
 pub mod family;
 pub mod foreign;
+pub mod language;
 pub mod layout;
 pub mod live;
 pub mod loader;

@@ -335,7 +335,10 @@ fn plans_of_the_built_in_studies_can_be_read_aloud() {
             };
             let read = prony::study::parse(study.name, study.name, study.text, &adjustments);
             let read = read.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-            let text = prony::plan::render(&prony::plan::Plan::from_study(&read));
+            let text = prony::plan::render(
+                &prony::plan::Plan::from_study(&read),
+                prony::language::Language::English,
+            );
             let name = format!("{} at {scale}", study.name);
             for part in parts {
                 assert!(text.contains(part), "{name} has no {part:?}:\n{text}");

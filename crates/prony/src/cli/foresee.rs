@@ -9,10 +9,13 @@ use super::{
 };
 use crate::{
     fairness::{self, Condition, Known},
+    language::{Language, say},
     network::{self, Shape, WhyRelay},
     plan::{self, Fairness, Network, Plan, ServerPlan},
     provision::{self, Build, Provisioner, Translated, translate},
-    quantity, run,
+    quantity,
+    report::Words,
+    run,
     study::{self, Adjustments, Mistakes, Refused, Study, settings_refused},
     telemetry::Machine,
 };
@@ -84,7 +87,7 @@ impl<'a> Foreseen<'a> {
             return Err(Failure::cannot_begin(format!(
                 "the study says fairness = \"strict\", but its servers will differ in what it does not \
                  vary:{}",
-                self.lines(&different)
+                self.lines(&different, Words::default())
             )));
         }
         Ok(())
@@ -122,41 +125,55 @@ impl<'a> Foreseen<'a> {
     }
 
     /// For `prony plan`: the settings of each server, and how the servers will differ.
-    pub(super) fn text(&self) -> String {
-        let mut text = self.told() + &self.lacks();
+    pub(super) fn text(&self, words: Words) -> String {
+        let language = words.language();
+        let mut text = self.told(language) + &self.lacks(words);
         if self.network == Some(Ok(())) {
             let narrow = self.plan.treatments.iter().find_map(|treatment| treatment.client.bandwidth);
             let shape = Shape { round_trip: Duration::from_millis(1), bandwidth: narrow };
             let example = network::discipline(shape);
-            let _ = writeln!(text, "\nNetworks: in network namespaces; for 1 ms, at each end: {example}");
+            let told = say!(
+                language,
+                "Networks: in network namespaces; for 1 ms, at each end: {example}",
+                "网络：位于网络命名空间中；1 ms 时，两端均为：{example}",
+            );
+            let _ = writeln!(text, "\n{told}");
         }
         let different = self.differences();
         if !different.is_empty() {
-            let _ = writeln!(
-                text,
-                "\nDifferent between servers, but not varied by the study{}",
-                self.lines(&different)
+            let head = language.either(
+                "Different between servers, but not varied by the study",
+                "各服务器之间不同而研究并未变化的条件",
             );
+            let _ = writeln!(text, "\n{head}{}", self.lines(&different, words));
         }
         text
     }
 
     /// What the plan needs and the machine lacks, with what Prony does or the user can do instead; empty:
     /// nothing.
-    pub(super) fn lacks(&self) -> String {
-        let mut text = self.room();
+    pub(super) fn lacks(&self, words: Words) -> String {
+        let language = words.language();
+        let mut text = self.room(language);
         if let Some(Err(why)) = &self.network {
-            let _ = writeln!(text, "\nNetworks: by a relay, because {why}");
+            let why = words.why_relay(why);
+            let told = say!(language, "Networks: by a relay, because {why}", "网络：使用中继，原因是{why}");
+            let _ = writeln!(text, "\n{told}");
         }
         if let Some(why) = &self.no_power {
-            let _ = writeln!(text, "\nThe audit: {why}. Everything else will be carried out");
+            let told = say!(
+                language,
+                "The audit: {why}. Everything else will be carried out",
+                "审计：{why}。其余部分照常进行",
+            );
+            let _ = writeln!(text, "\n{told}");
         }
         text
     }
 
-    fn room(&self) -> String {
+    fn room(&self, language: Language) -> String {
         let has = Room::of_this_machine(&self.directory);
-        let lacks = has.lacks(self.plan, &self.directory);
+        let lacks = has.lacks(self.plan, &self.directory, language);
         if lacks.is_empty() {
             return lacks;
         }
@@ -164,18 +181,24 @@ impl<'a> Foreseen<'a> {
             let adjustments = Adjustments { scale: Some((*scale).to_owned()), ..Adjustments::default() };
             let plan = self.plan;
             let study = study::parse(&plan.name, &plan.name, &plan.study_text, &adjustments);
-            study.is_ok_and(|study| has.lacks(&Plan::from_study(&study), &self.directory).is_empty())
+            study
+                .is_ok_and(|study| has.lacks(&Plan::from_study(&study), &self.directory, language).is_empty())
         };
         let instead = match SCALES_BY_SIZE.into_iter().find(would_do) {
-            Some(scale) => format!("  this machine has room for --scale {scale}\n"),
-            None => "  smaller tables and a smaller buffer pool need less\n".to_owned(),
+            Some(scale) => {
+                say!(language, "this machine has room for --scale {scale}", "本机可以运行 --scale {scale}")
+            }
+            None => language
+                .either("smaller tables and a smaller buffer pool need less", "缩小表和缓冲池可以减少需求")
+                .to_owned(),
         };
-        format!("\nThis machine is too small for this study\n{lacks}{instead}")
+        let head = language.either("This machine is too small for this study", "本机不足以运行该研究");
+        format!("\n{head}\n{lacks}  {instead}\n")
     }
 
     /// The version of each server, and the settings that it has under other names; those that are the same
     /// for all stand there once.
-    fn told(&self) -> String {
+    fn told(&self, language: Language) -> String {
         let all: Vec<Option<BTreeMap<String, String>>> =
             (0..self.plan.servers.len()).map(|server| self.renamed(server)).collect();
         let known: Vec<&BTreeMap<String, String>> = all.iter().flatten().collect();
@@ -186,8 +209,14 @@ impl<'a> Foreseen<'a> {
             known.len() > 1 && known.iter().all(|other| other.get(option.0) == Some(option.1))
         };
         let renames = known.iter().any(|options| !options.is_empty());
-        let words = if renames { ", and settings with other names there" } else { "" };
-        let mut text = format!("\nVersions{words}\n");
+        let head = match renames {
+            true => language.either(
+                "Versions, and settings with other names there",
+                "版本，以及在各版本中名称不同的设置",
+            ),
+            false => language.either("Versions", "版本"),
+        };
+        let mut text = format!("\n{head}\n");
         let mut put = |head: &str, options: Vec<(&String, &String)>| {
             let _ = writeln!(text, "  {head}");
             for (option, value) in options {
@@ -197,12 +226,14 @@ impl<'a> Foreseen<'a> {
         };
         for (index, told) in all.iter().enumerate() {
             let (Some(told), Some(build)) = (told, self.build(index)) else { continue };
-            let head = format!("{}: {} {}", self.plan.servers[index].name, build.product, build.version);
+            let name = &self.plan.servers[index].name;
+            let colon = language.either(": ", "：");
+            let head = format!("{name}{colon}{} {}", build.product, build.version);
             put(&head, told.iter().filter(|option| !is_common(option)).collect());
         }
         let common: Vec<_> = known[0].iter().filter(is_common).collect();
         if !common.is_empty() {
-            put("all of them:", common);
+            put(language.either("all of them:", "全部："), common);
         }
         text
     }
@@ -229,9 +260,9 @@ impl<'a> Foreseen<'a> {
         conditions
     }
 
-    fn lines(&self, conditions: &[Condition]) -> String {
+    fn lines(&self, conditions: &[Condition], words: Words) -> String {
         let names: Vec<_> = self.plan.servers.iter().map(|server| server.name.as_str()).collect();
-        conditions.iter().map(|one| format!("\n  {}", one.sentence(&names))).collect()
+        conditions.iter().map(|one| format!("\n  {}", words.unfair(one, &names))).collect()
     }
 }
 
@@ -252,17 +283,25 @@ impl Room {
     }
 
     /// One line for each resource of which the plan needs more than there is.
-    fn lacks(&self, plan: &Plan, directory: &Path) -> String {
+    fn lacks(&self, plan: &Plan, directory: &Path, language: Language) -> String {
         let cost = plan::estimate_at_most(plan);
         let size = quantity::show_size_about;
         let mut text = String::new();
         if cost.memory_bytes > self.memory && self.memory > 0 {
             let (needed, has) = (size(cost.memory_bytes), size(self.memory));
-            let _ = writeln!(text, "  memory: {needed} needed, {has} present");
+            let told =
+                say!(language, "memory: {needed} needed, {has} present", "内存：需要 {needed}，现有 {has}",);
+            let _ = writeln!(text, "  {told}");
         }
         if let Some(free) = self.disk.filter(|free| cost.disk_bytes > *free) {
             let (needed, free) = (size(cost.disk_bytes), size(free));
-            let _ = writeln!(text, "  disk: {needed} needed, {free} free at {}", directory.display());
+            let told = say!(
+                language,
+                "disk: {needed} needed, {free} free at {}",
+                "磁盘：需要 {needed}，{} 处可用 {free}",
+                directory.display()
+            );
+            let _ = writeln!(text, "  {told}");
         }
         text
     }
@@ -333,7 +372,7 @@ mod tests {
     fn what_a_machine_has_too_little_of_is_said_and_nothing_else() {
         let study = study::open("quickstart", &Adjustments::default()).expect("built in");
         let plan = Plan::from_study(&study);
-        let lacks = |memory, disk| Room { memory, disk }.lacks(&plan, Path::new("/data"));
+        let lacks = |memory, disk| Room { memory, disk }.lacks(&plan, Path::new("/data"), Language::English);
         assert_eq!(lacks(1 << 50, Some(1 << 50)), "");
         assert_eq!(lacks(0, None), "", "nothing is known");
         let both = lacks(1 << 20, Some(1 << 20));

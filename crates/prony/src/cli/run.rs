@@ -78,14 +78,15 @@ pub(super) struct PlanOptions {
 
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let plan = read(&options.study)?;
-    announce_passwords(&plan, Words::of_environment())?;
+    let words = Words::of_environment();
+    announce_passwords(&plan, words)?;
     if options.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&plan).expect("a plan is JSON")))?;
     } else {
         let provisioner = Provisioner::new().map_err(|error| Failure::cannot_begin(chain(&error)))?;
         let foreseen = Foreseen::of(&plan, &provisioner)?;
         foreseen.check_settings(&provisioner, &options.study)?;
-        print(&format!("{}{}", plan::render(&plan), foreseen.text()))?;
+        print(&format!("{}{}", plan::render(&plan, words.language()), foreseen.text(words)))?;
         foreseen.check()?;
     }
     Ok(())
@@ -107,7 +108,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let foreseen = Foreseen::of(&plan, &provisioner)?;
     foreseen.check_settings(&provisioner, &options.study)?;
     foreseen.check()?;
-    let lacks = foreseen.lacks();
+    let lacks = foreseen.lacks(words);
     if !lacks.is_empty() {
         aside(lacks.trim());
     }
@@ -192,7 +193,7 @@ fn announce_passwords(plan: &Plan, words: Words) -> Result<(), Failure> {
 fn announce(plan: &Plan, id: i64, done: usize, store: &Store, words: Words) {
     let share = missing(plan, done) as f64 / plan.trials.len().max(1) as f64;
     aside(words.either(&plan.title, &plan.title_zh));
-    for line in plan::servers_elsewhere(plan) {
+    for line in plan::servers_elsewhere(plan, words.language()) {
         aside(format_args!("{line}"));
     }
     let trials = words.counted("trials", missing(plan, done) as u64, &[]);

@@ -6,6 +6,7 @@ pub use crate::family::{Copied as Data, CopyError as Error};
 use super::{Layout, Table, Undrawn};
 use crate::{
     family::{self, CopyKind},
+    language::{Language, say},
     quantity::show_size_about,
 };
 use load::spec::{Distribution, Draw};
@@ -24,17 +25,23 @@ impl Layout for Data {
         Vec::new()
     }
 
-    fn about(&self) -> String {
+    fn about(&self, language: Language) -> String {
         let kind = match self.kind {
-            CopyKind::Stopped => "the data directory of a stopped server",
-            CopyKind::Prepared => "a prepared backup",
-            CopyKind::Unprepared => "a backup that Prony prepares on its copy",
+            CopyKind::Stopped => {
+                language.either("the data directory of a stopped server", "已停止的服务器的数据目录")
+            }
+            CopyKind::Prepared => language.either("a prepared backup", "已准备（prepare）的备份"),
+            CopyKind::Unprepared => {
+                language.either("a backup that Prony prepares on its copy", "由 Prony 在副本上准备的备份")
+            }
         };
         let (path, size) = (self.copy.display(), show_size_about(self.bytes));
-        format!(
-            "a copy of {path} ({kind}, {} {}, {size}), database {}; a server of a newer series upgrades its \
-             copy",
-            self.product, self.version, self.database
+        let Self { product, version, database, .. } = self;
+        say!(
+            language,
+            "a copy of {path} ({kind}, {product} {version}, {size}), database {database}; a server of a newer \
+             series upgrades its copy",
+            "{path} 的副本（{kind}，{product} {version}，{size}），数据库 {database}；更新系列的服务器会升级自己的副本",
         )
     }
 

@@ -19,7 +19,7 @@ pub(crate) use builtin::nearest;
 pub use builtin::{Builtin, Effect, Error, Wanted};
 pub use sysbench::{GENERATORS, Generator};
 
-use crate::family;
+use crate::{family, language::Language};
 use load::spec::{Distribution, Draw, RowsWith};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::RangeInclusive};
@@ -53,13 +53,18 @@ pub enum DataSet {
     Beside(neighbours::Beside),
 }
 
+/// A storage engine in words.
+fn engine_words(engine: Option<&str>, language: Language) -> &str {
+    engine.unwrap_or(language.either("the server's default engine", "服务器的默认引擎"))
+}
+
 /// What every layout says of its data.
 pub trait Layout: fmt::Debug {
     /// The tables, complete, in a fixed order.
     fn tables(&self) -> Vec<Table>;
 
     /// How a reader of the plan knows it: `2 tables of 10,000 rows as sysbench makes them, MyISAM`.
-    fn about(&self) -> String;
+    fn about(&self, language: Language) -> String;
 
     /// Storage engine of all tables; `None`: the server's default.
     fn engine(&self) -> Option<&str> {
@@ -314,8 +319,8 @@ impl Layout for DataSet {
         self.layout().tables()
     }
 
-    fn about(&self) -> String {
-        self.layout().about()
+    fn about(&self, language: Language) -> String {
+        self.layout().about(language)
     }
 
     fn engine(&self) -> Option<&str> {

@@ -2,6 +2,7 @@
 //! Prony's beside them says that they are there and what they were made from.
 
 use super::{Column, Contents, Layout, Rows, Sent, Table, Undrawn};
+use crate::language::{Language, say};
 use load::spec::{Distribution, Draw, Script};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -58,8 +59,9 @@ impl Layout for Data {
         }]
     }
 
-    fn about(&self) -> String {
-        format!("what `prepare` of {} makes", self.script.file)
+    fn about(&self, language: Language) -> String {
+        let file = &self.script.file;
+        say!(language, "what `prepare` of {file} makes", "{file} 的 `prepare` 所建的数据")
     }
 
     fn has_table(&self, name: &str) -> bool {

@@ -2,7 +2,11 @@
 //! takes.
 
 use super::{Act, Fresh, Plan, Reuse, Treatment, Trial, Warm};
-use crate::{layout::Layout as _, quantity::show_size_about};
+use crate::{
+    language::{Language, say},
+    layout::Layout as _,
+    quantity::show_size_about,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -71,68 +75,104 @@ pub(super) fn put_back(plan: &Plan, trials: &[Trial], server_bytes: u64, bytes_p
 }
 
 /// Sentences for a reader of the plan.
-pub(super) fn lines(plan: &Plan, put_back: &PutBack) -> Vec<String> {
-    let mut lines = Vec::new();
-    let writes = plan.treatments.iter().any(Treatment::writes);
+pub(super) fn lines(plan: &Plan, put_back: &PutBack, language: Language) -> Vec<String> {
     let elsewhere = plan.servers.iter().any(|server| !server.may(Act::Restart));
-    let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    if put_back.restored > 0 {
-        lines.push(format!(
-            "data is restored to its loaded state {}, each time with a restart of the server: from {}, {} on \
-             disk",
-            times(put_back.restored),
-            if put_back.snapshots == 1 {
-                "a snapshot".to_owned()
-            } else {
-                format!("{} snapshots", put_back.snapshots)
-            },
-            show_size_about(put_back.disk_bytes)
-        ));
-    }
-    if put_back.reloaded > 0 {
-        let here = if elsewhere { "; a server that runs elsewhere is not stopped" } else { "" };
-        let after =
-            if plan.state.fresh == Fresh::Always { "" } else { " if an earlier trial has changed it" };
-        lines.push(format!("data is reloaded{after}, {}{here}", times(put_back.reloaded)));
-    }
-    if plan.state.fresh == Fresh::Never && writes {
-        lines.push("data stays as earlier trials left it".to_owned());
+    let mut lines = restored(plan, put_back, elsewhere, language);
+    if plan.state.fresh == Fresh::Never && plan.treatments.iter().any(Treatment::writes) {
+        let stays = language.either("data stays as earlier trials left it", "数据保持此前试验留下的样子");
+        lines.push(stays.to_owned());
     }
     let foreign: BTreeSet<String> =
         plan.treatments.iter().flat_map(|treatment| plan.foreign_written(treatment)).collect();
     if !foreign.is_empty() {
-        let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
-        lines.push(format!(
+        let tables = foreign.into_iter().collect::<Vec<_>>().join(language.either(", ", "、"));
+        lines.push(say!(
+            language,
             "not restored: {tables}, which trials write to and Prony did not create; each trial finds them \
-             as earlier ones left them"
+             as earlier ones left them",
+            "不恢复：{tables}，试验会写入而并非 Prony 所建；每个试验看到的是此前试验留下的样子",
         ));
     }
     if !plan.state.settle.is_zero() {
-        lines.push(format!(
+        let only = language.either(
+            "; on a server that Prony did not start, it only waits for the purge",
+            "；对并非 Prony 启动的服务器，只等待清理完成",
+        );
+        lines.push(say!(
+            language,
             "dirty pages are written and old row versions purged, for at most {} s{}",
+            "写出脏页并清理旧的行版本，最多 {} s{}",
             plan.state.settle.as_secs_f64(),
-            if elsewhere {
-                "; on a server that Prony did not start, it only waits for the purge"
-            } else {
-                ""
-            }
+            if elsewhere { only } else { "" }
         ));
     }
-    lines.extend(match plan.state.warm {
-        Warm::None => None,
-        Warm::Tables => {
-            Some("after a start or a change of data, tables and indexes are read into memory once".to_owned())
-        }
-        Warm::Pages => Some("after a start, the pages that were in memory before are read back".to_owned()),
-    });
-    lines.extend(match plan.state.reuse {
-        Reuse::Never => None,
-        Reuse::Auto => Some(
-            "data that takes long to load is cached for later runs (`prony server data` lists it)".to_owned(),
-        ),
-        Reuse::Always => {
-            Some("loaded data is cached for later runs (`prony server data` lists it)".to_owned())
-        }
-    });
+    lines.extend(kept(plan, language).into_iter().map(str::to_owned));
     lines
+}
+
+/// How often data are restored, and by what.
+fn restored(plan: &Plan, put_back: &PutBack, elsewhere: bool, language: Language) -> Vec<String> {
+    let mut lines = Vec::new();
+    let times = |count: u32| match count {
+        1 => language.either("once", "1 次").to_owned(),
+        _ => say!(language, "{count} times", "{count} 次"),
+    };
+    if put_back.restored > 0 {
+        let snapshots = match put_back.snapshots {
+            1 => language.either("a snapshot", "1 个快照").to_owned(),
+            count => say!(language, "{count} snapshots", "{count} 个快照"),
+        };
+        lines.push(say!(
+            language,
+            "data is restored to its loaded state {}, each time with a restart of the server: from {}, {} on \
+             disk",
+            "数据恢复到刚装载的状态，共 {}，每次都重启服务器：来自 {}，占用磁盘 {}",
+            times(put_back.restored),
+            snapshots,
+            show_size_about(put_back.disk_bytes)
+        ));
+    }
+    if put_back.reloaded > 0 {
+        let stays = "; a server that runs elsewhere is not stopped";
+        let here =
+            if elsewhere { language.either(stays, "；不停止运行在别处的服务器") } else { "" };
+        let after = match plan.state.fresh {
+            Fresh::Always => "",
+            _ => language.either(" if an earlier trial has changed it", "（如果此前的试验修改过）"),
+        };
+        let times = times(put_back.reloaded);
+        lines.push(say!(
+            language,
+            "data is reloaded{after}, {times}{here}",
+            "重新装载数据{after}，{times}{here}"
+        ));
+    }
+    lines
+}
+
+/// What is in memory when a trial begins, and what is kept for later runs.
+fn kept(plan: &Plan, language: Language) -> impl IntoIterator<Item = &'static str> {
+    let warm = match plan.state.warm {
+        Warm::None => None,
+        Warm::Tables => Some(language.either(
+            "after a start or a change of data, tables and indexes are read into memory once",
+            "启动或更换数据之后，把表和索引读入内存一次",
+        )),
+        Warm::Pages => Some(language.either(
+            "after a start, the pages that were in memory before are read back",
+            "启动之后，读回此前在内存中的页",
+        )),
+    };
+    let reuse = match plan.state.reuse {
+        Reuse::Never => None,
+        Reuse::Auto => Some(language.either(
+            "data that takes long to load is cached for later runs (`prony server data` lists it)",
+            "装载耗时的数据会缓存，供以后的运行使用（`prony server data` 列出它们）",
+        )),
+        Reuse::Always => Some(language.either(
+            "loaded data is cached for later runs (`prony server data` lists it)",
+            "装载的数据会缓存，供以后的运行使用（`prony server data` 列出它们）",
+        )),
+    };
+    [warm, reuse].into_iter().flatten()
 }

@@ -1,7 +1,10 @@
 //! What the order of trials promises.
 
 use super::*;
-use crate::study::{self, Adjustments};
+use crate::{
+    language::Language,
+    study::{self, Adjustments},
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +100,7 @@ fn the_quickstart_is_promised_within_two_minutes() {
     let study = study::open("quickstart", &Adjustments::default()).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::from_study(&study);
     assert!(estimate(&plan).time <= Duration::from_secs(120), "{:?}", estimate(&plan));
-    insta::assert_snapshot!(render(&plan));
+    insta::assert_snapshot!(render(&plan, Language::English));
 }
 
 #[test]
@@ -128,7 +131,7 @@ budget = "1h"
     let study = study::parse("again", "again.toml", text, &Adjustments::default());
     let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
     assert_eq!(plan.trials_at_most()[..plan.trials.len()], plan.trials, "what is added comes after");
-    insta::assert_snapshot!(render(&plan));
+    insta::assert_snapshot!(render(&plan, Language::English));
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn the_load_can_be_read_aloud() {
         let plan = Plan::from_study(&study);
         assert!(estimate(&plan).time <= Duration::from_secs(300), "{name}: {:?}", estimate(&plan));
         told.push_str(&format!("{name}\n"));
-        load::lines(&plan).iter().for_each(|line| told.push_str(&format!("  {line}\n")));
+        load::lines(&plan, Language::English).iter().for_each(|line| told.push_str(&format!("  {line}\n")));
     }
     let ladder = r#"
 [server.a]
@@ -175,7 +178,7 @@ compress = true
     for (name, text) in [("ladder", ladder), ("all", all)] {
         let study = study::parse(name, &format!("{name}.toml"), text, &Adjustments::default());
         let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
-        load::lines(&plan).iter().for_each(|line| told.push_str(&format!("{line}\n")));
+        load::lines(&plan, Language::English).iter().for_each(|line| told.push_str(&format!("{line}\n")));
     }
     insta::assert_snapshot!(told);
 }
@@ -230,9 +233,110 @@ vary."writes.connections" = [1024]
 "#;
     let study = study::parse("claims", "claims.toml", text, &Adjustments::default());
     let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
-    let told: Vec<String> = plan.claims.iter().map(|claim| claims::asked(&plan, claim)).collect();
+    let told: Vec<String> =
+        plan.claims.iter().map(|claim| claims::asked(&plan, claim, Language::English)).collect();
     insta::assert_snapshot!(told.join("\n"));
     let measured: Vec<bool> = plan.claims.iter().map(|claim| is_measured(&plan, claim)).collect();
     assert_eq!(measured, [true, true, true, true, true, false]);
-    assert!(load::lines(&plan)[1].contains("on 4 connections to the replicas"), "{:?}", load::lines(&plan));
+    assert!(
+        load::lines(&plan, Language::English)[1].contains("on 4 connections to the replicas"),
+        "{:?}",
+        load::lines(&plan, Language::English)
+    );
+}
+
+/// Words of a plan in Chinese that are English: none but names, which stay.
+fn english(text: &str) -> Vec<String> {
+    const WORDS: &str = "the of on each with and is are by to for at in or no after before from every its \
+                         about most least trial trials block load data servers connection connections \
+                         transaction transactions where between limited seconds days";
+    let own = |line: &&str| !line.contains(" = ");
+    let words =
+        text.lines().filter(own).flat_map(|line| line.split([' ', '，', '；', '：', '（', '）', '。']));
+    words.filter(|word| WORDS.split_whitespace().any(|known| known == *word)).map(str::to_owned).collect()
+}
+
+#[test]
+fn plans_of_all_built_in_studies_speak_chinese() {
+    for study in study::builtin() {
+        for scale in [None, Some("quick"), Some("published")] {
+            let scale = scale.map(str::to_owned);
+            let adjustments = Adjustments { scale: scale.clone(), ..Adjustments::default() };
+            let read = study::parse(study.name, study.name, study.text, &adjustments);
+            let plan = Plan::from_study(&read.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+            let text = render(&plan, Language::Chinese);
+            // levels have the study's own names, which may be English
+            let text = text.split("试验（按执行顺序）").next().unwrap_or_default();
+            let mut found = english(text);
+            found.retain(|word| {
+                !plan.factors.iter().any(|factor| {
+                    factor.name.contains(word.as_str())
+                        || factor.levels.iter().any(|level| level.split([' ', ',']).any(|part| part == word))
+                })
+            });
+            assert!(found.is_empty(), "{} {scale:?}: {found:?}\n{text}", study.name);
+        }
+    }
+}
+
+#[test]
+fn a_plan_with_everything_speaks_chinese() {
+    let text = r#"
+title = "All of it"
+title_zh = "全部"
+[server.a]
+product = "mariadb"
+topology = { replicas = 2, replication = "after-sync", latency = "1ms" }
+limits = { memory = "4G", cpus = 1.5, pin = "0-3", io_read = "100MB/s", io_write_ops = 3000 }
+price = "0.42 EUR/h"
+[server.b]
+path = "/opt/mariadb"
+settings = { back_log = 500 }
+[server.c]
+image = "docker.io/library/mariadb:11.8"
+latency = "0.8ms"
+[client]
+tls = "required"
+compress = true
+sources = ["127.0.0.1", "127.0.0.2"]
+open_rate = 500
+connect_timeout = "5s"
+reply_timeout = "30s"
+workers = 2
+bandwidth = "100 Mbit/s"
+pin = "0"
+[load]
+processes = 2
+[data]
+rows = 1000
+[[stream]]
+name = "main"
+workload = "oltp_read_write"
+connections = 4
+idle = 10
+reconnect = 5
+rate = 100
+[[stream]]
+name = "bulk"
+workload = "oltp_point_select"
+connections = 1
+begin = "after 1s"
+limit = "1000 transactions"
+to = "replicas"
+[vary]
+server = ["a", "b", "c"]
+[measure]
+warm_up = "auto"
+interval = "10s"
+repeats = 3
+fresh = "always"
+precision = "5%"
+budget = "2h"
+[audit]
+"#;
+    let study = study::parse("test", "test.toml", text, &Adjustments::default());
+    let plan = Plan::from_study(&study.unwrap_or_else(|mistakes| panic!("{mistakes}")));
+    let text = render(&plan, Language::Chinese);
+    assert!(english(&text).is_empty(), "{:?}\n{text}", english(&text));
+    insta::assert_snapshot!(text);
 }

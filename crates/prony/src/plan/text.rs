@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     escape::wrap::{columns, padded},
+    language::{Language, say},
     layout::Layout as _,
     quantity::show_size_about,
     study::server_words,
@@ -23,20 +24,20 @@ const TRIALS_SHOWN: usize = 48;
 
 /// The whole plan as text.
 #[must_use]
-pub fn render(plan: &Plan) -> String {
+pub fn render(plan: &Plan, language: Language) -> String {
     let mut text = String::new();
-    write_to(&mut text, plan).expect("writing to memory");
+    write_to(&mut text, plan, language).expect("writing to memory");
     text
 }
 
-fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
-    write_head(text, plan)?;
-    for line in repetition(plan) {
+fn write_to(text: &mut String, plan: &Plan, language: Language) -> std::fmt::Result {
+    write_head(text, plan, language)?;
+    for line in repetition(plan, language) {
         writeln!(text, "{line}")?;
     }
     writeln!(text)?;
     if !plan.factors.is_empty() {
-        writeln!(text, "Varied")?;
+        writeln!(text, "{}", language.either("Varied", "变化的因素"))?;
         let width = plan.factors.iter().map(|factor| columns(&factor.name)).max().unwrap_or(0);
         for factor in &plan.factors {
             writeln!(text, "  {}  {}", padded(&factor.name, width, false), factor.levels.join(", "))?;
@@ -45,108 +46,147 @@ fn write_to(text: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     let names = ServerNames::of(plan);
     match &names.factors {
-        by if by.is_empty() => writeln!(text, "Servers")?,
-        by => writeln!(text, "Servers by {}", by.join(", "))?,
+        by if by.is_empty() => writeln!(text, "{}", language.either("Servers", "服务器"))?,
+        by => writeln!(text, "{}", say!(language, "Servers by {}", "服务器（按 {} 区分）", by.join(", ")))?,
     }
     let common = common_settings(plan.servers.iter().map(|server| &server.settings));
     for server in &plan.servers {
-        write_server(text, plan, server, names.shown(&server.name), &common)?;
+        write_server(text, (plan, server), names.shown(&server.name), &common, language)?;
     }
     if !common.is_empty() {
-        writeln!(text, "  all servers:")?;
+        writeln!(text, "  {}", language.either("all servers:", "所有服务器："))?;
     }
     for (name, value) in common {
         writeln!(text, "      {name} = {value}")?;
     }
     if plan.servers.iter().any(|server| server.may(Act::Start)) {
-        writeln!(
-            text,
-            "  Each server that Prony starts gets its own data directory, port and socket, which are removed \
-             afterwards; servers that are not installed are fetched into the cache."
-        )?;
+        let own = language.either(
+            "Each server that Prony starts gets its own data directory, port and socket, which are removed \
+             afterwards; servers that are not installed are fetched into the cache.",
+            "Prony 启动的每个服务器都有自己的数据目录、端口和套接字，结束后删除；未安装的服务器会下载到缓存中。",
+        );
+        writeln!(text, "  {own}")?;
     }
-    writeln!(text, "\nData")?;
+    writeln!(text, "\n{}", language.either("Data", "数据"))?;
     for data in &plan.data_sets {
-        writeln!(text, "  {}", data_words(data))?;
+        writeln!(text, "  {}", data_words(data, language))?;
     }
-    let state = state::lines(plan, &estimate::put_back(plan, &plan.trials));
+    let state = state::lines(plan, &estimate::put_back(plan, &plan.trials), language);
     if !state.is_empty() {
-        writeln!(text, "\nBefore a trial")?;
+        writeln!(text, "\n{}", language.either("Before a trial", "每个试验开始之前"))?;
     }
     for line in state {
         writeln!(text, "  {line}")?;
     }
-    writeln!(text, "\nLoad")?;
-    for line in load::lines(plan) {
+    writeln!(text, "\n{}", language.either("Load", "负载"))?;
+    for line in load::lines(plan, language) {
         writeln!(text, "  {line}")?;
     }
-    write_aims(text, plan)?;
-    writeln!(text, "\nTrials in order of execution")?;
-    write_trials(text, plan)
+    write_aims(text, plan, language)?;
+    writeln!(text, "\n{}", language.either("Trials in order of execution", "试验（按执行顺序）"))?;
+    write_trials(text, plan, language)
 }
 
 /// What the run is to answer beside its trials: what a crash loses, what a buyer asks, what was claimed.
-fn write_aims(text: &mut String, plan: &Plan) -> std::fmt::Result {
+fn write_aims(text: &mut String, plan: &Plan, language: Language) -> std::fmt::Result {
     if let Some(audit) = &plan.audit {
-        writeln!(
-            text,
-            "\nAfter the trials\n  Of each server that Prony starts, {}: each {} while {} commit for {}. \
+        let told = say!(
+            language,
+            "After the trials\n  Of each server that Prony starts, {}: each {} while {} commit for {}. \
              Acknowledged commits that are missing afterwards are counted as lost.",
-            load::struck(audit),
-            count(audit.crashes as usize, "time"),
-            count(audit.writers as usize, "connection"),
+            "所有试验之后\n  对 Prony 启动的每个服务器，{}：每种情况 {}，其间 {}持续提交 {}。\
+             已得到确认而事后缺失的提交计为丢失。",
+            load::struck(audit, language),
+            count(audit.crashes as usize, language, "time", "次"),
+            count(audit.writers as usize, language, "connection", "个连接"),
             seconds(audit.length),
-        )?;
+        );
+        writeln!(text, "\n{told}")?;
     }
     if let Some(buy) = &plan.buy {
         let rates: Vec<String> = buy.rates_per_second.iter().map(ToString::to_string).collect();
         let of_rates = if rates.is_empty() {
             String::new()
         } else {
-            format!("; which is enough for {} transactions per second", load::listed(rates))
+            let rates = load::listed(rates, language);
+            say!(
+                language,
+                "; which is enough for {rates} transactions per second",
+                "；哪些足以承受每秒 {rates} 个事务"
+            )
         };
         let objective = &buy.objective;
-        writeln!(text, "\nFor a buyer\n  How much each server sustains at {objective}{of_rates}.")?;
+        let told = say!(
+            language,
+            "For a buyer\n  How much each server sustains at {objective}{of_rates}.",
+            "选购参考\n  各服务器在 {objective} 的前提下能承受多少负载{of_rates}。",
+        );
+        writeln!(text, "\n{told}")?;
     }
     if !plan.claims.is_empty() {
-        writeln!(text, "\nClaims to be checked")?;
+        writeln!(text, "\n{}", language.either("Claims to be checked", "待检验的论断"))?;
         for claim in &plan.claims {
-            writeln!(text, "  {}", claim.says)?;
-            writeln!(text, "      {}", claims::asked(plan, claim))?;
+            writeln!(text, "  {}", translated(language, &claim.says, &claim.says_zh))?;
+            writeln!(text, "      {}", claims::asked(plan, claim, language))?;
         }
     }
     Ok(())
 }
 
 /// What it is, how much it is, what it costs.
-fn write_head(text: &mut String, plan: &Plan) -> std::fmt::Result {
+fn write_head(text: &mut String, plan: &Plan, language: Language) -> std::fmt::Result {
     let cost = estimate(plan);
-    writeln!(text, "{}", plan.title)?;
-    let scale = plan.scale.as_ref().map_or_else(String::new, |scale| format!(", scale {scale}"));
-    writeln!(text, "study {}{scale}, seed {}\n", plan.name, plan.seed)?;
+    writeln!(text, "{}", translated(language, &plan.title, &plan.title_zh))?;
+    let scale = |scale: &String| say!(language, ", scale {scale}", "，规模 {scale}");
+    let scale = plan.scale.as_ref().map_or_else(String::new, scale);
+    let (name, seed) = (&plan.name, plan.seed);
     writeln!(
         text,
+        "{}\n",
+        say!(language, "study {name}{scale}, seed {seed}", "研究 {name}{scale}，种子 {seed}")
+    )?;
+    let at_most = |is_most: bool| {
+        if is_most { language.either("at most ", "最多 ") } else { language.either("", " ") }
+    };
+    let trials = say!(
+        language,
         "{}: {} x {}, each {}{} of warm-up{} and {}{} of measurement{}",
-        count(plan.trials.len(), "trial"),
-        count(plan.treatments.len(), "combination"),
-        count(plan.repeats as usize, "repeat"),
-        if plan.warm_up_auto { "at most " } else { "" },
+        "{}：{} x {}，每个先预热{}{}{}，再测量{}{}{}",
+        count(plan.trials.len(), language, "trial", "个试验"),
+        count(plan.treatments.len(), language, "combination", "种组合"),
+        count(plan.repeats as usize, language, "repeat", "次重复"),
+        at_most(plan.warm_up_auto),
         seconds(plan.warm_up),
         match plan.alone {
             Duration::ZERO => String::new(),
-            alone => format!(", {} of the background alone", seconds(alone)),
+            alone => {
+                let alone = seconds(alone);
+                say!(language, ", {alone} of the background alone", "，单独运行背景负载 {alone}")
+            }
         },
-        if has_limit(plan) { "at most " } else { "" },
+        at_most(has_limit(plan)),
         seconds(plan.interval),
         match plan.treatments.iter().filter(|treatment| treatment.goal.is_some()).count() {
             0 => "",
-            some if some == plan.treatments.len() => ", after a search for its rate",
-            _ => ", some after a search for their rate",
+            some if some == plan.treatments.len() =>
+                language.either(", after a search for its rate", "，此前先搜索其速率"),
+            _ => language.either(", some after a search for their rate", "，其中一些此前先搜索其速率"),
         },
-    )?;
-    let time = time_words(plan);
+    );
+    writeln!(text, "{trials}")?;
+    let time = time_words(plan, language);
     let (disk, memory) = (show_size_about(cost.disk_bytes), show_size_about(cost.memory_bytes));
-    writeln!(text, "{time}, {disk} on disk, {memory} of memory\n")
+    let cost = say!(
+        language,
+        "{time}, {disk} on disk, {memory} of memory",
+        "{time}，占用磁盘 {disk}、内存 {memory}",
+    );
+    writeln!(text, "{cost}\n")
+}
+
+/// What a study says of itself, in Chinese where it has that.
+fn translated<'a>(language: Language, english: &'a str, chinese: &'a str) -> &'a str {
+    if chinese.is_empty() { english } else { language.either(english, chinese) }
 }
 
 /// How long a run takes, probably.
@@ -168,48 +208,82 @@ pub fn time(plan: &Plan, share: f64) -> Time {
 }
 
 /// The same in words: `about 35 s`.
-fn time_words(plan: &Plan) -> String {
+fn time_words(plan: &Plan, language: Language) -> String {
     let Time { least, most, may_be_less } = time(plan, 1.0);
-    match (may_be_less, most > least) {
-        (true, _) => format!("at most {}", minutes(most)),
-        (false, true) => format!("from {} to {}", minutes(least), minutes(most)),
-        (false, false) => format!("about {}", minutes(least)),
+    let is_wide = most > least;
+    let (least, most) = (minutes(least, language), minutes(most, language));
+    match (may_be_less, is_wide) {
+        (true, _) => say!(language, "at most {most}", "最多 {most}"),
+        (false, true) => say!(language, "from {least} to {most}", "{least}至 {most}"),
+        (false, false) => say!(language, "about {least}", "约 {least}"),
     }
 }
 
 /// How trials are repeated, in sentences.
-fn repetition(plan: &Plan) -> Vec<String> {
+fn repetition(plan: &Plan, language: Language) -> Vec<String> {
     let Repetition { restarts, precision, budget, repeat_invalid, .. } = &plan.repetition;
     let mut lines = Vec::new();
     lines.push(
         match (plan.servers.len(), plan.repeats_at_most()) {
-            (_, 1) => "Trials run in one block of random order.",
-            (1, _) => "Trials run in blocks, each with every combination once, in random order.",
-            _ => {
-                "Trials run in blocks, each with every combination once, in random order; the servers of a \
-                 combination run one after another and take turns in going first."
+            (_, 1) => {
+                language.either("Trials run in one block of random order.", "所有试验在一个区组内按随机顺序执行。")
             }
+            (1, _) => language.either(
+                "Trials run in blocks, each with every combination once, in random order.",
+                "试验分区组执行，每个区组包含每种组合各一次，顺序随机。",
+            ),
+            _ => language.either(
+                "Trials run in blocks, each with every combination once, in random order; the servers of a \
+                 combination run one after another and take turns in going first.",
+                "试验分区组执行，每个区组包含每种组合各一次，顺序随机；同一组合的各服务器依次执行，轮流先行。",
+            ),
         }
         .to_owned(),
     );
     if let Some(precision) = precision {
-        let limit = budget.map_or_else(String::new, |budget| format!(", for at most {}", minutes(budget)));
-        lines.push(format!(
+        let limit = budget.map_or_else(String::new, |budget| {
+            let budget = minutes(budget, language);
+            say!(language, ", for at most {budget}", "，最多用时 {budget}")
+        });
+        lines.push(say!(
+            language,
             "Blocks are added until every interval is within ±{} %{limit}; at most {} ({} trials).",
+            "不断增加区组，直到每个置信区间都在 ±{} % 以内{limit}；最多 {}（{} 个试验）。",
             precision * 100.0,
-            count(plan.repeats_at_most() as usize, "repeat"),
+            count(plan.repeats_at_most() as usize, language, "repeat", "次重复"),
             plan.trials_at_most().len(),
         ));
     }
     if *restarts > 1 && plan.start_of(plan.repeats_at_most() - 1) > 0 {
         let blocks = (1..=plan.repeats).take_while(|&block| plan.start_of(block) == 0).count() + 1;
-        let after = if blocks == 1 { "every block".to_owned() } else { format!("every {blocks} blocks") };
-        lines.push(format!("Servers that Prony started are restarted after {after}."));
+        lines.push(match blocks {
+            1 => language
+                .either(
+                    "Servers that Prony started are restarted after every block.",
+                    "每个区组之后，重启 Prony 启动的服务器。",
+                )
+                .to_owned(),
+            _ => say!(
+                language,
+                "Servers that Prony started are restarted after every {blocks} blocks.",
+                "每 {blocks} 个区组之后，重启 Prony 启动的服务器。",
+            ),
+        });
     }
     if *repeat_invalid > 0 {
-        let times =
-            if *repeat_invalid == 1 { "once".to_owned() } else { format!("up to {repeat_invalid} times") };
-        lines.push(format!("A trial that fails or is invalid is repeated {times}, at the end of its block."));
+        lines.push(match repeat_invalid {
+            1 => language
+                .either(
+                    "A trial that fails or is invalid is repeated once, at the end of its block.",
+                    "失败或无效的试验在其区组末尾重做一次。",
+                )
+                .to_owned(),
+            times => say!(
+                language,
+                "A trial that fails or is invalid is repeated up to {times} times, at the end of its block.",
+                "失败或无效的试验在其区组末尾重做，最多 {times} 次。",
+            ),
+        });
     }
     lines
 }
@@ -221,23 +295,29 @@ fn has_limit(plan: &Plan) -> bool {
 
 fn write_server(
     text: &mut String,
-    plan: &Plan,
-    server: &ServerPlan,
+    (plan, server): (&Plan, &ServerPlan),
     name: &str,
     common: &BTreeMap<&String, &String>,
+    language: Language,
 ) -> std::fmt::Result {
+    // a Chinese colon needs no space behind it
+    let colon = language.either(": ", "：");
     match &server.source {
         ServerSource::Product { product, version } => {
             let version = version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-            writeln!(text, "  {name}: {product}{version}")?;
+            writeln!(text, "  {name}{colon}{product}{version}")?;
         }
-        ServerSource::Path(path) => writeln!(text, "  {name}: unpacked in {}", path.display())?,
+        ServerSource::Path(path) => {
+            let at = say!(language, "unpacked in {}", "解压于 {}", path.display());
+            writeln!(text, "  {name}{colon}{at}")?;
+        }
         ServerSource::Image(image) => {
-            writeln!(text, "  {name}: in a container of the image {image}")?;
+            let within = say!(language, "in a container of the image {image}", "运行于镜像 {image} 的容器中");
+            writeln!(text, "  {name}{colon}{within}")?;
         }
-        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere(plan, server, name, url))?,
+        ServerSource::Url(url) => writeln!(text, "  {}", elsewhere((plan, server), name, url, language))?,
     }
-    if let Some(words) = topology_words(server.topology) {
+    if let Some(words) = topology_words(server.topology, language) {
         writeln!(text, "      {words}")?;
     }
     for (name, value) in &server.settings {
@@ -245,83 +325,116 @@ fn write_server(
             writeln!(text, "      {name} = {value}")?;
         }
     }
-    for words in server_words(server) {
+    for words in server_words(server, language) {
         writeln!(text, "      {words}")?;
     }
     Ok(())
 }
 
 /// What works together as this server; `None`: it is alone.
-fn topology_words(topology: Topology) -> Option<String> {
+fn topology_words(topology: Topology, language: Language) -> Option<String> {
     match topology {
         Topology::Single => None,
-        Topology::Galera { nodes } => Some(format!("a Galera cluster of {nodes} nodes on this machine")),
+        Topology::Galera { nodes } => Some(say!(
+            language,
+            "a Galera cluster of {nodes} nodes on this machine",
+            "本机上由 {nodes} 个节点组成的 Galera 集群"
+        )),
         Topology::Replicas { count, replication } => {
-            let replicas = self::count(count as usize, "replica");
+            let replicas = self::count(count as usize, language, "replica", "个从库");
             let how = match replication {
-                Replication::Asynchronous => "asynchronous: a commit waits for none".to_owned(),
+                Replication::Asynchronous => language
+                    .either("asynchronous: a commit waits for none", "异步复制：提交不等待任何从库")
+                    .to_owned(),
                 Replication::SemiSynchronous { wait_point, acknowledgements, timeout } => {
                     let wait_point = match wait_point {
-                        None => "where the server does by default",
-                        Some(WaitPoint::AfterSync) => "before it is in the engine",
-                        Some(WaitPoint::AfterCommit) => "after it is in the engine",
+                        None => language.either("where the server does by default", "在服务器的默认位置"),
+                        Some(WaitPoint::AfterSync) => {
+                            language.either("before it is in the engine", "在写入引擎之前")
+                        }
+                        Some(WaitPoint::AfterCommit) => {
+                            language.either("after it is in the engine", "在写入引擎之后")
+                        }
                     };
                     let seconds = seconds(timeout);
                     let has = if acknowledgements == 1 { "has" } else { "have" };
-                    format!(
+                    say!(
+                        language,
                         "semi-synchronous: a commit waits, {wait_point}, until {acknowledgements} of them \
-                         {has} received it, {seconds} at most"
+                         {has} received it, {seconds} at most",
+                        "半同步复制：提交{wait_point}等待，直到 {acknowledgements} 个从库收到，最多 {seconds}",
                     )
                 }
             };
-            Some(format!("with {replicas} on this machine, {how}"))
+            Some(say!(language, "with {replicas} on this machine, {how}", "本机上有 {replicas}，{how}"))
         }
     }
 }
 
 /// What will be done to each server that Prony does not start, in words.
 #[must_use]
-pub fn servers_elsewhere(plan: &Plan) -> Vec<String> {
+pub fn servers_elsewhere(plan: &Plan, language: Language) -> Vec<String> {
     let names = ServerNames::of(plan);
     let of_server = |server: &ServerPlan| match &server.source {
-        ServerSource::Url(url) => Some(elsewhere(plan, server, names.shown(&server.name), url)),
+        ServerSource::Url(url) => Some(elsewhere((plan, server), names.shown(&server.name), url, language)),
         _ => None,
     };
     plan.servers.iter().filter_map(of_server).collect()
 }
 
-fn elsewhere(plan: &Plan, server: &ServerPlan, name: &str, url: &str) -> String {
+fn elsewhere((plan, server): (&Plan, &ServerPlan), name: &str, url: &str, language: Language) -> String {
     let of_server = || plan.treatments.iter().filter(|one| plan.servers[one.server] == *server);
     let tables = if of_server().any(|one| !plan.data_sets[one.data].is_empty()) {
-        "gets the tables of the data set in the database of its URL; they stay until `prony cleanup`"
+        language.either(
+            "gets the tables of the data set in the database of its URL; they stay until `prony cleanup`",
+            "数据集的表建在其 URL 所指的数据库中，保留到执行 `prony cleanup` 为止",
+        )
     } else {
-        "gets no tables, because no statement uses Prony's"
+        language.either(
+            "gets no tables, because no statement uses Prony's",
+            "不建表，因为没有语句使用 Prony 的表",
+        )
     };
     let foreign: BTreeSet<String> =
         of_server().flat_map(|treatment| plan.foreign_written(treatment)).collect();
     let touched = if foreign.is_empty() {
-        "No table that Prony did not create is changed".to_owned()
+        language
+            .either("No table that Prony did not create is changed", "不修改任何并非 Prony 所建的表")
+            .to_owned()
     } else {
         let tables = foreign.into_iter().collect::<Vec<_>>().join(", ");
         if server.write_to_my_tables {
-            format!(
+            say!(
+                language,
                 "The study's own statements change {tables}, which are not restored; no other table is \
-                     changed"
+                 changed",
+                "研究自带的语句会修改 {tables}，事后不恢复；其他表不修改",
             )
         } else {
-            format!(
+            say!(
+                language,
                 "The study's own statements would change {tables}, which is refused without \
-                 `write_to_my_tables = true`"
+                 `write_to_my_tables = true`",
+                "研究自带的语句会修改 {tables}；没有 `write_to_my_tables = true` 时拒绝执行",
             )
         }
     };
     let configured = if server.apply_settings && !server.settings.is_empty() {
         let names: Vec<_> = server.settings.keys().map(String::as_str).collect();
-        format!("{} are set during the run and restored afterwards", names.join(", "))
+        say!(
+            language,
+            "{} are set during the run and restored afterwards",
+            "运行期间设置 {}，事后恢复",
+            names.join(", ")
+        )
     } else {
-        "none of its variables is changed".to_owned()
+        language.either("none of its variables is changed", "不修改其任何变量").to_owned()
     };
-    format!("{name}: running at {url}; {tables}. {touched}; {configured}")
+    say!(
+        language,
+        "{name}: running at {url}; {tables}. {touched}; {configured}",
+        "{name}：运行于 {url}；{tables}。{touched}；{configured}",
+    )
 }
 
 /// Settings that every one of several servers has with the same value; `servers` has those of each.
@@ -336,8 +449,9 @@ pub fn common_settings<'a>(
     first.iter().filter(everywhere).collect()
 }
 
-fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
-    let mut rows = vec![vec!["trial".to_owned(), "block".to_owned()]];
+fn write_trials(text: &mut String, plan: &Plan, language: Language) -> std::fmt::Result {
+    let heads = [language.either("trial", "试验"), language.either("block", "区组")];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows[0].extend(plan.factors.iter().map(|factor| factor.name.clone()));
     let shown = |trial: &&Trial| plan.trials.len() <= TRIALS_SHOWN || trial.block == 0;
     for trial in plan.trials.iter().filter(shown).take(TRIALS_SHOWN) {
@@ -366,40 +480,64 @@ fn write_trials(text: &mut String, plan: &Plan) -> std::fmt::Result {
         more if rows.len() <= plan.treatments.len() => {
             let blocks = match blocks {
                 0 => String::new(),
-                more => format!(" of this block and {}", count(more, "other")),
+                more => say!(
+                    language,
+                    " of this block and {}",
+                    "（本区组及其余 {}）",
+                    count(more, language, "other", "个区组")
+                ),
             };
-            writeln!(text, "  ... and {more} more{blocks}, which --json lists")
+            let rest = say!(
+                language,
+                "... and {more} more{blocks}, which --json lists",
+                "……另有 {more} 个{blocks}，用 --json 列出",
+            );
+            writeln!(text, "  {rest}")
         }
         more => {
             let orders = if blocks == 1 { "another random order" } else { "other random orders" };
-            writeln!(
-                text,
-                "  ... and {more} more in {} of {orders}, which --json lists",
-                count(blocks, "block")
-            )
+            let blocks = count(blocks, language, "block", "个区组");
+            let rest = match language {
+                Language::English => {
+                    format!("... and {more} more in {blocks} of {orders}, which --json lists")
+                }
+                Language::Chinese => {
+                    format!("……另有 {more} 个，在顺序各不相同的 {blocks}中，用 --json 列出")
+                }
+            };
+            writeln!(text, "  {rest}")
         }
     }
 }
 
-fn data_words(data: &DataPlan) -> String {
-    if data.is_empty() { "no Prony tables, because no statement uses them".to_owned() } else { data.about() }
+fn data_words(data: &DataPlan, language: Language) -> String {
+    if data.is_empty() {
+        let none = "no Prony tables, because no statement uses them";
+        return language.either(none, "不建 Prony 的表，因为没有语句使用它们").to_owned();
+    }
+    data.about(language)
 }
 
-fn count(number: usize, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+/// `3 trials`; Chinese has a measure word instead of a plural.
+fn count(number: usize, language: Language, thing: &str, measure: &str) -> String {
+    match language {
+        Language::English if number == 1 => format!("1 {thing}"),
+        Language::English => format!("{number} {thing}s"),
+        Language::Chinese => format!("{number} {measure}"),
+    }
 }
 
 fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-fn minutes(duration: Duration) -> String {
+fn minutes(duration: Duration, language: Language) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => "1 s".to_owned(),
         1..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds.div_ceil(60)),
-        172_800.. => format!("{:.1} days", duration.as_secs_f64() / 86_400.0),
-        _ => format!("{:.1} h", duration.as_secs_f64() / 3600.0),
+        120..7200 => say!(language, "{} min", "{} 分钟", seconds.div_ceil(60)),
+        172_800.. => say!(language, "{:.1} days", "{:.1} 天", duration.as_secs_f64() / 86_400.0),
+        _ => say!(language, "{:.1} h", "{:.1} 小时", duration.as_secs_f64() / 3600.0),
     }
 }

@@ -139,7 +139,6 @@ fn network(link: &LinkRecord, words: Words) -> String {
     let text = link.bandwidth.map_or_else(|| text.clone(), narrow);
     let text = if link.awake { words.fill("sentence", "network_awake", &[("network", &text)]) } else { text };
     let Some(why) = &link.why else { return text };
-    let (key, said) = why.word();
-    let why = words.fill("sentence", key, &[("said", said)]);
+    let why = words.why_relay(why);
     words.fill("sentence", "network_because", &[("network", &text), ("why", &why)])
 }

@@ -41,6 +41,7 @@ mod terminal;
 mod trials;
 mod words;
 
+pub use crate::language::Language;
 pub use build::build;
 pub use chart::VIEWER;
 pub use document::{Connects, Document, Doubt, Evenness, Outage, Schedule, schema};
@@ -49,7 +50,7 @@ pub use json::schema_of;
 pub(crate) use json::written;
 pub use runs::{ComparedRun, RunsDocument, RunsFormat, RunsReport, page_of_runs, render_runs, runs_schema};
 pub use svg::Picture;
-pub use words::{Examined, Language, Sentence, Words};
+pub use words::{Examined, Sentence, Words};
 
 use crate::{analyse::Findings, escape, store::RunRecord};
 use block::{Reach, Report};
@@ -146,9 +147,6 @@ pub enum Error {
         /// What the viewer said.
         reason: String,
     },
-    /// There is no such language.
-    #[error("there are no reports in '{0}'; there are en and zh")]
-    UnknownLanguage(String),
 }
 
 impl Error {

@@ -14,48 +14,12 @@ pub use machine::Examined;
 use super::{number, packed::packed};
 use crate::{
     analyse::{Axis, AxisKind, Finding, Findings, STREAM},
+    language::Language,
     plan::Metric,
     provision::{Condition, conditions},
     run::{Doubt, Level, verdict},
 };
 use std::{collections::BTreeMap, sync::LazyLock};
-
-/// A language that reports are written in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Language {
-    /// English.
-    #[default]
-    English,
-    /// Chinese, simplified.
-    Chinese,
-}
-
-impl Language {
-    /// All languages.
-    pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
-
-    /// The language that the environment asks for (`LC_ALL`, `LC_MESSAGES`, `LANG`); English where there are
-    /// no texts in that language.
-    #[must_use]
-    pub fn of_environment() -> Self {
-        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let asked = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(set);
-        asked.and_then(|asked| asked.parse().ok()).unwrap_or_default()
-    }
-}
-
-impl std::str::FromStr for Language {
-    type Err = super::Error;
-
-    /// Takes `en` and `zh`, with or without a region (`zh_CN.UTF-8`).
-    fn from_str(code: &str) -> Result<Self, Self::Err> {
-        match code.split(['-', '_', '.']).next().unwrap_or_default() {
-            "en" => Ok(Self::English),
-            "zh" => Ok(Self::Chinese),
-            _ => Err(super::Error::UnknownLanguage(code.to_owned())),
-        }
-    }
-}
 
 /// Sections of sentences, whose places take names of servers or of what else is compared.
 const SENTENCES: [&str; 4] = ["sentence", "several", "advice", "claim"];
@@ -105,6 +69,12 @@ impl Words {
     #[must_use]
     pub fn of_environment() -> Self {
         Self::of(Language::of_environment())
+    }
+
+    /// Its language.
+    #[must_use]
+    pub fn language(self) -> Language {
+        self.language
     }
 
     /// The texts of `language`.

@@ -188,7 +188,7 @@ pub(super) async fn history(
 }
 
 /// The language of a page: the one chosen in the application, otherwise the browser's.
-fn look(headers: &HeaderMap) -> Options {
+pub(super) fn look(headers: &HeaderMap) -> Options {
     let chosen = guard::cookies(headers, "prony-language").find_map(|code| code.parse().ok());
     Options {
         language: chosen.unwrap_or_default(),

@@ -2,17 +2,19 @@
 //! plan is what `prony plan` prints. One run at a time: two would measure each other.
 
 use super::{
-    Shared, list, locked,
+    Shared, list, locked, pages,
     refusal::{Missing, Refusal, Senseless},
 };
 use crate::{
     provision::trampoline::{self, Bond},
+    report::Words,
     store::{RunState, RunSummary},
     study::{self, Adjustments},
 };
 use axum::{
     body::Bytes,
     extract::{Path, State},
+    http::HeaderMap,
     response::Response,
 };
 use rustix::{
@@ -204,13 +206,19 @@ pub(super) async fn studies(State(shared): State<Arc<Shared>>) -> Result<Respons
 }
 
 /// What a study would do, or what is wrong with it: the words of `prony plan`.
-pub(super) async fn plan(State(shared): State<Arc<Shared>>, body: Bytes) -> Result<Response, Refusal> {
+pub(super) async fn plan(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Refusal> {
     let wanted = Wanted::checked(&body, &shared)?;
+    let language = Words::of(pages::look(&headers).language).code();
     let text = shared.work(move |shared| {
         let output = Command::new(&shared.options.program)
             .arg("plan")
             .args(wanted.words())
             .current_dir(&shared.options.directory)
+            .env("LC_ALL", language)
             .stdin(Stdio::null())
             .output()
             .map_err(|cause| Refusal::Machine { what: "cannot start prony plan", cause })?;

@@ -10,7 +10,10 @@ use super::{
     server::through_network,
     tree::{Node, Table},
 };
-use crate::quantity::{say_bits, say_duration};
+use crate::{
+    language::Language,
+    quantity::{say_bits, say_duration},
+};
 use load::spec::TlsMode;
 use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, time::Duration};
@@ -27,11 +30,11 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         r#""tcp""#,
         "How to connect to servers that Prony starts: over TCP, the default, or over the Unix socket.",
     )
-    .says(|client| {
+    .says(|client, language| {
         Phrase::plain(match client.transport {
             None => "",
-            Some(Transport::Tcp) => "by TCP",
-            Some(Transport::Socket) => "by the Unix socket",
+            Some(Transport::Tcp) => language.either("by TCP", "经 TCP"),
+            Some(Transport::Socket) => language.either("by the Unix socket", "经 Unix 套接字"),
         })
     }),
     key(
@@ -48,11 +51,13 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         r#""required""#,
         "Encryption of the connections [default: as in the server's `url`, otherwise none].",
     )
-    .says(|client| {
+    .says(|client, language| {
         Phrase::plain(match client.tls {
             None => "",
-            Some(TlsMode::Disabled) => "without TLS",
-            Some(TlsMode::Preferred) => "TLS where the server has it",
+            Some(TlsMode::Disabled) => language.either("without TLS", "不用 TLS"),
+            Some(TlsMode::Preferred) => {
+                language.either("TLS where the server has it", "服务器支持时使用 TLS")
+            }
             Some(_) => "TLS",
         })
     }),
@@ -63,11 +68,11 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "true",
         "Compression of the connections [default: as in the server's `url`, otherwise none].",
     )
-    .says(|client| {
+    .says(|client, language| {
         Phrase::plain(match client.compress {
             None => "",
-            Some(false) => "uncompressed",
-            Some(true) => "compressed",
+            Some(false) => language.either("uncompressed", "不压缩"),
+            Some(true) => language.either("compressed", "压缩"),
         })
     }),
     key(
@@ -78,7 +83,10 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "Authentication plug-in of the account that the load logs in with, on servers that Prony starts \
          [default: the server's own].",
     )
-    .says(|client| Phrase::of("logged in by ", client.authentication.map(Authentication::name), "")),
+    .says(|client, language| {
+        let plugin = client.authentication.map(Authentication::name);
+        Phrase::of(language.either("logged in by ", "登录认证插件为 "), plugin, "")
+    }),
     key(
         "sources",
         &Put(Addresses, |client: &mut Client, value| client.sources = value),
@@ -86,7 +94,9 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "",
         "Source addresses to connect from, in turn: each has as many ports as the kernel allows.",
     )
-    .says(|client| Phrase::of("from ", joined(&client.sources, ", "), "")),
+    .says(|client, language| {
+        Phrase::of(language.either("from ", "源地址为 "), joined(&client.sources, ", "), "")
+    }),
     key(
         "open_rate",
         &Put(Number(0.001, 1e6), |client: &mut Client, value| client.open_rate = Some(value)),
@@ -94,7 +104,13 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "500",
         "Connections opened per second before the load [default: as fast as the server accepts them].",
     )
-    .says(|client| Phrase::of("opened at ", client.open_rate, " per second")),
+    .says(|client, language| {
+        let [before, after] = match language {
+            Language::English => ["opened at ", " per second"],
+            Language::Chinese => ["每秒建立 ", " 个"],
+        };
+        Phrase::of(before, client.open_rate, after)
+    }),
     key(
         "connect_timeout",
         &Put(Time(1_000, DAY_US), |client: &mut Client, value| client.connect_timeout = value),
@@ -102,10 +118,10 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "",
         "Time limit for opening one connection.",
     )
-    .says(|client| {
+    .says(|client, language| {
         let time = client.connect_timeout;
         let said = (time != Client::default().connect_timeout).then(|| say_duration(time));
-        Phrase::of("given ", said, " to open")
+        Phrase::of(language.either("given ", "建立时限为 "), said, language.either(" to open", ""))
     }),
     key(
         "reply_timeout",
@@ -114,8 +130,12 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         r#""30s""#,
         "Time limit for a reply, after which the connection is closed and reopened [default: none].",
     )
-    .says(|client| {
-        Phrase::of("closed and reopened after a reply takes ", client.reply_timeout.map(say_duration), "")
+    .says(|client, language| {
+        let [before, after] = match language {
+            Language::English => ["closed and reopened after a reply takes ", ""],
+            Language::Chinese => ["应答超过 ", " 即关闭重连"],
+        };
+        Phrase::of(before, client.reply_timeout.map(say_duration), after)
     }),
     key(
         "workers",
@@ -125,9 +145,10 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "Threads of the load engine in each of its processes [default: as many as the most demanding load of \
          the run needs, the same in all trials].",
     )
-    .says(|client| match client.workers {
-        Some(1) => Phrase::plain("1 thread of the load engine"),
-        count => Phrase::of("", count, " threads of the load engine"),
+    .says(|client, language| match (client.workers, language) {
+        (Some(1), Language::English) => Phrase::plain("1 thread of the load engine"),
+        (count, Language::English) => Phrase::of("", count, " threads of the load engine"),
+        (count, Language::Chinese) => Phrase::of("压测引擎 ", count, " 个线程"),
     }),
     key(
         "latency",
@@ -136,7 +157,9 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         r#""0.8ms""#,
         "Round-trip latency to add between client and servers, half of it each way.",
     )
-    .says(|client| client.latency.map_or_else(Phrase::nothing, through_network)),
+    .says(|client, language| {
+        client.latency.map_or_else(Phrase::nothing, |latency| through_network(latency, language))
+    }),
     key(
         "bandwidth",
         &Put(forms::BANDWIDTH, |client: &mut Client, value| client.bandwidth = Some(value)),
@@ -145,7 +168,11 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         "Bandwidth of the network between client and servers, in each direction, for all connections \
          together [default: unlimited].",
     )
-    .says(|client| Phrase::of("at most ", client.bandwidth.map(say_bits), " each way")),
+    .says(|client, language| {
+        let (before, after) =
+            (language.either("at most ", "每个方向最多 "), language.either(" each way", ""));
+        Phrase::of(before, client.bandwidth.map(say_bits), after)
+    }),
     key(
         "pin",
         &Put(forms::PROCESSORS, |client: &mut Client, value| client.pin = value),
@@ -153,7 +180,9 @@ pub(super) const CLIENT: &[Key<Client>] = &[
         r#""4-7""#,
         "The processors that the load engine and the network may run on [default: all].",
     )
-    .says(|client| Phrase::of("on processors ", joined(&client.pin, ", "), "")),
+    .says(|client, language| {
+        Phrase::of(language.either("on processors ", "使用处理器 "), joined(&client.pin, ", "), "")
+    }),
 ];
 
 /// The words of `authentication`.
@@ -174,9 +203,13 @@ pub(super) const LOAD: &[Key<Client>] = &[
         "Processes on this machine that share the load, each with its part of the connections; their results \
          are merged exactly. One of them is Prony itself.",
     )
-    .says(|client| {
+    .says(|client, language| {
         let several = Some(client.processes).filter(|&count| count > 1);
-        Phrase::of("shared by ", several, " load processes")
+        let [before, after] = match language {
+            Language::English => ["shared by ", " load processes"],
+            Language::Chinese => ["由 ", " 个压测进程分担"],
+        };
+        Phrase::of(before, several, after)
     }),
     key(
         "agents",
@@ -186,7 +219,9 @@ pub(super) const LOAD: &[Key<Client>] = &[
         "Load hosts that share the load, with `prony agent` running on each, instead of this machine and its \
          `processes`; their results are merged exactly.",
     )
-    .says(|client| Phrase::of("from the load hosts ", joined(&client.agents, ", "), "")),
+    .says(|client, language| {
+        Phrase::of(language.either("from the load hosts ", "来自压测机 "), joined(&client.agents, ", "), "")
+    }),
     key(
         "kubernetes",
         &Section(KUBERNETES),
@@ -195,9 +230,10 @@ pub(super) const LOAD: &[Key<Client>] = &[
         "Load hosts as pods of a Kubernetes cluster, which Prony creates before the run and removes after \
          it, instead of this machine.",
     )
-    .says(|client| {
+    .says(|client, language| {
         let count = client.kubernetes.as_ref().map(|pods| pods.replicas);
-        Phrase::of("from pods of a Kubernetes cluster: ", count, "")
+        let before = language.either("from pods of a Kubernetes cluster: ", "来自 Kubernetes 集群的 Pod：");
+        Phrase::of(before, count, "")
     }),
     key(
         "agents_wait",
@@ -320,7 +356,7 @@ impl Authentication {
 }
 
 /// What a plan can say of how connections are made, key by key.
-pub fn client_words() -> impl Iterator<Item = fn(&Client) -> Phrase> {
+pub fn client_words() -> impl Iterator<Item = fn(&Client, Language) -> Phrase> {
     keys::words(CLIENT).chain(keys::words(LOAD))
 }
 

@@ -9,6 +9,7 @@ use super::{
     tree::{self, Node, Table, Value},
     wrong::Wrong,
 };
+use crate::language::Language;
 use serde_json::json;
 
 /// One key of a table that is read into a `T`.
@@ -18,7 +19,7 @@ pub(super) struct Key<T: 'static> {
     default: Option<&'static str>,
     example: &'static str,
     about: &'static str,
-    words: Option<fn(&T) -> Phrase>,
+    words: Option<fn(&T, Language) -> Phrase>,
 }
 
 /// A key: its name; what it takes, and where that goes; what holds without it, and a value to show where
@@ -35,7 +36,7 @@ pub(super) const fn key<T>(
 
 impl<T> Key<T> {
     /// What a plan says of it.
-    pub(super) const fn says(self, words: fn(&T) -> Phrase) -> Self {
+    pub(super) const fn says(self, words: fn(&T, Language) -> Phrase) -> Self {
         Self { words: Some(words), ..self }
     }
 }
@@ -177,7 +178,7 @@ pub(super) fn names<T>(keys: &[Key<T>]) -> impl Iterator<Item = &'static str> {
 }
 
 /// What a plan can say by the keys of a table, in their order.
-pub(super) fn words<T>(keys: &[Key<T>]) -> impl Iterator<Item = fn(&T) -> Phrase> {
+pub(super) fn words<T>(keys: &[Key<T>]) -> impl Iterator<Item = fn(&T, Language) -> Phrase> {
     keys.iter().filter_map(|key| key.words)
 }
 

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
     /// Before it.
-    pub before: &'static str,
+    pub before: String,
     /// The value, or the whole phrase if nothing in it varies; empty: no phrase.
     pub value: String,
     /// Behind it.
@@ -14,8 +14,8 @@ pub struct Phrase {
 impl Phrase {
     /// A value with its words.
     #[must_use]
-    pub fn new(before: &'static str, value: impl Into<String>, after: impl Into<String>) -> Self {
-        Self { before, value: value.into(), after: after.into() }
+    pub fn new(before: impl Into<String>, value: impl Into<String>, after: impl Into<String>) -> Self {
+        Self { before: before.into(), value: value.into(), after: after.into() }
     }
 
     /// A phrase without a value that varies.
@@ -25,7 +25,7 @@ impl Phrase {
     }
 
     /// A value with its words, where there is one.
-    pub fn of(before: &'static str, value: Option<impl ToString>, after: &'static str) -> Self {
+    pub fn of(before: &str, value: Option<impl ToString>, after: &str) -> Self {
         value.map_or_else(Self::nothing, |value| Self::new(before, value.to_string(), after))
     }
 

@@ -10,7 +10,10 @@ use super::{
     topology::{self, TOPOLOGY},
     tree::{Node, Table, Value},
 };
-use crate::quantity::{Price, say_duration};
+use crate::{
+    language::Language,
+    quantity::{Price, say_duration},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration};
 
@@ -99,10 +102,10 @@ pub(super) const SERVER: &[Key<Server>] = &[
         r#"{ replicas = 1, replication = "after-sync" }"#,
         "Topology of this server; it takes precedence over `[topology]`.",
     )
-    .says(|server| {
-        let between =
-            (!server.latency_between.is_zero()).then(|| through_network(server.latency_between).text());
-        Phrase::of("replicas ", between, "")
+    .says(|server, language| {
+        let between = server.latency_between;
+        let between = (!between.is_zero()).then(|| through_network(between, language).text());
+        Phrase::of(language.either("replicas ", "与从库之间"), between, "")
     }),
     key(
         "limits",
@@ -111,7 +114,10 @@ pub(super) const SERVER: &[Key<Server>] = &[
         "",
         "Limits of this server; each takes precedence over the one in `[limits]`.",
     )
-    .says(|server| Phrase::of("limited to ", (!server.limits.is_empty()).then_some(&server.limits), "")),
+    .says(|server, language| {
+        let limits: Vec<String> = said(LIMITS, &server.limits, language).collect();
+        Phrase::of(language.either("limited to ", "限制："), joined(&limits, language.either(", ", "，")), "")
+    }),
     key(
         "latency",
         &Put(Time(0, LATENCY_MAX_US), |server: &mut Server, value| server.latency = Some(value)),
@@ -120,7 +126,9 @@ pub(super) const SERVER: &[Key<Server>] = &[
         "Round-trip latency to add between the client and this server; it takes precedence over the one in \
          `[client]`.",
     )
-    .says(|server| server.latency.map_or_else(Phrase::nothing, through_network)),
+    .says(|server, language| {
+        server.latency.map_or_else(Phrase::nothing, |latency| through_network(latency, language))
+    }),
     key(
         "listen",
         &Put(OwnAddress, |server: &mut Server, value| server.listen = Some(value)),
@@ -129,7 +137,7 @@ pub(super) const SERVER: &[Key<Server>] = &[
         "Address of this machine at which this server is reached, so that load hosts on other machines can \
          [default: 127.0.0.1].",
     )
-    .says(|server| Phrase::of("listens at ", server.listen, "")),
+    .says(|server, language| Phrase::of(language.either("listens at ", "监听地址 "), server.listen, "")),
     key(
         "price",
         &Put(forms::PRICE, |server: &mut Server, price| server.price = Some(price)),
@@ -137,7 +145,7 @@ pub(super) const SERVER: &[Key<Server>] = &[
         r#""0.42 EUR/h""#,
         "Price of this server per hour.",
     )
-    .says(|server| Phrase::of("costs ", server.price.as_ref(), "")),
+    .says(|server, language| Phrase::of(language.either("costs ", "价格 "), server.price.as_ref(), "")),
 ];
 
 /// `[limits]`, also inside a server.
@@ -149,7 +157,10 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         r#""4G""#,
         "Memory that the server may use, including the page cache of its files, without swap.",
     )
-    .says(|limits| Phrase::of("", limits.memory_bytes.map(memory), " of memory")),
+    .says(|limits, language| {
+        let (before, after) = (language.either("", "内存 "), language.either(" of memory", ""));
+        Phrase::of(before, limits.memory_bytes.map(memory), after)
+    }),
     key(
         "cpus",
         &Put(Number(0.01, 1024.0), |limits: &mut Limits, value| limits.cpus = Some(value)),
@@ -157,7 +168,10 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         "2",
         "CPU time that it may use, in processors: 1.5 means 1.5 s per second.",
     )
-    .says(|limits| Phrase::of("the time of ", limits.cpus.map(processors), "")),
+    .says(|limits, language| match language {
+        Language::English => Phrase::of("the time of ", limits.cpus.map(processors), ""),
+        Language::Chinese => Phrase::of("", limits.cpus, " 个处理器的时间"),
+    }),
     key(
         "pin",
         &Put(forms::PROCESSORS, |limits: &mut Limits, value| limits.pin = value),
@@ -165,7 +179,9 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         r#""0-3""#,
         "Numbers of the processors that it may run on: \"0-3,6\".",
     )
-    .says(|limits| Phrase::of("processors ", joined(&limits.pin, ","), "")),
+    .says(|limits, language| {
+        Phrase::of(language.either("processors ", "处理器 "), joined(&limits.pin, ","), "")
+    }),
     key(
         "io_read",
         &Put(forms::BANDWIDTH, |limits: &mut Limits, value| limits.read_bytes_per_second = Some(value)),
@@ -173,7 +189,10 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         r#""100MB/s""#,
         "Rate at which it may read from the disk of its data directory.",
     )
-    .says(|limits| Phrase::of("reading ", limits.read_bytes_per_second.map(megabytes), " MB/s")),
+    .says(|limits, language| {
+        let rate = limits.read_bytes_per_second.map(megabytes);
+        Phrase::of(language.either("reading ", "读 "), rate, " MB/s")
+    }),
     key(
         "io_write",
         &Put(forms::BANDWIDTH, |limits: &mut Limits, value| limits.write_bytes_per_second = Some(value)),
@@ -181,7 +200,10 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         r#""100MB/s""#,
         "Rate at which it may write to that disk.",
     )
-    .says(|limits| Phrase::of("writing ", limits.write_bytes_per_second.map(megabytes), " MB/s")),
+    .says(|limits, language| {
+        let rate = limits.write_bytes_per_second.map(megabytes);
+        Phrase::of(language.either("writing ", "写 "), rate, " MB/s")
+    }),
     key(
         "io_read_ops",
         &Put(Count(1, OPERATIONS_MAX), |limits: &mut Limits, value| limits.reads_per_second = Some(value)),
@@ -189,7 +211,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         "3000",
         "Reads per second.",
     )
-    .says(|limits| Phrase::of("", limits.reads_per_second, " reads/s")),
+    .says(|limits, language| Phrase::of("", limits.reads_per_second, language.either(" reads/s", " 次读/s"))),
     key(
         "io_write_ops",
         &Put(Count(1, OPERATIONS_MAX), |limits: &mut Limits, value| limits.writes_per_second = Some(value)),
@@ -197,7 +219,9 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         "3000",
         "Writes per second.",
     )
-    .says(|limits| Phrase::of("", limits.writes_per_second, " writes/s")),
+    .says(|limits, language| {
+        Phrase::of("", limits.writes_per_second, language.either(" writes/s", " 次写/s"))
+    }),
 ];
 
 /// A server to be measured.
@@ -312,21 +336,23 @@ impl Limits {
 
 /// What a plan says of a server, as sentences.
 #[must_use]
-pub fn server_words(server: &Server) -> Vec<String> {
-    said(SERVER, server).collect()
+pub fn server_words(server: &Server, language: Language) -> Vec<String> {
+    said(SERVER, server, language).collect()
 }
 
 /// One sentence for each key of a table that has something to say, in their order.
-fn said<T>(keys: &'static [Key<T>], of: &T) -> impl Iterator<Item = String> {
-    keys::words(keys).map(move |words| words(of).text()).filter(|text| !text.is_empty())
+fn said<T>(keys: &'static [Key<T>], of: &T, language: Language) -> impl Iterator<Item = String> {
+    keys::words(keys).map(move |words| words(of, language).text()).filter(|text| !text.is_empty())
 }
 
 /// What a network adds.
-pub(super) fn through_network(round_trip: Duration) -> Phrase {
+pub(super) fn through_network(round_trip: Duration, language: Language) -> Phrase {
     match round_trip {
-        Duration::ZERO => Phrase::plain("without a network in between"),
+        Duration::ZERO => Phrase::plain(language.either("without a network in between", "不经网络")),
         round_trip => {
-            Phrase::new("through a network that adds a round trip of ", say_duration(round_trip), "")
+            let before =
+                language.either("through a network that adds a round trip of ", "经网络，往返时延增加 ");
+            Phrase::new(before, say_duration(round_trip), "")
         }
     }
 }
@@ -354,7 +380,7 @@ fn memory(bytes: u64) -> String {
 /// In words, as far as there are any: `4096 MiB of memory, the time of 2 processors`.
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&said(LIMITS, self).collect::<Vec<_>>().join(", "))
+        f.write_str(&said(LIMITS, self, Language::English).collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a user who writes a study relies on.
 
 use super::*;
-use crate::layout::Layout as _;
+use crate::{language::Language, layout::Layout as _};
 use proptest::prelude::*;
 
 const GOOD: &str = r#"
@@ -207,7 +207,11 @@ fn a_price_is_kept_in_the_plan_and_shown() {
     let plan = crate::plan::Plan::from_study(&study);
     let kept: crate::plan::Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
     assert_eq!(kept.servers[1].price.as_ref().map(ToString::to_string).as_deref(), Some("0.42 EUR/h"));
-    assert!(crate::plan::render(&kept).contains("costs 0.42 EUR/h"), "{}", crate::plan::render(&kept));
+    assert!(
+        crate::plan::render(&kept, Language::English).contains("costs 0.42 EUR/h"),
+        "{}",
+        crate::plan::render(&kept, Language::English)
+    );
 }
 
 #[test]
@@ -411,7 +415,7 @@ fn a_load_comes_from_one_process_or_several_and_their_number_varies_as_any_key()
     assert_eq!(processes("[vary]\n\"load.processes\" = [1, 2, 4]\n"), [1, 2, 4]);
     let words = |more: &str| {
         let client = study(more).expect("a study").treatments[0].client.clone();
-        super::client_words().map(|say| say(&client).text()).collect::<Vec<_>>().join("")
+        super::client_words().map(|say| say(&client, Language::English).text()).collect::<Vec<_>>().join("")
     };
     assert!(words("[load]\nprocesses = 4\n").contains("shared by 4 load processes"));
     assert!(!words("").contains("process"));
@@ -581,8 +585,9 @@ fn what_is_between_client_and_server_and_who_logs_in_can_be_varied() {
     let (one, other) = (Authentication::Ed25519, Authentication::MysqlNativePassword);
     assert_eq!(told, [(Some(12_500_000), Some(one)), (Some(12_500_000), Some(other))]);
     assert_eq!(narrow.treatments[0].streams[0].time_limit, Some(Duration::from_secs(3)));
-    let words: Vec<String> =
-        super::client_words().map(|say| say(&narrow.treatments[0].client).text()).collect();
+    let words: Vec<String> = super::client_words()
+        .map(|say| say(&narrow.treatments[0].client, Language::English).text())
+        .collect();
     assert!(words.iter().any(|said| said == "at most 100 Mbit/s each way"), "{words:?}");
     let told = |more: &str| study(more).expect_err(more).to_string();
     let socket = told("[client]\nbandwidth = \"1 Mbit/s\"\ntransport = \"socket\"\n");

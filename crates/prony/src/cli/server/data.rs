@@ -6,6 +6,7 @@ use crate::{
         listing,
         terminal::{print, print_json},
     },
+    language::Language,
     layout::Layout as _,
     provision::{CachedData, Places, cached_data, remove_cached},
     report::number,
@@ -36,7 +37,7 @@ fn show(cached: &[CachedData]) -> Result<(), Failure> {
             each.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let cells = [
             each.name.clone(),
-            each.data.about(),
+            each.data.about(Language::of_environment()),
             megabytes(each.bytes),
             each.made.clone(),
             used,

@@ -11,9 +11,10 @@ mod values;
 pub use types::Unfit;
 pub use values::{Values, children};
 
-use super::{Index, Layout, Scan, Sent, Table as Whole, Undrawn, quoted};
+use super::{Index, Layout, Scan, Sent, Table as Whole, Undrawn, engine_words, quoted};
 use crate::{
     family::{Definition, spoken},
+    language::{Language, say},
     quantity::show_count,
 };
 use load::{
@@ -310,11 +311,15 @@ impl Layout for Data {
         self.tables.iter().map(|table| self.whole(table)).collect()
     }
 
-    fn about(&self) -> String {
-        let engine = self.engine.as_deref().unwrap_or("the server's default engine");
-        let tables =
-            self.tables.iter().map(|table| format!("{} ({} rows)", table.name, show_count(table.rows)));
-        format!("the study's own tables {}, {engine}", tables.collect::<Vec<_>>().join(", "))
+    fn about(&self, language: Language) -> String {
+        let engine = engine_words(self.engine.as_deref(), language);
+        let table = |table: &Table| {
+            let (name, rows) = (&table.name, show_count(table.rows));
+            say!(language, "{name} ({rows} rows)", "{name}（{rows} 行）")
+        };
+        let tables: Vec<String> = self.tables.iter().map(table).collect();
+        let tables = tables.join(language.either(", ", "、"));
+        say!(language, "the study's own tables {tables}, {engine}", "研究自己的表 {tables}，{engine}")
     }
 
     fn engine(&self) -> Option<&str> {

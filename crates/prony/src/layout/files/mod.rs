@@ -18,7 +18,11 @@ pub use rows::{Encoded, Form, Inserts, OfRows, Reader, form, header};
 pub use statements::{Statement, Statements};
 
 use super::{Column as Loaded, Contents, Layout, Rows, Sent, Table as Whole, Undrawn};
-use crate::{family::spoken, quantity::show_count};
+use crate::{
+    family::spoken,
+    language::{Language, say},
+    quantity::show_count,
+};
 use load::spec::{Distribution, Draw};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -556,12 +560,17 @@ impl Layout for Data {
         }]
     }
 
-    fn about(&self) -> String {
+    fn about(&self, language: Language) -> String {
         let name = |file: &File| file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let files: Vec<String> = self.files.iter().map(name).collect();
-        let table = |table: &Table| format!("{} ({} rows)", table.name, show_count(table.rows));
+        let table = |table: &Table| {
+            let (name, rows) = (&table.name, show_count(table.rows));
+            say!(language, "{name} ({rows} rows)", "{name}（{rows} 行）")
+        };
         let tables: Vec<String> = self.made.iter().map(table).collect();
-        format!("what {} makes: {}", files.join(", "), tables.join(", "))
+        let comma = language.either(", ", "、");
+        let (files, tables) = (files.join(comma), tables.join(comma));
+        say!(language, "what {files} makes: {tables}", "{files} 所建的数据：{tables}")
     }
 
     fn has_table(&self, name: &str) -> bool {

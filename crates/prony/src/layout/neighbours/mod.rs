@@ -12,6 +12,7 @@ pub use workloads::workload;
 use super::{Builtin, Column, Condition, DataSet, Effect, Layout, Rows, Scan, Sent, Table, Undrawn};
 use crate::{
     family::{self, Kind, counter},
+    language::{Language, say},
     quantity::show_count,
 };
 use load::{
@@ -368,8 +369,9 @@ impl Layout for Data {
         }]
     }
 
-    fn about(&self) -> String {
-        format!("{} rows of the neighbours' own", show_count(self.neighbour_rows))
+    fn about(&self, language: Language) -> String {
+        let rows = show_count(self.neighbour_rows);
+        say!(language, "{rows} rows of the neighbours' own", "干扰负载自己的 {rows} 行")
     }
 
     fn has_table(&self, name: &str) -> bool {
@@ -417,8 +419,9 @@ impl Layout for Beside {
         self.others.tables().into_iter().chain(self.neighbours.tables()).collect()
     }
 
-    fn about(&self) -> String {
-        format!("{}, and {}", self.others.about(), self.neighbours.about())
+    fn about(&self, language: Language) -> String {
+        let (others, own) = (self.others.about(language), self.neighbours.about(language));
+        say!(language, "{others}, and {own}", "{others}，以及{own}")
     }
 
     fn engine(&self) -> Option<&str> {

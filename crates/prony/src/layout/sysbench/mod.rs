@@ -10,8 +10,11 @@ mod workloads;
 pub use options::{OptionInfo, OptionKind, Options, Random};
 pub use workloads::{BUILTINS, data, workload};
 
-use super::{Column, Index, Layout, NUMBER, Scan, Sent, Table, Undrawn};
-use crate::quantity::show_count;
+use super::{Column, Index, Layout, NUMBER, Scan, Sent, Table, Undrawn, engine_words};
+use crate::{
+    language::{Language, say},
+    quantity::show_count,
+};
 use load::spec::{Distribution, Draw};
 use rows::Contents;
 use serde::{Deserialize, Serialize};
@@ -199,14 +202,21 @@ impl Layout for Data {
         (1..=self.tables).map(|number| self.table(number)).collect()
     }
 
-    fn about(&self) -> String {
-        let engine = self.engine.as_deref().unwrap_or("the server's default engine");
-        let tables = if self.tables == 1 { "1 table".to_owned() } else { format!("{} tables", self.tables) };
+    fn about(&self, language: Language) -> String {
+        let engine = engine_words(self.engine.as_deref(), language);
+        let tables = match (self.tables, language) {
+            (1, Language::English) => "1 table".to_owned(),
+            (count, Language::English) => format!("{count} tables"),
+            (count, Language::Chinese) => format!("{count} 个表"),
+        };
+        let rows = show_count(self.rows);
         match self.generator {
-            Generator::Sysbench => {
-                format!("{tables} of {} rows as sysbench makes them, {engine}", show_count(self.rows))
-            }
-            other => format!("{tables}, {}, {engine}", other.name()),
+            Generator::Sysbench => say!(
+                language,
+                "{tables} of {rows} rows as sysbench makes them, {engine}",
+                "{tables}，每个 {rows} 行，与 sysbench 所建的相同，{engine}",
+            ),
+            other => say!(language, "{tables}, {}, {engine}", "{tables}，{}，{engine}", other.name()),
         }
     }
 

@@ -12,8 +12,11 @@ mod workloads;
 
 pub use workloads::{BUILTINS, LIMITS, Limits, NAME, waits, workload};
 
-use super::{Column, Condition, Index, Layout, Scan, Sent, Table, Undrawn};
-use crate::quantity::show_count;
+use super::{Column, Condition, Index, Layout, Scan, Sent, Table, Undrawn, engine_words};
+use crate::{
+    language::{Language, say},
+    quantity::show_count,
+};
 use load::spec::{Distribution, Draw};
 use rows::{Contents, Kind};
 use serde::{Deserialize, Serialize};
@@ -359,13 +362,15 @@ impl Layout for Data {
         self.forms().map(|form| self.table(form)).collect()
     }
 
-    fn about(&self) -> String {
-        let engine = self.engine.as_deref().unwrap_or("the server's default engine");
-        let warehouses = match self.warehouses {
-            1 => "1 warehouse".to_owned(),
-            many => format!("{} warehouses", show_count(many.into())),
+    fn about(&self, language: Language) -> String {
+        let engine = engine_words(self.engine.as_deref(), language);
+        let count = show_count(self.warehouses.into());
+        let warehouses = match (self.warehouses, language) {
+            (1, Language::English) => "1 warehouse".to_owned(),
+            (_, Language::English) => format!("{count} warehouses"),
+            (_, Language::Chinese) => format!("{count} 个仓库"),
         };
-        format!("{warehouses}, TPC-C-like, {engine}")
+        say!(language, "{warehouses}, TPC-C-like, {engine}", "{warehouses}，类 TPC-C，{engine}")
     }
 
     fn engine(&self) -> Option<&str> {

@@ -13,7 +13,8 @@ mod workloads;
 
 pub use workloads::{BUILTINS, NAME, STREAM_MAX, workload};
 
-use super::{Column, Index, Layout, Scan, Sent, Table, Undrawn};
+use super::{Column, Index, Layout, Scan, Sent, Table, Undrawn, engine_words};
+use crate::language::{Language, say};
 use load::spec::{Distribution, Draw};
 use rows::{Contents, Holds, Kind, Text as Words};
 use serde::{Deserialize, Serialize};
@@ -317,9 +318,10 @@ impl Layout for Data {
         self.forms().map(|form| self.table(form)).collect()
     }
 
-    fn about(&self) -> String {
-        let engine = self.engine.as_deref().unwrap_or("the server's default engine");
-        format!("scale factor {}, TPC-H-like, {engine}", self.scale_factor)
+    fn about(&self, language: Language) -> String {
+        let engine = engine_words(self.engine.as_deref(), language);
+        let factor = self.scale_factor;
+        say!(language, "scale factor {factor}, TPC-H-like, {engine}", "规模因子 {factor}，类 TPC-H，{engine}")
     }
 
     fn engine(&self) -> Option<&str> {

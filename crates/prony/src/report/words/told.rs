@@ -3,6 +3,7 @@
 use super::{Words, number};
 use crate::{
     fairness::Condition,
+    network::WhyRelay,
     plan::{self, CrashKind},
     provision::{self, Holder, Step},
     report::fact::{Fact, Figure},
@@ -144,6 +145,13 @@ impl Words {
         self.progress("crashed", &places)
     }
 
+    /// Why a relay makes the networks.
+    #[must_use]
+    pub fn why_relay(self, why: &WhyRelay) -> String {
+        let (key, said) = why.word();
+        self.fill("sentence", key, &[("said", said)])
+    }
+
     /// A condition in which servers differ although the study does not vary it, and how to make it the same.
     #[must_use]
     pub fn unfair(self, condition: &Condition, names: &[&str]) -> String {
@@ -213,7 +221,7 @@ mod tests {
         for (step, english, chinese) in [
             (fetching(None, None), "fetching mariadb-10.11", "正在下载 mariadb-10.11"),
             (fetching(None, Some(18)), "fetching mariadb-10.11 (18 MB)", "正在下载 mariadb-10.11（18 MB）"),
-            (of(fetching(Some(12), None)), "replica 1 of 2: fetching mariadb-10.11: 12 MB", "副本 1"),
+            (of(fetching(Some(12), None)), "replica 1 of 2: fetching mariadb-10.11: 12 MB", "从库 1"),
             (fetching(Some(12), Some(18)), "fetching mariadb-10.11: 12 of 18 MB", "12 MB，共 18 MB"),
             (copying, "copying the data directory: 3 of 9 MB", "正在复制数据目录：3 MB，共 9 MB"),
             (Step::Preparing, "preparing the backup", "准备备份"),
