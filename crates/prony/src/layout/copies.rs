@@ -39,9 +39,9 @@ impl Layout for Data {
         let Self { product, version, database, .. } = self;
         say!(
             language,
-            "a copy of {path} ({kind}, {product} {version}, {size}), database {database}; a server of a newer \
-             series upgrades its copy",
-            "{path} 的副本（{kind}，{product} {version}，{size}），数据库 {database}；更新系列的服务器会升级自己的副本",
+            "a copy of {path} ({kind}, {product} {version}, {size}), database {database}; a server of a \
+             newer series upgrades its copy",
+            "{path} 的副本（{kind}，{product} {version}，{size}），数据库 {database}；更新系列的服务器会升级副本",
         )
     }
 
