@@ -115,7 +115,7 @@ static FORMS: [Form; 8] = [
         key: "o_orderkey",
         number: "(o_orderkey DIV 32 * 8 + o_orderkey MOD 8)",
         indexes: &[("orders_customer", &["o_custkey"])],
-        row_bytes: 170,
+        row_bytes: 162,
     },
     Form {
         name: "partsupp",
@@ -131,7 +131,7 @@ static FORMS: [Form; 8] = [
         key: "ps_partkey, ps_suppkey",
         number: "ps_partkey",
         indexes: &[("partsupp_supplier", &["ps_suppkey"])],
-        row_bytes: 210,
+        row_bytes: 270,
     },
     Form {
         name: "part",
@@ -151,7 +151,7 @@ static FORMS: [Form; 8] = [
         key: "p_partkey",
         number: "p_partkey",
         indexes: &[],
-        row_bytes: 180,
+        row_bytes: 205,
     },
     Form {
         name: "customer",
@@ -170,7 +170,7 @@ static FORMS: [Form; 8] = [
         key: "c_custkey",
         number: "c_custkey",
         indexes: &[("customer_nation", &["c_nationkey"])],
-        row_bytes: 225,
+        row_bytes: 260,
     },
     Form {
         name: "supplier",
@@ -188,7 +188,7 @@ static FORMS: [Form; 8] = [
         key: "s_suppkey",
         number: "s_suppkey",
         indexes: &[("supplier_nation", &["s_nationkey"])],
-        row_bytes: 210,
+        row_bytes: 400,
     },
     Form {
         name: "nation",
