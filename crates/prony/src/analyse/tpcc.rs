@@ -23,6 +23,8 @@ pub struct Tpcc {
     pub tpmc_max: f64,
     /// Whether it is a tpmC at all: ten connections for each warehouse, with keying and think times.
     pub has_terminals: bool,
+    /// Whether the transactions are stored procedures; otherwise single statements.
+    pub procedures: bool,
     /// Its transactions, in the workload's order.
     pub transactions: Vec<Bound>,
 }
@@ -78,6 +80,7 @@ pub(super) fn tpcc(plan: &Plan, treatment: &Treatment, stream: &Stream, mix: &[M
         tpmc_max: f64::from(data.warehouses) * tpcc::TPMC_MAX,
         has_terminals: matches!(stream.arrival, Arrival::Waits(_))
             && u64::from(stream.connections) == terminals,
+        procedures: data.procedures,
         transactions,
     })
 }

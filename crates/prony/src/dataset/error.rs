@@ -35,6 +35,19 @@ pub enum Error {
         /// The table.
         table: String,
     },
+    /// There is a stored procedure of that name that Prony did not make.
+    #[error(
+        "{server}: there is already a stored procedure `{procedure}` in `{database}` that Prony did not \
+         create; use another database"
+    )]
+    ForeignProcedure {
+        /// Address.
+        server: String,
+        /// Schema.
+        database: String,
+        /// The procedure.
+        procedure: String,
+    },
     /// A workload writes into something that Prony did not make.
     #[error(
         "{server}: the workload writes to the {kind} `{table}` in `{database}`, which Prony did not create \

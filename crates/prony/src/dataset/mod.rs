@@ -17,6 +17,7 @@ mod insert;
 mod loader;
 mod marks;
 mod pool;
+mod routines;
 mod session;
 mod size;
 mod warm;
@@ -112,7 +113,9 @@ pub fn prepare(
     progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<Report, Error> {
-    loader::load(target, &layout.tables(), connections.max(1), progress, stop)
+    let report = loader::load(target, &layout.tables(), connections.max(1), progress, stop)?;
+    routines::make(target, &layout.routines())?;
+    Ok(report)
 }
 
 /// Drops the tables of the target's schema that Prony created and whose names `wanted` takes, and nothing
@@ -136,6 +139,7 @@ pub fn cleanup(target: &Target, wanted: &dyn Fn(&str) -> bool) -> Result<Cleaned
             cleaned.foreign.push(name);
         }
     }
+    routines::remove(&mut session, wanted)?;
     cleaned.dropped.sort_by(by_number);
     cleaned.foreign.sort_by(by_number);
     Ok(cleaned)
@@ -159,7 +163,8 @@ pub fn drop_database(target: &Target) -> Result<Database, Error> {
 /// [`Error::Foreign`]; no connection.
 pub fn refuse_foreign(target: &Target, layout: &dyn Layout) -> Result<(), Error> {
     let Some(mut session) = Session::open_existing(target)? else { return Ok(()) };
-    loader::survey(&mut session, target, &layout.tables()).map(drop)
+    loader::survey(&mut session, target, &layout.tables())?;
+    routines::refuse(&mut session, target, &layout.routines())
 }
 
 /// Whether the whole data set is there. A target without a database gets one, where the account may.

@@ -66,6 +66,12 @@ pub trait Schema {
         names: &[String],
     ) -> Result<Vec<String>, Error>;
 
+    /// Stored procedures of the connection's database, each with its comment.
+    ///
+    /// # Errors
+    /// See [`Schema`].
+    fn procedures(&self, connection: &mut Connection) -> Result<Vec<(String, String)>, Error>;
+
     /// What the server made of a table of the connection's database: for each column or index (or nothing,
     /// for the table itself) and each aspect its value, written alike by all servers of the family.
     ///

@@ -113,6 +113,14 @@ pub(super) const DATA: &[Key<Data>] = &[
         "Scale factor of the TPC-H-like workload `tpch`: 1 has 8.66 million rows, about 1.8 GB with indexes.",
     ),
     key(
+        "procedures",
+        &Put(Flag, |data: &mut Data, value| data.options.procedures = value),
+        Some("false"),
+        "",
+        "Make the transactions of `tpcc` and `tpcc-nowait` stored procedures, and call them, instead of \
+         sending single statements.",
+    ),
+    key(
         "engine",
         &Put(Text, |data: &mut Data, value| data.options.engine = value),
         Some(r#""InnoDB""#),

@@ -59,7 +59,7 @@ pub fn builtin(name: &str, options: &Options) -> Result<Workload, Error> {
         return Ok(neighbours::workload(name, &DataSet::Neighbours(others)));
     }
     if is_tpcc(name) {
-        return Ok(tpcc::workload(builtin.name, options.warehouses));
+        return Ok(tpcc::workload(builtin.name, options.warehouses, options.procedures));
     }
     if is_tpch(name) {
         return Ok(tpch::workload(options.query_stream, options.scale_factor, options.query_limit));
@@ -107,7 +107,7 @@ pub fn data_set(name: &str, options: &Options) -> Result<DataSet, Error> {
     if is_tpch(name) {
         return Ok(tpch::Data { scale_factor: options.scale_factor, engine }.into());
     }
-    Ok(tpcc::Data { warehouses, engine, seed: 0 }.into())
+    Ok(tpcc::Data { warehouses, engine, seed: 0, procedures: options.procedures }.into())
 }
 
 /// The same of a workload of sysbench's.

@@ -2,7 +2,7 @@
 
 use super::{
     tokens::{Token, tokens},
-    writes::{texts, writes},
+    writes::{called, texts, writes},
 };
 use crate::layout::{DataSet, Layout as _};
 use load::spec::Workload;
@@ -17,6 +17,7 @@ pub fn needs_data(workload: &Workload, data: &DataSet) -> bool {
     };
     // a script, or a text that has no end, may name anything
     workload.script().is_some()
+        || texts(workload).any(|text| called(&text).is_some())
         || texts(workload).any(|text| tokens(&text, true).map_or(true, |tokens| tokens.iter().any(is_table)))
 }
 
@@ -47,5 +48,9 @@ mod tests {
             assert_eq!(needs_data(&workload, &data), !needs_none, "{}", each.name);
             assert_eq!(foreign_written(&workload, &data), BTreeSet::new(), "{}", each.name);
         }
+        let options = Options { procedures: true, ..Options::default() };
+        let workload = builtin("tpcc", &options).expect("a workload");
+        let data = data_set("tpcc", &options).expect("its data");
+        assert!(needs_data(&workload, &data) && foreign_written(&workload, &data).is_empty());
     }
 }

@@ -8,6 +8,7 @@ use super::{
     Effect, Name, Writes, find, names,
     tokens::{NUMBER, Token, VALUE, tokens},
 };
+use crate::layout::tpcc;
 use load::spec::{Piece, Step, Stream, Workload};
 
 /// Statements that write into no table, by their first word.
@@ -111,10 +112,22 @@ pub(super) fn text(pieces: &[Piece]) -> String {
     pieces.iter().map(piece).collect()
 }
 
+/// Tables that a call of one of Prony's own procedures writes into.
+pub(super) fn called(text: &str) -> Option<&'static [&'static str]> {
+    let name = text.trim_start().strip_prefix("CALL ")?.split('(').next()?;
+    tpcc::written_by(name.trim())
+}
+
 /// What one statement does and writes into: with what stands in comments that only some servers execute, and
 /// without.
 fn of_text(text: &str, tables: u32) -> (Effect, Writes) {
     let (mut effect, mut writes) = (Effect::Reads, Writes::default());
+    if let Some(tables) = called(text) {
+        let effect = if tables.is_empty() { Effect::Reads } else { Effect::Changes };
+        let table = |name: &&str| Name { database: None, name: (*name).to_owned() };
+        writes.tables.extend(tables.iter().map(table));
+        return (effect, writes);
+    }
     for executed in [true, false] {
         let told = tokens(text, executed).ok().and_then(|tokens| {
             let (own, mut names) = targets(&tokens)?;
@@ -521,8 +534,10 @@ mod tests {
 
     #[test]
     fn built_in_workloads_write_into_their_own_tables_alone() {
-        for builtin in crate::workload::list() {
-            let options = crate::workload::Options { tables: 2, ..Default::default() };
+        let forms = crate::workload::list().iter().map(|builtin| (builtin, false));
+        let calls = crate::layout::tpcc::BUILTINS.iter().map(|builtin| (builtin, true));
+        for (builtin, procedures) in forms.chain(calls) {
+            let options = crate::workload::Options { tables: 2, procedures, ..Default::default() };
             let made = crate::workload::builtin(builtin.name, &options).expect("a workload");
             let writes = writes(&made);
             let names: Vec<&str> = writes.tables.iter().map(|name| name.name.as_str()).collect();

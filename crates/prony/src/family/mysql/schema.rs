@@ -98,6 +98,14 @@ impl Schema for MySql {
         Ok(all)
     }
 
+    fn procedures(&self, connection: &mut Connection) -> Result<Vec<(String, String)>, Error> {
+        let asked = "SELECT ROUTINE_NAME, ROUTINE_COMMENT FROM information_schema.ROUTINES WHERE \
+                     ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'PROCEDURE'";
+        let answer = connection.query(asked)?;
+        let one = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.clone()?));
+        Ok(answer.rows().iter().filter_map(one).collect())
+    }
+
     fn form(&self, connection: &mut Connection, table: &str) -> Result<Vec<(String, Aspect, String)>, Error> {
         form::form(connection, table)
     }

@@ -9,7 +9,7 @@ mod workloads;
 
 pub use workloads::workload;
 
-use super::{Builtin, Column, Condition, DataSet, Effect, Layout, Rows, Scan, Sent, Table, Undrawn};
+use super::{Builtin, Column, Condition, DataSet, Effect, Layout, Routine, Rows, Scan, Sent, Table, Undrawn};
 use crate::{
     family::{self, Kind, counter},
     language::{Language, say},
@@ -465,6 +465,10 @@ impl Layout for Beside {
 
     fn has_unnamed(&self) -> bool {
         self.others.has_unnamed()
+    }
+
+    fn routines(&self) -> Vec<Routine> {
+        self.others.routines()
     }
 
     fn conditions(&self) -> Vec<Condition> {

@@ -159,6 +159,8 @@ options! {
     random_zipfian_exponent / rand_zipfian_exp: f64 = Distributions::SYSBENCH.exponent;
     /// Warehouses of the TPC-C-like workloads.
     warehouses: u32 = 1;
+    /// Make the transactions of the TPC-C-like workloads stored procedures, and call them.
+    procedures: bool = false;
     /// Scale factor of the TPC-H-like workload.
     scale_factor: f64 = 0.01;
     /// Query stream of the TPC-H-like workload: 0 is the power run's, the others are the throughput run's.

@@ -6,13 +6,16 @@
 //! successive orders add up to 20, each being uniform from 5 to 15); there are no foreign keys; deliveries
 //! run while the terminal waits.
 
+mod calls;
 mod conditions;
+mod procedures;
 mod rows;
 mod workloads;
 
+pub use procedures::written_by;
 pub use workloads::{BUILTINS, LIMITS, Limits, NAME, waits, workload};
 
-use super::{Column, Condition, Index, Layout, Scan, Sent, Table, Undrawn, engine_words};
+use super::{Column, Condition, Index, Layout, Routine, Scan, Sent, Table, Undrawn, engine_words};
 use crate::{
     language::{Language, say},
     quantity::show_count,
@@ -46,6 +49,13 @@ pub struct Data {
     pub engine: Option<String>,
     /// Seed of the contents.
     pub seed: u64,
+    /// Whether the transactions are stored procedures.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub procedures: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A column: name, type, and how it is sent.
@@ -320,7 +330,7 @@ impl Form {
 
 impl Data {
     fn table(&self, form: &'static Form) -> Table {
-        let Self { warehouses, seed, engine } = self;
+        let Self { warehouses, seed, engine, .. } = self;
         let engine_name = engine.as_deref().unwrap_or("default").to_ascii_lowercase();
         let column = |(name, _, sent): &Shape| Column { name: (*name).to_owned(), sent: *sent };
         let index = |(name, columns): (&str, &[&str])| Index {
@@ -370,7 +380,18 @@ impl Layout for Data {
             (_, Language::English) => format!("{count} warehouses"),
             (_, Language::Chinese) => format!("{count} 个仓库"),
         };
-        say!(language, "{warehouses}, TPC-C-like, {engine}", "{warehouses}，类 TPC-C，{engine}")
+        match self.procedures {
+            true => say!(
+                language,
+                "{warehouses}, TPC-C-like, {engine}, transactions as stored procedures",
+                "{warehouses}，类 TPC-C，{engine}，事务为存储过程"
+            ),
+            false => say!(
+                language,
+                "{warehouses}, TPC-C-like, {engine}, transactions as single statements",
+                "{warehouses}，类 TPC-C，{engine}，事务由单条语句组成"
+            ),
+        }
     }
 
     fn engine(&self) -> Option<&str> {
@@ -414,6 +435,10 @@ impl Layout for Data {
 
     fn size_bytes(&self) -> u64 {
         self.forms().map(|form| form.rows(self.warehouses) * form.row_bytes).sum()
+    }
+
+    fn routines(&self) -> Vec<Routine> {
+        if self.procedures && self.warehouses > 0 { procedures::all() } else { Vec::new() }
     }
 
     fn conditions(&self) -> Vec<Condition> {

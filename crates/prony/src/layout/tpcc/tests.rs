@@ -3,7 +3,7 @@ use crate::layout::{Cell, Kinship, Rows, State};
 use std::collections::BTreeSet;
 
 fn data(warehouses: u32) -> Data {
-    Data { warehouses, engine: None, seed: 7 }
+    Data { warehouses, engine: None, seed: 7, procedures: false }
 }
 
 fn table(data: &Data, name: &str) -> Table {
@@ -127,7 +127,7 @@ fn tables_are_known_by_what_they_depend_on() {
 #[test]
 fn terminals_reach_what_the_specification_says_at_most() {
     let arrival = load::spec::Arrival::Waits(waits());
-    let cycle = arrival.wait_mean(&workload(NAME, 1)).as_secs_f64();
+    let cycle = arrival.wait_mean(&workload(NAME, 1, false)).as_secs_f64();
     let tpmc = DISTRICTS as f64 * 60.0 / cycle * 0.45;
     assert!((tpmc - TPMC_MAX).abs() < 0.005, "{tpmc}");
 }

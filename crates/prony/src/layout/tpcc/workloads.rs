@@ -1,7 +1,8 @@
 //! The five transactions of TPC-C (specification 5.11, 2.4 to 2.8) as values, with the times that terminals
 //! key in and think (5.2.5.7), and what they must keep.
 //!
-//! Each consists of single statements, as an application would send them. A terminal stays at its warehouse;
+//! Each consists of single statements, as an application would send them, or is one call of a stored
+//! procedure (`calls`). A terminal stays at its warehouse;
 //! without waits there are no terminals, and each transaction draws its warehouse.
 
 use super::DISTRICTS;
@@ -70,18 +71,12 @@ pub fn waits() -> Vec<Waits> {
     LIMITS.iter().map(|each| Waits { keying: seconds(each.keying_s), think: seconds(each.think_s) }).collect()
 }
 
-/// The workload of this name on this many warehouses.
+/// The workload of this name on this many warehouses, in single statements or as calls of `procedures`.
 #[must_use]
-pub fn workload(name: &str, warehouses: u32) -> Workload {
+pub fn workload(name: &str, warehouses: u32, procedures: bool) -> Workload {
     let of_terminal = name == NAME;
     let writer = Writer { warehouses: i64::from(warehouses.max(1)), of_terminal };
-    let steps = [
-        writer.new_order(),
-        writer.payment(),
-        writer.order_status(),
-        writer.delivery(),
-        writer.stock_level(),
-    ];
+    let steps = if procedures { writer.calls() } else { writer.statements() };
     let transaction = |(limits, steps): (&Limits, Vec<Step>)| Transaction {
         name: limits.transaction.to_owned(),
         weight: limits.percent,
@@ -91,17 +86,17 @@ pub fn workload(name: &str, warehouses: u32) -> Workload {
 }
 
 /// Slots: the terminal's warehouse and district, then what a transaction draws and keeps.
-const W: SlotIndex = 0;
-const D: SlotIndex = 1;
-const C: SlotIndex = 2;
+pub(super) const W: SlotIndex = 0;
+pub(super) const D: SlotIndex = 1;
+pub(super) const C: SlotIndex = 2;
 /// Warehouse and district of a payment's customer.
-const C_W: SlotIndex = 3;
-const C_D: SlotIndex = 4;
-const LAST: SlotIndex = 5;
+pub(super) const C_W: SlotIndex = 3;
+pub(super) const C_D: SlotIndex = 4;
+pub(super) const LAST: SlotIndex = 5;
 const MIDDLE: SlotIndex = 6;
-const BY_NAME: SlotIndex = 7;
+pub(super) const BY_NAME: SlotIndex = 7;
 const ORDER: SlotIndex = 8;
-const LINES: SlotIndex = 9;
+pub(super) const LINES: SlotIndex = 9;
 const LINE: SlotIndex = 10;
 const ITEM: SlotIndex = 11;
 const SUPPLY: SlotIndex = 12;
@@ -109,31 +104,36 @@ const QUANTITY: SlotIndex = 13;
 const PRICE: SlotIndex = 14;
 const DIST: SlotIndex = 15;
 const ALL_LOCAL: SlotIndex = 16;
-const ROLLBACK: SlotIndex = 17;
-const AMOUNT: SlotIndex = 18;
+pub(super) const ROLLBACK: SlotIndex = 17;
+pub(super) const AMOUNT: SlotIndex = 18;
 const CREDIT: SlotIndex = 19;
 const W_NAME: SlotIndex = 20;
 const D_NAME: SlotIndex = 21;
-const CARRIER: SlotIndex = 22;
+pub(super) const CARRIER: SlotIndex = 22;
 const TOTAL: SlotIndex = 23;
-const THRESHOLD: SlotIndex = 24;
+pub(super) const THRESHOLD: SlotIndex = 24;
 
 /// The constants of NURand at run time (2.1.6.1: that of last names differs from the one at load time by 65
 /// to 119, and not by 96 or 112).
 const C_LAST: u32 = 223;
-const C_ID: u32 = 259;
-const C_ITEM: u32 = 7_911;
+pub(super) const C_ID: u32 = 259;
+pub(super) const C_ITEM: u32 = 7_911;
 /// A number that no item has.
 const NO_ITEM: i64 = 100_001;
 
-struct Writer {
-    warehouses: i64,
+pub(super) struct Writer {
+    pub(super) warehouses: i64,
     of_terminal: bool,
 }
 
 impl Writer {
+    /// Steps of all five.
+    fn statements(&self) -> [Vec<Step>; 5] {
+        [self.new_order(), self.payment(), self.order_status(), self.delivery(), self.stock_level()]
+    }
+
     /// Warehouse and district of whoever asks.
-    fn at_home(&self) -> Vec<Step> {
+    pub(super) fn at_home(&self) -> Vec<Step> {
         let warehouse = match self.of_terminal {
             true => Draw::OwnOf { min: 1, max: self.warehouses, each: 1 },
             false => uniform(1, self.warehouses),
@@ -238,7 +238,7 @@ impl Writer {
     }
 
     /// What a slot holds, and with this chance another number up to `max`.
-    fn near(&self, slot: SlotIndex, max: i64, other_percent: u32) -> Draw {
+    pub(super) fn near(&self, slot: SlotIndex, max: i64, other_percent: u32) -> Draw {
         Draw::Near { slot, min: 1, max, other_percent }
     }
 
@@ -389,13 +389,15 @@ impl Writer {
         steps
     }
 
+    /// One district for each terminal of a warehouse.
+    pub(super) fn own_district(&self) -> Option<Step> {
+        let each = u32::try_from(self.warehouses).unwrap_or(1);
+        self.of_terminal.then(|| draw(D, Draw::OwnOf { min: 1, max: DISTRICTS as i64, each }))
+    }
+
     fn stock_level(&self) -> Vec<Step> {
         let mut steps = self.at_home();
-        if self.of_terminal {
-            // one district for each terminal of a warehouse
-            let each = u32::try_from(self.warehouses).unwrap_or(1);
-            steps.push(draw(D, Draw::OwnOf { min: 1, max: DISTRICTS as i64, each }));
-        }
+        steps.extend(self.own_district());
         let low = select(
             "stock_level.low",
             "SELECT COUNT(DISTINCT s_i_id) FROM order_line, stock WHERE ol_w_id = ? AND ol_d_id = ? AND \
@@ -422,7 +424,6 @@ impl Writer {
 
 /// Who it is about: 60 % by last name (the one in the middle by first name), 40 % by number.
 fn customer(of: &str, (warehouse, district): (SlotIndex, SlotIndex)) -> Vec<Step> {
-    let name = Draw::LastName { distribution: Distribution::NonUniform { a: 255, c: C_LAST } };
     let mut pick = found(
         &format!("{of}.by_name"),
         "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first LIMIT \
@@ -440,7 +441,7 @@ fn customer(of: &str, (warehouse, district): (SlotIndex, SlotIndex)) -> Vec<Step
         }
     }
     let by_name = vec![
-        draw(LAST, name),
+        draw(LAST, last_name()),
         select(
             &format!("{of}.of_name"),
             "SELECT (COUNT(*) + 1) DIV 2 FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ?",
@@ -461,15 +462,20 @@ fn customer(of: &str, (warehouse, district): (SlotIndex, SlotIndex)) -> Vec<Step
     ]
 }
 
-fn draw(slot: SlotIndex, draw: Draw) -> Step {
+/// A last name as terminals key it in.
+pub(super) fn last_name() -> Draw {
+    Draw::LastName { distribution: Distribution::NonUniform { a: 255, c: C_LAST } }
+}
+
+pub(super) fn draw(slot: SlotIndex, draw: Draw) -> Step {
     Step::Draw { slot, draw }
 }
 
-fn uniform(min: i64, max: i64) -> Draw {
+pub(super) fn uniform(min: i64, max: i64) -> Draw {
     Draw::Integer { min, max, distribution: Distribution::Uniform }
 }
 
-fn non_uniform(a: u32, c: u32, min: i64, max: i64) -> Draw {
+pub(super) fn non_uniform(a: u32, c: u32, min: i64, max: i64) -> Draw {
     Draw::Integer { min, max, distribution: Distribution::NonUniform { a, c } }
 }
 
@@ -477,11 +483,11 @@ fn constant(number: i64) -> Draw {
     Draw::Literal(Literal::Integer(number))
 }
 
-fn when(condition: Condition, then: Vec<Step>, otherwise: Vec<Step>) -> Step {
+pub(super) fn when(condition: Condition, then: Vec<Step>, otherwise: Vec<Step>) -> Step {
     Step::If { condition, then, otherwise }
 }
 
-fn same(left: SlotIndex, right: SlotIndex) -> Condition {
+pub(super) fn same(left: SlotIndex, right: SlotIndex) -> Condition {
     Condition { left: Operand::Slot(left), is: Comparison::Equal, right: Operand::Slot(right) }
 }
 
@@ -506,7 +512,7 @@ fn plain(kind: &str, sql: &str) -> Step {
 }
 
 /// A SELECT that always returns a row.
-fn select(kind: &str, sql: &str, values: &[SlotIndex], keep: &[SlotIndex]) -> Step {
+pub(super) fn select(kind: &str, sql: &str, values: &[SlotIndex], keep: &[SlotIndex]) -> Step {
     statement(kind, sql, values, keep, Expect::Row)
 }
 

@@ -43,7 +43,8 @@ fn sentence(label: &str, tpcc: &Tpcc, words: Words) -> String {
         (true, true) => "tpcc_kept",
         (true, false) => "tpcc_slow",
     };
-    words.fill(
+    let form = if tpcc.procedures { "tpcc_procedures" } else { "tpcc_statements" };
+    let told = words.fill(
         "text",
         key,
         &[
@@ -53,7 +54,8 @@ fn sentence(label: &str, tpcc: &Tpcc, words: Words) -> String {
             ("share", &number::percent(share * 100.0)),
             ("slow", &words.listed(&slow)),
         ],
-    )
+    );
+    told + words.get("text", form)
 }
 
 fn rows(label: &str, tpcc: &Tpcc) -> Vec<Vec<Cell>> {
