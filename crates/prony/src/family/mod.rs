@@ -99,6 +99,8 @@ pub trait Family: Copies + Dialect + Schema + Sync {
 pub enum Class {
     /// The transaction was rolled back to let others go on: the same again may succeed.
     Conflict,
+    /// It took longer than the limit that it was given.
+    GivenUp,
     /// There is no such database.
     NoDatabase,
     /// A database of that name is there already.

@@ -3,6 +3,7 @@
 
 use super::doubt::{Doubt, Level, What};
 use crate::{
+    family::{self, Class},
     layout::neighbours::{self, Neighbour},
     telemetry::{self, Reading},
 };
@@ -10,7 +11,7 @@ use load::{
     Histogram, Outcome, Spec,
     agent::Host,
     sample::{LATE, PartUsage, StreamOutcome, Tally},
-    spec::{Arrival, Begin, Expect, Step, Stream, Think},
+    spec::{Arrival, Begin, Expect, Step, Stream, Think, Work},
 };
 use std::{collections::BTreeSet, time::Duration};
 
@@ -363,15 +364,25 @@ impl<'a> OfStream<'a> {
     fn errors(&self) -> Option<Doubt> {
         let share = self.error_share();
         let level = level(share, ERROR_SHARE)?;
+        let level = if self.gives_up() { Level::Suspicious } else { level };
         let examples = self.told.errors.iter().take(3);
         let examples: Vec<String> =
             examples.map(|error| format!("{} x {}", error.count, error.message)).collect();
         Some(Doubt::new(level, What::Errors { share, examples: examples.join("; ") }))
     }
 
+    /// Whether all that failed are queries of a series that took longer than their limit: that is a result,
+    /// and a repetition would have it, too.
+    fn gives_up(&self) -> bool {
+        let is_given_up = |code: u16| family::spoken().class(code) == Some(Class::GivenUp);
+        matches!(self.asked.workload.work, Work::Series(_))
+            && !self.told.errors.is_empty()
+            && self.told.errors.iter().all(|error| is_given_up(error.code))
+    }
+
     fn outage(&self) -> Option<Doubt> {
         let outages = &self.told.outages;
-        let last = outages.last()?;
+        let last = outages.last().filter(|_| !self.gives_up())?;
         let seconds: f64 =
             outages.iter().map(|outage| outage.until.saturating_sub(outage.from).as_secs_f64()).sum();
         let what = What::Outage { seconds, count: outages.len() as u64, recovered: last.recovered };
@@ -875,6 +886,25 @@ pub(super) mod tests {
         missing.streams[0].outages.push(Outage { from, until, recovered: true });
         assert_eq!(found(&asked, &missing), [("rows_missing", Suspicious), ("outage", Suspicious)]);
         assert_eq!(found(&asked, &outcome(4, 0, Duration::ZERO)), [("nothing_finished", Invalid)]);
+    }
+
+    #[test]
+    fn queries_of_a_series_that_are_given_up_are_a_result() {
+        let (mut asked, mut told) = good();
+        let (code, state, message) = (3024, "HY000".to_owned(), "Query execution was interrupted".to_owned());
+        let (first, last) = (Duration::ZERO, Duration::ZERO);
+        let stream = &mut told.streams[0];
+        stream.transactions.errors = 4000;
+        stream.errors.push(ErrorCount { code, state, count: 4000, message, first, last });
+        let (from, until) = (Duration::from_secs(2), Duration::from_secs(8));
+        stream.outages.push(Outage { from, until, recovered: true });
+        assert_eq!(found(&asked, &told), [("errors", Invalid), ("outage", Invalid)]);
+        let workload = &mut asked.streams[0].workload;
+        *workload = load::spec::Workload::in_order("series", 1, workload.transactions().to_vec());
+        assert_eq!(found(&asked, &told), [("errors", Suspicious)]);
+        // a server that is gone is none
+        told.streams[0].errors[0].code = 2013;
+        assert_eq!(found(&asked, &told), [("errors", Invalid), ("outage", Invalid)]);
     }
 
     #[test]

@@ -90,6 +90,7 @@ impl Family for MySql {
 /// Errors that Prony does something about.
 const CLASSES: &[(Class, &[u16])] = &[
     (Class::Conflict, &[1205, 1213]),
+    (Class::GivenUp, &[1969, 3024]),
     (Class::NoDatabase, &[1049]),
     (Class::DatabaseExists, &[1007]),
     (Class::Denied, &[1044, 1142, 1227]),
