@@ -52,7 +52,9 @@ pub(super) fn carry_out(
     mut beside: Option<&mut Beside>,
 ) -> Result<Outcome, Failure> {
     let mut processes = Vec::new();
+    let mut has_begun = false;
     let result = loader.run(spec, stop, &mut |event| {
+        has_begun |= matches!(event, Progress::Started);
         if let Some(beside) = &mut beside {
             match &event {
                 Progress::Processes(told) => processes.clone_from(told),
@@ -65,7 +67,11 @@ pub(super) fn carry_out(
         live.show(&event);
     });
     live.clear();
-    let outcome = result.map_err(|error| not_begun(&error, spec, stop))?;
+    let outcome = result.map_err(|error| match has_begun {
+        // a load process or a load host is gone
+        true => Failure::failed(chain(&error)),
+        false => not_begun(&error, spec, stop),
+    })?;
     if let End::Failed(broken) = &outcome.end {
         let advice = advise(broken, options, &spec.target);
         let nothing = outcome.streams.iter().all(|stream| stream.transactions.count == 0);
