@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A real Kubernetes on this machine, for tests: control plane, one node, pods on a bridge. Root only, Linux only.
+# A real Kubernetes on this machine, for tests: control plane, one or more nodes, pods on a bridge. Root only, Linux only.
 #   kubernetes.sh build           its programs and helm, from Go modules, kept in the user's cache (10 minutes once): tells where
-#   kubernetes.sh up DIRECTORY    starts it; everything that it writes is below that directory, kubeconfig admin.conf included
+#   kubernetes.sh up DIRECTORY [NODES]    starts it; everything that it writes is below that directory, kubeconfig admin.conf included
 #   kubernetes.sh down DIRECTORY  ends it and removes the directory
 #   kubernetes.sh import DIRECTORY ARCHIVE...   gives the node images
 # There is no DNS and no kube-proxy: pods reach this machine at 10.244.0.1 and the API at 10.245.0.1:16443.
@@ -95,47 +95,64 @@ END
   "$here/image.sh" localhost/pause:1 pause pause.tar /pause
 }
 
-node() {
-  mkdir -p cni
-  cat >cni/pods.conflist <<END
-{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "prony-pods", "isGateway": true,
- "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.244.0.0/24", "gateway": "$gateway"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+node() { # NUMBER: a kubelet with a containerd of its own; all nodes are this machine, with addresses of pods of their own
+  local number=$1 own=$dir/node$1 address=10.245.0.$1 range=10.244.$(($1 - 1))
+  mkdir -p "$own/cni"
+  ip address replace "$address/32" dev prony-node
+  sign "node$number" "/O=system:nodes/CN=system:node:n$number"
+  login "node$number"
+  cat >"$own/cni/pods.conflist" <<END
+{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "prony-pods$number", "isGateway": true,
+ "ipam": {"type": "host-local", "dataDir": "$own/addresses",
+  "ranges": [[{"subnet": "$range.0/24", "gateway": "$range.1"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
 END
-  cat >containerd.toml <<END
+  cat >"$own/containerd.toml" <<END
 version = 2
-root = "$dir/containerd"
-state = "$dir/containerd-state"
+root = "$own/containerd"
+state = "$own/containerd-state"
 [grpc]
-address = "$dir/containerd.sock"
+address = "$own/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "localhost/pause:1"
 restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
-conf_dir = "$dir/cni"
+conf_dir = "$own/cni"
 END
-  run containerd containerd --config containerd.toml
-  pause_image
-  await 30 ctr --address containerd.sock version
-  ctr --address containerd.sock --namespace k8s.io images import pause.tar >/dev/null
-  cat >kubelet.yaml <<END
+  run "containerd$number" containerd --config "$own/containerd.toml"
+  [ -f pause.tar ] || pause_image
+  await 30 ctr --address "$own/containerd.sock" version
+  ctr --address "$own/containerd.sock" --namespace k8s.io images import pause.tar >/dev/null
+  # kubelets remove groups of pods that they do not know: each has its own
+  local group=/prony-n$number controller
+  for controller in /sys/fs/cgroup /sys/fs/cgroup/*; do
+    [ -f "$controller/cgroup.procs" ] && mkdir -p "$controller$group"
+  done
+  for controller in /sys/fs/cgroup/cpuset; do
+    [ -f "$controller/cpuset.cpus" ] || continue
+    cat "$controller/cpuset.cpus" >"$controller$group/cpuset.cpus"
+    cat "$controller/cpuset.mems" >"$controller$group/cpuset.mems"
+  done
+  cat >"$own/kubelet.yaml" <<END
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-address: $api
+address: $address
 port: 11250
+healthzBindAddress: $address
 healthzPort: 11248
 authentication: {anonymous: {enabled: false}, x509: {clientCAFile: $dir/ca.crt}}
 cgroupDriver: cgroupfs
+cgroupRoot: $group
 failSwapOn: false
 failCgroupV1: false
 localStorageCapacityIsolation: false
 enforceNodeAllocatable: []
 evictionHard: {}
-containerRuntimeEndpoint: unix://$dir/containerd.sock
+containerRuntimeEndpoint: unix://$own/containerd.sock
 END
-  run kubelet "$bin/kubelet" --config=kubelet.yaml --kubeconfig=node.conf --hostname-override=n1 --node-ip=$api \
-    --root-dir="$dir/kubelet" --cert-dir="$dir/kubelet-pki"
-  await 60 sh -c "kubectl get nodes --no-headers | grep -q ' Ready'"
+  run "kubelet$number" "$bin/kubelet" --config="$own/kubelet.yaml" --kubeconfig="node$number.conf" --hostname-override="n$number" \
+    --node-ip="$address" --root-dir="$own/kubelet" --cert-dir="$own/kubelet-pki"
+  await 60 sh -c "kubectl get nodes n$number --no-headers | grep -q ' Ready'"
   await 30 kubectl get serviceaccount default
 }
 
@@ -154,11 +171,10 @@ up() {
   openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=authority 2>/dev/null
   sign server /CN=kube-apiserver
   sign admin /O=system:masters/CN=admin
-  sign node /O=system:nodes/CN=system:node:n1
   login admin
-  login node
   control_plane
-  node
+  local number
+  for number in $(seq "${2:-1}"); do node "$number"; done
 }
 
 end() { # NAME: one that `run` started; the next waits for it
@@ -173,30 +189,40 @@ down() {
   cd "$1"
   local dir=$PWD task mount
   KUBECONFIG=$dir/admin.conf timeout 20 kubectl delete jobs,pods --all --all-namespaces --grace-period=0 --force >/dev/null 2>&1 || true
-  end kubelet
-  for task in $(ctr --address containerd.sock --namespace k8s.io tasks list --quiet 2>/dev/null); do
-    ctr --address containerd.sock --namespace k8s.io tasks kill --signal 9 "$task" 2>/dev/null || true
+  local node
+  for node in node*/; do
+    node=${node%/}
+    end "kubelet${node#node}"
+    for task in $(ctr --address "$node/containerd.sock" --namespace k8s.io tasks list --quiet 2>/dev/null); do
+      ctr --address "$node/containerd.sock" --namespace k8s.io tasks kill --signal 9 "$task" 2>/dev/null || true
+    done
   done
   sleep 1
-  for task in scheduler controllers apiserver etcd containerd; do end $task; done
-  # what containerd leaves running for its containers
-  for task in $(ps -eo pid=,args= | awk -v socket="$dir/containerd.sock" '/containerd-shim/ && index($0, socket) { print $1 }'); do
-    kill -9 "$task" 2>/dev/null || true
+  for task in scheduler controllers apiserver etcd; do end $task; done
+  for node in node*/; do
+    node=${node%/}
+    end "containerd${node#node}"
+    # what it leaves running for its containers
+    for task in $(ps -eo pid=,args= | awk -v socket="$dir/$node/containerd.sock" '/containerd-shim/ && index($0, socket) { print $1 }'); do
+      kill -9 "$task" 2>/dev/null || true
+    done
   done
   awk -v under="$dir/" 'index($2, under) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mount; do umount -l "$mount" || true; done
-  find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} + 2>/dev/null || true
+  find /sys/fs/cgroup -depth -type d \( -path '*/kubepods*' -o -name 'prony-n[0-9]*' \) -exec rmdir {} + 2>/dev/null || true
   ip link delete prony-node 2>/dev/null || true
-  ip link delete prony-pods 2>/dev/null || true
+  for node in $(seq 9); do ip link delete "prony-pods$node" 2>/dev/null || true; done
   cd / && rm -rf "$dir"
 }
 
 case ${1:-} in
   build) build ;;
-  up) up "$2" ;;
+  up) up "$2" "${3:-1}" ;;
   down) down "$2" ;;
   import)
     cd "$2" && shift 2
-    for archive in "$@"; do ctr --address containerd.sock --namespace k8s.io images import "$archive" >/dev/null; done
+    for socket in node*/containerd.sock; do
+      for archive in "$@"; do ctr --address "$socket" --namespace k8s.io images import "$archive" >/dev/null; done
+    done
     ;;
   *) sed -n '2,8s/^# \?//p' "$0" >&2 && exit 2 ;;
 esac

@@ -67,15 +67,19 @@ fn said(output: &Output) -> String {
 }
 
 impl Cluster {
-    /// With the image of this very program on its node.
     fn start() -> Result<Self, String> {
+        Self::with_nodes(1)
+    }
+
+    /// With the image of this very program on each of its nodes.
+    fn with_nodes(nodes: u32) -> Result<Self, String> {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         if !rustix::process::geteuid().is_root() {
             return Err("not root".to_owned());
         }
         let home = tempfile::tempdir().expect("a directory");
         let cluster = Self { home, _one: one };
-        let up = cluster.script("up").output().expect("the script");
+        let up = cluster.script("up").arg(nodes.to_string()).output().expect("the script");
         if !up.status.success() {
             return Err(said(&up).lines().last().unwrap_or("the script failed").to_owned());
         }
@@ -135,7 +139,7 @@ impl Cluster {
         let about = "--output=jsonpath={.status.containerStatuses[0].containerID}";
         let id = self.kubectl(&["get", "pod", pod, about]);
         let id = id.trim().trim_start_matches("containerd://");
-        let socket = self.directory().join("containerd.sock");
+        let socket = self.directory().join("node1/containerd.sock");
         let mut tasks = Command::new("ctr");
         tasks.arg("--address").arg(socket).args(["--namespace", "k8s.io", "tasks", "list"]);
         let tasks = done(&tasks.output().expect("ctr"));
@@ -536,6 +540,47 @@ ratio = ">= 5"
         Command::new(PRONY).args(["report", "last", "--format", "json", "--store"]).arg(&store).output();
     let report: Value = serde_json::from_str(&done(&report.expect("prony"))).expect("JSON");
     assert!(report.to_string().contains("load.kubernetes.replicas"), "the runs survive the pod");
+}
+
+/// Names of nodes, in order, on which the pods of the load are that runs now.
+fn nodes_of_pods(cluster: &Cluster) -> Vec<String> {
+    let about = "--output=jsonpath={range .items[*]}{.spec.nodeName}{\"\\n\"}{end}";
+    let selector = "--selector=app.kubernetes.io/managed-by=prony";
+    let mut nodes: Vec<String> =
+        cluster.kubectl(&["get", "pods", selector, about]).lines().map(str::to_owned).collect();
+    nodes.sort_unstable();
+    nodes
+}
+
+#[test]
+#[ignore = "long: a Kubernetes of its own"]
+fn pods_are_spread_over_nodes_or_go_where_they_are_sent() {
+    let Some(cluster) = require(Need::Kubernetes, Cluster::with_nodes(2)) else { return };
+    let server = NullServer::start(0).expect("a port");
+    let stop = |child: Child| {
+        kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        let figures = figures(&output);
+        assert_eq!(figures["client_processes"].as_array().map(Vec::len), Some(4), "{figures}");
+        wait_for(PATIENCE, "nothing stays", || cluster.left("default").is_empty());
+    };
+    let pods = format!("replicas = 4, {SMALL}");
+    let child = running(&cluster, &server, &pods);
+    assert_eq!(nodes_of_pods(&cluster), ["n1", "n1", "n2", "n2"]);
+    stop(child);
+    let there = "node_selector = { \"kubernetes.io/hostname\" = \"n2\" }";
+    let child = running(&cluster, &server, &format!("{pods}, {there}"));
+    assert_eq!(nodes_of_pods(&cluster), ["n2"; 4]);
+    stop(child);
+    // a node for others alone
+    cluster.kubectl(&["taint", "nodes", "n2", "for=others:NoSchedule"]);
+    let child = running(&cluster, &server, &pods);
+    assert_eq!(nodes_of_pods(&cluster), ["n1"; 4]);
+    stop(child);
+    let tolerates = "tolerations = [{ key = \"for\", operator = \"Exists\" }]";
+    let child = running(&cluster, &server, &format!("{pods}, {tolerates}"));
+    assert_eq!(nodes_of_pods(&cluster), ["n1", "n1", "n2", "n2"]);
+    stop(child);
 }
 
 /// The published evaluation with six client machines, which are pods; Prony starts the servers outside the
