@@ -214,3 +214,45 @@ fn run(
     let last = lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n  ");
     Err(failed(format!("{status}\n  {last}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_of_a_series_whose_program_is_nowhere_is_told_with_what_prepares_it() {
+        let (base, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (product, name) in [("mariadb", "mariadb-backup"), ("mysql", "xtrabackup")] {
+            // programs of this machine are of other series, if it has any
+            let version = "9999.1.2".to_owned();
+            let software = Software {
+                product: product.to_owned(),
+                version: version.clone(),
+                program: base.path().join("bin/none"),
+                base: base.path().to_owned(),
+                libraries: Default::default(),
+                origin: "made up".to_owned(),
+                image: None,
+            };
+            let copied = Copied {
+                copy: copy.path().to_owned(),
+                database: "shop".to_owned(),
+                product: product.to_owned(),
+                version,
+                kind: CopyKind::Unprepared,
+                bytes: 0,
+                stamp: family::spoken().copy_stamp(copy.path()).unwrap(),
+                settings: BTreeMap::new(),
+                tables: Vec::new(),
+                has_all: true,
+            };
+            let Err(Error::NotPrepared { command, version, .. }) = check(&copied, &software) else {
+                panic!("{product}: nothing can prepare it")
+            };
+            assert_eq!(command, format!("{name} --prepare --target-dir={}", copy.path().display()));
+            assert_eq!(version, "9999.1.2");
+            // what is prepared needs no program
+            check(&Copied { kind: CopyKind::Prepared, ..copied }, &software).unwrap();
+        }
+    }
+}
