@@ -10,6 +10,11 @@ mod support {
 
 use flate2::{Compression, write::GzEncoder};
 use load::{Stop, client::Connection};
+use parquet::{
+    data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
+    file::{properties::WriterProperties, writer::SerializedFileWriter},
+    schema::parser::parse_message_type,
+};
 use prony::{
     dataset,
     layout::files,
@@ -22,6 +27,7 @@ use std::{
     io::Write as _,
     path::Path,
     process::{Command, Output},
+    sync::Arc,
     time::Duration,
 };
 use support::server::mariadb;
@@ -264,6 +270,40 @@ fn items() -> [String; 3] {
     [sql, csv, tab]
 }
 
+/// Some of its rows as Parquet, which other programs write with types of its own.
+fn write_parquet(path: &Path, ids: std::ops::RangeInclusive<u32>) {
+    /// 2024-02-01 03:04:05 UTC.
+    const FIRST_DAY_S: i64 = 1_706_756_645;
+    let schema = "message item { REQUIRED INT64 sold (TIMESTAMP(MICROS,true)); REQUIRED INT32 id; OPTIONAL \
+                  BYTE_ARRAY name (UTF8); REQUIRED INT32 price (DECIMAL(9,2)); REQUIRED BYTE_ARRAY data; \
+                  REQUIRED BYTE_ARRAY doc (JSON); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = WriterProperties::builder().set_compression(parquet::basic::Compression::SNAPPY).build();
+    let mut writer =
+        SerializedFileWriter::new(fs::File::create(path).unwrap(), schema, properties.into()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    macro_rules! column {
+        ($kind:ty, $value:expr, $levels:expr) => {{
+            let values: Vec<_> = ids.clone().filter_map($value).collect();
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<$kind>().write_batch(&values, $levels, None).unwrap();
+            column.close().unwrap();
+        }};
+    }
+    let levels: Vec<i16> = ids.clone().map(|id| i16::from(!id.is_multiple_of(7))).collect();
+    let name = |id: u32| {
+        (!id.is_multiple_of(7)).then(|| ByteArray::from(format!("Ren\u{e9}e's \\ {id}\tx").as_str()))
+    };
+    column!(Int64Type, |id: u32| Some((FIRST_DAY_S + i64::from(id % 28) * 86_400) * 1_000_000), None);
+    column!(Int32Type, |id: u32| i32::try_from(id).ok(), None);
+    column!(ByteArrayType, name, Some(&levels));
+    column!(Int32Type, |id: u32| i32::try_from(id % 90 * 100 + 50).ok(), None);
+    column!(ByteArrayType, |_| Some(ByteArray::from(vec![0x00, 0xff, 0x27])), None);
+    column!(ByteArrayType, |_| Some(ByteArray::from("{\"b\": 1}")), None);
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
 /// Writes them in every form.
 fn write_items(home: &Path) {
     let path = |name: &str| home.join(name);
@@ -271,6 +311,8 @@ fn write_items(home: &Path) {
     fs::write(path("dump.sql.zst"), packed(&sql)).unwrap();
     fs::write(path("schema.sql"), ITEM).unwrap();
     fs::write(path("item.csv.zst"), packed(&csv)).unwrap();
+    write_parquet(&path("1.parquet"), 1..=1_800);
+    write_parquet(&path("2.parquet"), 1_801..=ROWS);
     fs::create_dir(path("shell")).unwrap();
     fs::create_dir(path("my")).unwrap();
     for (name, text) in [
@@ -309,11 +351,9 @@ fn rows_are_the_same_by_whatever_file_they_come() {
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name);
     write_items(home.path());
-    let of_csv = files::OfRows {
-        table: "item".to_owned(),
-        form: files::Form::Csv,
-        columns: Vec::new(),
-        encoded: Default::default(),
+    let rows = |name: &str, form| {
+        let (table, columns, encoded) = ("item".to_owned(), Vec::new(), Default::default());
+        (path(name), files::Use::Rows(files::OfRows { table, form, columns, encoded }))
     };
     let script = |name: &str| (path(name), files::Use::Script);
     let mut sums = Vec::new();
@@ -321,7 +361,15 @@ fn rows_are_the_same_by_whatever_file_they_come() {
         ("sql", vec![script("dump.sql.zst")]),
         ("shell", files::dump(&path("shell")).unwrap()),
         ("my", files::dump(&path("my")).unwrap()),
-        ("csv", vec![script("schema.sql"), (path("item.csv.zst"), files::Use::Rows(of_csv))]),
+        ("csv", vec![script("schema.sql"), rows("item.csv.zst", files::Form::Csv)]),
+        (
+            "parquet",
+            vec![
+                script("schema.sql"),
+                rows("1.parquet", files::Form::Parquet),
+                rows("2.parquet", files::Form::Parquet),
+            ],
+        ),
     ] {
         let data = files::Data::read(list).unwrap();
         assert_eq!(data.made[0].rows, u64::from(ROWS), "{name}");
