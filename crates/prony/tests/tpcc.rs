@@ -237,3 +237,48 @@ fn terminals_key_in_and_think_and_the_report_says_what_they_reached() {
     assert_eq!(tpcc["procedures"].as_bool(), Some(false));
     assert!(tpcc["new_orders_per_minute"].as_f64().unwrap() > 2.0 * tpcc["tpmc_max"].as_f64().unwrap());
 }
+
+#[test]
+#[ignore = "long: terminals with waits on three generations of each product"]
+fn terminals_with_waits_keep_the_conditions_on_three_generations() {
+    let home = tempfile::tempdir().unwrap();
+    for (mariadb, mysql, procedures) in
+        [("10.11", "5.7", false), ("11.4", "8.0.33", true), ("11.8", "9.7", false)]
+    {
+        let study = format!(
+            "title = \"With waits\"\n[server.a]\nproduct = \"mariadb\"\nversion = \"{mariadb}\"\n[server.b]\n\
+             product = \"mysql\"\nversion = \"{mysql}\"\n[data]\nprocedures = {procedures}\n[[stream]]\n\
+             workload = \"tpcc\"\n[vary]\nserver = [\"a\", \"b\"]\n[measure]\nwarm_up = \"1s\"\n\
+             interval = \"25s\"\nrepeats = 1\nrepeat_invalid = 0\n"
+        );
+        std::fs::write(home.path().join("waits.toml"), study).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["run", "waits.toml", "--json"]).current_dir(home.path()).env_remove("PRONY_STORE");
+        command.env("XDG_DATA_HOME", home.path().join("data"));
+        let output = command.env("XDG_STATE_HOME", home.path().join("state")).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let points = report["points"].as_array().unwrap();
+        assert_eq!(points.len(), 2);
+        for point in points {
+            let tpcc = &point["tpcc"];
+            assert_eq!(tpcc["has_terminals"].as_bool(), Some(true), "{point:#}");
+            assert_eq!(tpcc["procedures"].as_bool(), Some(procedures), "{point:#}");
+            // whether the terminals had work to do at all, and whether the data are still consistent
+            let per_minute: f64 = tpcc["transactions"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|each| each["per_minute"].as_f64().unwrap())
+                .sum();
+            assert!(per_minute > 5.0, "{mariadb} {mysql}: {tpcc:#}");
+            assert_eq!(point["trials"].as_u64(), Some(1), "{point:#}");
+            let doubts = point["doubts"].as_array().unwrap();
+            let broken = |doubt: &&Value| {
+                let id = doubt["id"].as_str().unwrap();
+                ["inconsistent", "inconsistent_before", "not_checked", "errors"].contains(&id)
+            };
+            assert_eq!(doubts.iter().find(broken), None, "{mariadb} {mysql}");
+        }
+    }
+}
