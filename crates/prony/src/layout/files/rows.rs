@@ -8,7 +8,7 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use parquet::{
-    basic::Compression,
+    basic::{Compression, LogicalType, TimeUnit},
     file::{
         reader::{FileReader as _, SerializedFileReader},
         serialized_reader::ReadOptionsBuilder,
@@ -25,6 +25,8 @@ use std::{
 
 /// Text of one INSERT, about: below any server's `max_allowed_packet`, which was 1 MB once.
 const STATEMENT_BYTES: usize = 500 << 10;
+/// A moment as a server reads it.
+const TO_MICROSECONDS: &str = "%Y-%m-%d %H:%M:%S%.6f";
 /// What NULL is in text.
 const NULL: &[u8] = b"\\N";
 
@@ -75,13 +77,27 @@ pub struct Reader {
 /// What is known of a column of the file.
 struct Place {
     is_text: bool,
+    is_bytes: bool,
     encoded: Option<Encoded>,
+}
+
+/// What the values of a Parquet column are where the library that reads them does not say.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// It says.
+    Told,
+    /// Nanoseconds since 1970, which pandas writes.
+    Moment,
+    /// Nanoseconds since midnight.
+    Clock,
+    /// A UUID as 16 bytes.
+    Uuid,
 }
 
 enum Source {
     Csv { reader: Box<csv::Reader<Box<dyn BufRead + Send>>>, record: csv::ByteRecord },
     Tab { input: Box<dyn BufRead + Send>, row: Vec<u8> },
-    Parquet(Box<RowIter<'static>>),
+    Parquet { rows: Box<RowIter<'static>>, meanings: Vec<Meaning> },
 }
 
 /// The form of a file, by its name; `None`: its rows are not known to be written in any.
@@ -144,6 +160,17 @@ fn open_parquet(path: &Path) -> io::Result<SerializedFileReader<File>> {
     Ok(reader)
 }
 
+fn meanings(reader: &SerializedFileReader<File>) -> Vec<Meaning> {
+    let fields = reader.metadata().file_metadata().schema().get_fields();
+    let meaning = |logical: Option<&LogicalType>| match logical {
+        Some(LogicalType::Timestamp(of)) if of.unit == TimeUnit::NANOS => Meaning::Moment,
+        Some(LogicalType::Time(of)) if of.unit == TimeUnit::NANOS => Meaning::Clock,
+        Some(LogicalType::Uuid) => Meaning::Uuid,
+        _ => Meaning::Told,
+    };
+    fields.iter().map(|field| meaning(field.get_basic_info().logical_type_ref())).collect()
+}
+
 impl Reader {
     /// The rows of a file, which go into a table with these columns.
     ///
@@ -157,15 +184,18 @@ impl Reader {
             }
             Form::Tab => Source::Tab { input: packed::open(path)?, row: Vec::new() },
             Form::Parquet => {
-                Source::Parquet(Box::new(RowIter::from_file_into(Box::new(open_parquet(path)?))))
+                let reader = open_parquet(path)?;
+                let meanings = meanings(&reader);
+                Source::Parquet { rows: Box::new(RowIter::from_file_into(Box::new(reader))), meanings }
             }
         };
-        let place = |name: &String| Place {
-            is_text: columns
-                .iter()
-                .find(|column| column.name.eq_ignore_ascii_case(name))
-                .is_some_and(|column| is_text(&column.kind)),
-            encoded: of.encoded.get(name).copied(),
+        let place = |name: &String| {
+            let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+            Place {
+                is_text: column.is_some_and(|column| is_text(&column.kind)),
+                is_bytes: column.is_some_and(|column| spoken().is_bytes(&column.kind)),
+                encoded: of.encoded.get(name).copied(),
+            }
         };
         Ok(Self { source, columns: of.columns.iter().map(place).collect(), line: 0 })
     }
@@ -211,11 +241,17 @@ impl Reader {
                 let row = row.strip_suffix(b"\n").unwrap_or(row);
                 tab_values(row, &self.columns, rows)?;
             }
-            Source::Parquet(iterator) => {
+            Source::Parquet { rows: iterator, meanings } => {
                 let Some(row) = iterator.next() else { return Ok(false) };
                 self.line += 1;
-                for (_, field) in row.map_err(of_parquet)?.get_column_iter() {
-                    write_field(field, rows)?;
+                let row = row.map_err(of_parquet)?;
+                for (place, (_, field)) in row.get_column_iter().enumerate() {
+                    let meaning = meanings.get(place).copied().unwrap_or(Meaning::Told);
+                    let is_bytes = self.columns.get(place).is_some_and(|place| place.is_bytes);
+                    match spelt(field, meaning, is_bytes)? {
+                        Some(text) => rows.text(|out| out.extend_from_slice(text.as_bytes())),
+                        None => write_field(field, rows)?,
+                    }
                 }
             }
         }
@@ -316,10 +352,26 @@ fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     text.chunks(2).map(byte).collect()
 }
 
+/// A value of Parquet that says less than its column; `None`: it is written as it is.
+fn spelt(field: &Field, meaning: Meaning, is_bytes: bool) -> io::Result<Option<String>> {
+    Ok(match (field, meaning) {
+        // no column of a server has more than microseconds
+        (Field::Long(ns), Meaning::Moment) => Some(format_time(ns.div_euclid(1_000), TO_MICROSECONDS)?),
+        (Field::Long(ns), Meaning::Clock) => Some(clock(ns / 1_000)),
+        (Field::Bytes(bytes), Meaning::Uuid) if !is_bytes => {
+            let digits: String = bytes.data().iter().map(|byte| format!("{byte:02x}")).collect();
+            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| digits.get(part));
+            let parts: Option<Vec<&str>> = parts.into_iter().collect();
+            Some(parts.ok_or_else(|| wrong("a UUID that has not 16 bytes"))?.join("-"))
+        }
+        _ => None,
+    })
+}
+
 /// A value of Parquet as a server writes it.
 fn write_field(field: &Field, rows: &mut Rows) -> io::Result<()> {
     let day = |days: i64| format_time(days.saturating_mul(86_400_000_000), "%Y-%m-%d");
-    let time = |us: i64| format_time(us, "%Y-%m-%d %H:%M:%S%.6f");
+    let time = |us: i64| format_time(us, TO_MICROSECONDS);
     let integer = match field {
         Field::Bool(value) => Some(i64::from(*value)),
         Field::Byte(value) => Some(i64::from(*value)),
@@ -572,6 +624,52 @@ mod tests {
         }
         std::fs::write(&path, b"PAR1 and nothing else").unwrap();
         assert!(header(&path, Form::Parquet).is_err());
+    }
+
+    #[test]
+    fn nanoseconds_and_uuids_of_parquet_are_written_as_what_they_mean() {
+        use parquet::{
+            data_type::{ByteArray, FixedLenByteArray, FixedLenByteArrayType, Int64Type},
+            file::writer::SerializedFileWriter,
+            schema::parser::parse_message_type,
+        };
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("t.parquet");
+        let schema = "message t { REQUIRED INT64 at (TIMESTAMP(NANOS,false)); REQUIRED INT64 clock \
+                      (TIME(NANOS,true)); REQUIRED FIXED_LEN_BYTE_ARRAY (16) u (UUID); REQUIRED \
+                      FIXED_LEN_BYTE_ARRAY (16) b (UUID); REQUIRED INT64 local (TIMESTAMP(MICROS,false)); }";
+        let schema = std::sync::Arc::new(parse_message_type(schema).unwrap());
+        let mut writer =
+            SerializedFileWriter::new(File::create(&path).unwrap(), schema, Default::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let uuid = || FixedLenByteArray::from(ByteArray::from((0..16).collect::<Vec<u8>>()));
+        let numbers = [[1_700_000_000_123_456_789, -1], [3_661_000_005_999, 0]];
+        for values in numbers {
+            let mut place = group.next_column().unwrap().unwrap();
+            place.typed::<Int64Type>().write_batch(&values, None, None).unwrap();
+            place.close().unwrap();
+        }
+        for _ in 0..2 {
+            let mut place = group.next_column().unwrap().unwrap();
+            place.typed::<FixedLenByteArrayType>().write_batch(&[uuid(), uuid()], None, None).unwrap();
+            place.close().unwrap();
+        }
+        let mut place = group.next_column().unwrap().unwrap();
+        place.typed::<Int64Type>().write_batch(&[0, 1], None, None).unwrap();
+        place.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let kinds = [("u", "CHAR"), ("b", "BINARY")].map(|(name, kind)| column(name, kind));
+        let text = inserted(&path, &of(Form::Parquet, &["at", "clock", "u", "b", "local"]), &kinds);
+        let uuids = "'00010203-0405-0607-0809-0a0b0c0d0e0f',x'000102030405060708090a0b0c0d0e0f'";
+        let (_, rows) = text.split_once("VALUES ").unwrap();
+        assert_eq!(
+            rows,
+            format!(
+                "('2023-11-14 22:13:20.123456','01:01:01.000005',{uuids},'1970-01-01 00:00:00.000000'),\
+                 ('1969-12-31 23:59:59.999999','00:00:00.000000',{uuids},'1970-01-01 00:00:00.000001')"
+            )
+        );
     }
 
     #[test]
