@@ -14,7 +14,7 @@ use load::{
     spec::{Spec, Stream, Target},
 };
 use prony::{
-    dataset,
+    dataset, family,
     layout::{
         DataSet,
         neighbours::{self, Neighbour},
@@ -66,6 +66,13 @@ fn counted(target: &Target, neighbour: &str) -> u64 {
     }
 }
 
+/// Whether Prony tells the server's counter of deadlocks.
+fn counts_deadlocks(target: &Target) -> bool {
+    let mut connection = Connection::open(target, Duration::from_secs(5)).unwrap();
+    let told = family::spoken().status(false).read(&mut connection).unwrap();
+    told.counts.iter().any(|(name, _)| name == "status/deadlocks")
+}
+
 /// The load with the neighbour beside it, and how far the server's counter went meanwhile.
 fn beside(target: &Target, data: &DataSet, neighbour: &Neighbour) -> (Outcome, u64) {
     let name = neighbour.builtin.name;
@@ -74,9 +81,14 @@ fn beside(target: &Target, data: &DataSet, neighbour: &Neighbour) -> (Outcome, u
     let spec = Spec::new(target.clone(), streams, Duration::ZERO, Duration::from_secs(2));
     // what an earlier neighbour held back is purged first
     let until = Instant::now() + Duration::from_secs(20);
-    while neighbour.counts_a_level() && history(target) > 20 && Instant::now() < until {
+    let mut writer = Connection::open(target, Duration::from_secs(5)).unwrap();
+    while neighbour.counts_a_level() && history(target) > 20 {
+        assert!(Instant::now() < until, "{name}: {} are not purged", history(target));
+        // the purge of some servers sleeps until somebody writes
+        writer.query("UPDATE sbtest1 SET k = k + 1 WHERE id = 1").unwrap();
         std::thread::sleep(Duration::from_millis(100));
     }
+    drop(writer);
     let before = counted(target, name);
     let mut after = 0;
     let outcome = std::thread::scope(|scope| {
@@ -123,6 +135,8 @@ fn each_has_its_effect(product: &str, version: &str) {
                 );
             }
             "logical_backup" => assert!(server > did * u64::from(ROWS) * 180, "{of}"),
+            // MySQL 5.7 has a metric that stays at 0, which Prony leaves out
+            "deadlocks" if !counts_deadlocks(target) => assert_eq!((server, version), (0, "5.7"), "{of}"),
             _ => assert!(server >= did, "{of}"),
         }
         all.insert(name, (did, server));
@@ -141,7 +155,7 @@ fn each_neighbour_has_its_effect_on_mariadb() {
 #[test]
 #[ignore = "long: fetches several servers once"]
 fn each_neighbour_has_its_effect_on_other_generations() {
-    for (product, version) in [("mysql", "8.0"), ("mysql", "5.7"), ("mariadb", "11.4")] {
+    for (product, version) in [("mysql", "9.7"), ("mysql", "8.0"), ("mysql", "5.7"), ("mariadb", "11.4")] {
         each_has_its_effect(product, version);
     }
 }

@@ -42,6 +42,9 @@ static OWN_STATUS: LazyLock<String> = LazyLock::new(|| {
 /// second only.
 const LISTS: [&str; 2] = ["performance_schema.processlist", "information_schema.PROCESSLIST"];
 
+/// Metrics that are counted: MySQL 5.7 has one of deadlocks, enabled, and leaves it at 0.
+const COUNTED: &str = "NOT (NAME = 'lock_deadlocks' AND VERSION() LIKE '5.7.%')";
+
 /// See [`crate::family::Family::status`].
 pub(super) struct Asking {
     all: bool,
@@ -56,8 +59,10 @@ impl Asking {
     pub(super) fn new(all: bool) -> Self {
         let names = OWN.iter().flat_map(|(_, own)| *own).filter_map(|own| own.strip_prefix("metric/"));
         let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
-        let wanted = if all { String::new() } else { format!(" WHERE NAME IN ({})", names.join(", ")) };
-        let metrics = format!("SELECT NAME, `COUNT`, TYPE FROM information_schema.INNODB_METRICS{wanted}");
+        let wanted = if all { String::new() } else { format!(" AND NAME IN ({})", names.join(", ")) };
+        let metrics = format!(
+            "SELECT NAME, `COUNT`, TYPE FROM information_schema.INNODB_METRICS WHERE {COUNTED}{wanted}"
+        );
         Self { all, metrics: Some(metrics), list: 0, list_next: None }
     }
 
