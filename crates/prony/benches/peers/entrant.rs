@@ -3,6 +3,7 @@
 use crate::{process::measured, server::Site, tpcc};
 use serde::Serialize;
 use std::{
+    path::PathBuf,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -24,15 +25,20 @@ pub(crate) enum Tool {
     Script,
     MysqlSlap,
     GoYcsb,
-    /// Prony and go-tpc: tables like those of TPC-C are loaded, each into a database of its own.
+    /// Prony, go-tpc and sysbench-tpcc: tables like those of TPC-C are loaded, each into a database of its
+    /// own.
     TpccLoad,
     GoTpcLoad,
+    SysbenchTpccLoad,
     /// The transactions on them, without waits; New-Order transactions are what is counted.
     Tpcc,
     GoTpc,
     /// Prony and sysbench with a script of the same statements, as text.
     TpccText,
     TpccScript,
+    /// Prony and sysbench-tpcc, as text; transactions of all kinds are what is counted.
+    TpccAll,
+    SysbenchTpcc,
 }
 
 /// One participant of a heat.
@@ -63,6 +69,8 @@ pub(crate) struct Job {
     pub(crate) rows: u64,
     /// Threads that Prony had last; the raw client gets as many.
     pub(crate) workers: Option<usize>,
+    /// The directory of sysbench-tpcc's scripts.
+    pub(crate) sysbench_tpcc: PathBuf,
     /// Queries per second that were seen last; mysqlslap and go-ycsb want a number of queries instead of a
     /// time.
     pub(crate) expected_per_second: f64,
@@ -106,10 +114,18 @@ impl Tool {
     /// The remedy.
     pub(crate) fn check(self) -> Result<String, String> {
         let (name, flag, remedy) = match self {
-            Self::Prony | Self::Raw | Self::Script | Self::TpccLoad | Self::Tpcc | Self::TpccText => {
+            Self::Prony
+            | Self::Raw
+            | Self::Script
+            | Self::TpccLoad
+            | Self::Tpcc
+            | Self::TpccText
+            | Self::TpccAll => {
                 return Ok(env!("CARGO_PKG_VERSION").to_owned());
             }
-            Self::Sysbench | Self::TpccScript => ("sysbench", "--version", "Debian: apt install sysbench"),
+            Self::Sysbench | Self::TpccScript | Self::SysbenchTpccLoad | Self::SysbenchTpcc => {
+                ("sysbench", "--version", "Debian: apt install sysbench")
+            }
             Self::MysqlSlap => ("mysqlslap", "--version", "Debian: apt install mariadb-client"),
             Self::GoTpc | Self::GoTpcLoad => {
                 ("go-tpc", "--help", "build it from its source, github.com/pingcap/go-tpc")
@@ -136,8 +152,9 @@ impl Entrant {
             Tool::Script => "prony sysbench",
             Tool::MysqlSlap => "mysqlslap",
             Tool::GoYcsb => "go-ycsb",
-            Tool::TpccLoad | Tool::Tpcc | Tool::TpccText => "Prony",
+            Tool::TpccLoad | Tool::Tpcc | Tool::TpccText | Tool::TpccAll => "Prony",
             Tool::TpccScript => "sysbench",
+            Tool::SysbenchTpccLoad | Tool::SysbenchTpcc => "sysbench-tpcc",
             Tool::GoTpcLoad | Tool::GoTpc => "go-tpc",
         };
         let label = label.to_owned();
@@ -169,10 +186,11 @@ impl Entrant {
             }
             Tool::MysqlSlap => self.slap(job),
             Tool::GoYcsb => go_ycsb("run", job, self.connections),
-            Tool::TpccLoad | Tool::GoTpcLoad => tpcc::load(self.tool, job),
+            Tool::TpccLoad | Tool::GoTpcLoad | Tool::SysbenchTpccLoad => tpcc::load(self.tool, job),
             Tool::Tpcc => tpcc::prony("load", job, self.connections),
             Tool::GoTpc => tpcc::go_tpc("run", job, self.connections),
-            Tool::TpccText => tpcc::prony_text(job, self.connections),
+            Tool::TpccText | Tool::TpccAll => tpcc::prony_text(job, self.connections),
+            Tool::SysbenchTpcc => tpcc::sysbench_tpcc("run", job, self.connections),
             Tool::TpccScript => tpcc::script(job, self.connections),
         };
         let began = Instant::now();
@@ -184,8 +202,12 @@ impl Entrant {
             Tool::Sysbench | Tool::Script | Tool::TpccScript => sysbench_figures(&measured.text),
             Tool::MysqlSlap => slap_figures(&measured.text),
             Tool::GoYcsb => go_ycsb_figures(&measured.text),
-            Tool::TpccLoad | Tool::GoTpcLoad => Some(Said::plain(tpcc::ROWS, began.elapsed().as_secs_f64())),
+            Tool::TpccLoad | Tool::GoTpcLoad | Tool::SysbenchTpccLoad => {
+                Some(Said::plain(tpcc::ROWS, began.elapsed().as_secs_f64()))
+            }
             Tool::Tpcc => tpcc::new_orders(&measured.text),
+            Tool::TpccAll => tpcc::transactions(&measured.text),
+            Tool::SysbenchTpcc => tpcc::transactions_of_sysbench(&measured.text),
             Tool::GoTpc => tpcc::new_orders_of_go_tpc(&measured.text, f64::from(job.seconds)),
         };
         let Some(read) = read.filter(|read| read.queries_per_second > 0.0) else {

@@ -38,6 +38,10 @@ pub(crate) struct Flags {
     /// Version of MariaDB
     #[arg(long, value_name = "VERSION", default_value = "10.11")]
     pub(crate) mariadb: String,
+    /// A checkout of github.com/Percona-Lab/sysbench-tpcc, relative to the top of the repository: it takes
+    /// part then, in tables of its own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sysbench_tpcc: Option<PathBuf>,
     /// About 4 minutes: 3 rounds of 1 s, fewer rungs
     #[arg(long)]
     pub(crate) quick: bool,
@@ -83,7 +87,7 @@ pub(crate) enum Part {
     ReadWrite,
     /// mysqlslap and go-ycsb on MariaDB
     Others,
-    /// go-tpc on MariaDB
+    /// Tables and transactions like TPC-C's on MariaDB: go-tpc, sysbench, sysbench-tpcc
     Tpcc,
     /// Scheduling policies of Prony's workers on MariaDB
     Policy,
@@ -94,7 +98,7 @@ impl Flags {
     pub(crate) fn of_the_command_line() -> Self {
         let mut flags = Self::parse();
         let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for path in [&mut flags.output, &mut flags.json].into_iter().flatten() {
+        for path in [&mut flags.output, &mut flags.json, &mut flags.sysbench_tpcc].into_iter().flatten() {
             *path = top.join(&*path);
         }
         if flags.quick {

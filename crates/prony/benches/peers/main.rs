@@ -129,7 +129,9 @@ impl<'a> Bench<'a> {
 
     fn job(&self, site: &Site, workload: &'static str) -> Job {
         let Flags { seconds, rows, .. } = *self.flags;
-        Job { site: site.clone(), workload, seconds, rows, workers: None, expected_per_second: 1000.0 }
+        let (site, expected_per_second) = (site.clone(), 1000.0);
+        let sysbench_tpcc = Default::default();
+        Job { site, workload, seconds, rows, workers: None, sysbench_tpcc, expected_per_second }
     }
 
     /// Runs the heats of a section, saves after each, prints all in the end.
@@ -461,27 +463,35 @@ impl<'a> Bench<'a> {
 
     /// How fast tables like those of TPC-C are loaded, and what the transactions reach on them.
     fn tpcc(&mut self, server: &MariaDb) -> Result<(), String> {
-        type Goal = fn(u32) -> goals::Goals;
-        let parts: [(&str, [Tool; 2], &str, Goal); 3] = [
-            ("loading", [Tool::TpccLoad, Tool::GoTpcLoad], "a row", goals::loading),
-            ("no waits, go-tpc", [Tool::Tpcc, Tool::GoTpc], "a New-Order transaction", goals::none),
-            ("no waits, sysbench", [Tool::TpccText, Tool::TpccScript], "a statement", goals::none),
-        ];
+        let scripts =
+            self.flags.sysbench_tpcc.clone().filter(|directory| directory.join("tpcc.lua").is_file());
+        match scripts {
+            Some(_) => server.create_database(tpcc::SYSBENCH_TPCC)?,
+            None => self.page.missing.push(
+                "sysbench-tpcc is not there (--sysbench-tpcc DIR: a checkout of \
+                 github.com/Percona-Lab/sysbench-tpcc)"
+                    .to_owned(),
+            ),
+        }
+        let is_there = |tool: &Tool| {
+            let needs_scripts = matches!(tool, Tool::SysbenchTpcc | Tool::SysbenchTpccLoad);
+            tool.check().is_ok() && (scripts.is_some() || !needs_scripts)
+        };
         let job = self.job(&server.site, tpcc::WORKLOAD);
-        for (what, tools, query, goals) in parts {
-            // the tables are loaded in any case: sysbench uses them too
-            let there = tools.into_iter().filter(|tool| tool.check().is_ok());
+        let job = Job { sysbench_tpcc: scripts.clone().unwrap_or_default(), ..job };
+        for part in tpcc::PARTS {
+            let there = part.tools.iter().copied().filter(is_there);
             let entrants: Vec<Entrant> = there.map(|tool| Entrant::new(tool, tpcc::CONNECTIONS)).collect();
-            let both = (entrants.len() == 2).then_some(Comparison { ours: 0, theirs: 1, goals });
+            // Prony's own tables are loaded in any case
+            if entrants.len() < 2 && part.what != tpcc::PARTS[0].what {
+                continue;
+            }
+            let with = |theirs| Comparison { ours: 0, theirs, goals: part.goals };
             let section = Section {
-                title: format!("{}, TPC-C-like, {what}", server.name),
-                remarks: vec![format!(
-                    "What is counted as a query is {query}. go-tpc has its own database, and reads and \
-                     writes all lines of an order at once. Prony does it one by one, as the \
-                     specification's example does, and so does the script of sysbench, on Prony's tables."
-                )],
+                title: format!("{}, TPC-C-like, {}", server.name, part.what),
+                remarks: vec![part.remark.to_owned()],
                 heats: Vec::new(),
-                comparisons: both.into_iter().collect(),
+                comparisons: (1..entrants.len()).map(with).collect(),
             };
             self.section(section, &[(tpcc::CONNECTIONS, entrants)], &job)?;
         }

@@ -1,7 +1,7 @@
 //! The servers that are loaded: the null server in a process of its own, and a MariaDB that Prony fetches and
 //! starts.
 
-use load::spec::Address;
+use load::{client::Connection, spec::Address};
 use prony::{
     calibrate::NullProcess,
     dataset,
@@ -9,7 +9,7 @@ use prony::{
     provision::{Places, Provisioner, Server},
     workload::{self, Options},
 };
-use std::{net::SocketAddr, path::Path, sync::atomic::AtomicBool};
+use std::{net::SocketAddr, path::Path, sync::atomic::AtomicBool, time::Duration};
 
 /// Threads that fill the tables.
 const LOADERS: u32 = 2;
@@ -41,7 +41,7 @@ impl Null {
 
 /// A MariaDB with sysbench's table; ends when dropped.
 pub(crate) struct MariaDb {
-    _server: Server,
+    server: Server,
     _state: tempfile::TempDir,
     pub(crate) site: Site,
     /// Product and version.
@@ -96,6 +96,17 @@ impl MariaDb {
             Server::Running(_) => "MariaDB".to_owned(),
         };
         let settings: Vec<_> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        Ok(Self { _server: server, _state: state, site, name, settings: settings.join(", ") })
+        Ok(Self { server, _state: state, site, name, settings: settings.join(", ") })
+    }
+
+    /// Makes a database for another program's tables.
+    ///
+    /// # Errors
+    /// The server's words.
+    pub(crate) fn create_database(&self, name: &str) -> Result<(), String> {
+        const WAIT: Duration = Duration::from_secs(20);
+        let words = |error: load::client::Error| error.to_string();
+        let mut connection = Connection::open(self.server.target(), WAIT).map_err(words)?;
+        connection.query(&format!("CREATE DATABASE IF NOT EXISTS {name}")).map(|_| ()).map_err(words)
     }
 }
