@@ -175,7 +175,7 @@ const LINES_MAX: usize = 750;
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("curve25519_dalek", &["wire/src/scramble.rs"]),
     ("rusqlite", &["prony/src/store/"]),
-    ("parquet::errors", &["prony/src/export/", "prony/src/layout/files/rows.rs"]),
+    ("parquet::errors", &["prony/src/export/", "prony/src/layout/files/columnar.rs"]),
     ("unsafe {", &["load/src/io.rs", "script/src/state.rs"]),
     // what may be done with a server is asked of the plan (`ServerPlan::may`), not seen from where it is from
     ("ServerSource::Url(_)", &["prony/src/provision/software/search.rs"]),

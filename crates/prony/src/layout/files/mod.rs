@@ -4,6 +4,7 @@
 //!
 //! That they are there, and from which files, is told by one small table of ours beside them.
 
+mod columnar;
 mod disguise;
 mod dump;
 mod packed;

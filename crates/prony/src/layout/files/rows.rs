@@ -1,20 +1,12 @@
 //! Files that hold the rows of one table: CSV, Parquet, and the tab-separated chunks of a `mysqlsh` dump.
 //! Each is read row by row, and becomes INSERT statements that any server takes.
 
-use super::{Column, packed};
+use super::{Column, columnar, packed};
 use crate::{
     family::spoken,
     layout::{Cell, Rows, quoted},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use parquet::{
-    basic::{Compression, LogicalType, TimeUnit},
-    file::{
-        reader::{FileReader as _, SerializedFileReader},
-        serialized_reader::ReadOptionsBuilder,
-    },
-    record::{Field, reader::RowIter},
-};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -25,8 +17,6 @@ use std::{
 
 /// Text of one INSERT, about: below any server's `max_allowed_packet`, which was 1 MB once.
 const STATEMENT_BYTES: usize = 500 << 10;
-/// A moment as a server reads it.
-const TO_MICROSECONDS: &str = "%Y-%m-%d %H:%M:%S%.6f";
 /// What NULL is in text.
 const NULL: &[u8] = b"\\N";
 
@@ -81,23 +71,10 @@ struct Place {
     encoded: Option<Encoded>,
 }
 
-/// What the values of a Parquet column are where the library that reads them does not say.
-#[derive(Clone, Copy)]
-enum Meaning {
-    /// It says.
-    Told,
-    /// Nanoseconds since 1970, which pandas writes.
-    Moment,
-    /// Nanoseconds since midnight.
-    Clock,
-    /// A UUID as 16 bytes.
-    Uuid,
-}
-
 enum Source {
     Csv { reader: Box<csv::Reader<Box<dyn BufRead + Send>>>, record: csv::ByteRecord },
     Tab { input: Box<dyn BufRead + Send>, row: Vec<u8> },
-    Parquet { rows: Box<RowIter<'static>>, meanings: Vec<Meaning> },
+    Parquet(Box<columnar::Reader>),
 }
 
 /// The form of a file, by its name; `None`: its rows are not known to be written in any.
@@ -125,50 +102,8 @@ pub fn header(path: &Path, form: Form) -> io::Result<Option<Vec<String>>> {
             let names = reader.byte_headers().map_err(of_csv)?;
             Ok(Some(names.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect()))
         }
-        Form::Parquet => {
-            let reader = open_parquet(path)?;
-            let schema = reader.metadata().file_metadata().schema();
-            for field in schema.get_fields() {
-                if field.is_group() {
-                    let told = format!(
-                        "the column `{}` is nested, which no table has: write it as JSON text",
-                        field.name()
-                    );
-                    return Err(io::Error::new(io::ErrorKind::Unsupported, told));
-                }
-            }
-            Ok(Some(schema.get_fields().iter().map(|field| field.name().to_owned()).collect()))
-        }
+        Form::Parquet => columnar::names(path).map(Some),
     }
-}
-
-fn open_parquet(path: &Path) -> io::Result<SerializedFileReader<File>> {
-    let options = ReadOptionsBuilder::new().build();
-    let reader = SerializedFileReader::new_with_options(File::open(path)?, options).map_err(of_parquet)?;
-    for group in reader.metadata().row_groups() {
-        for column in group.columns() {
-            let packed = column.compression();
-            if !matches!(packed, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::GZIP(_)) {
-                let told = format!(
-                    "it is compressed by {packed}, which Prony cannot read inside Parquet: write it with \
-                     snappy, gzip or without compression"
-                );
-                return Err(io::Error::new(io::ErrorKind::Unsupported, told));
-            }
-        }
-    }
-    Ok(reader)
-}
-
-fn meanings(reader: &SerializedFileReader<File>) -> Vec<Meaning> {
-    let fields = reader.metadata().file_metadata().schema().get_fields();
-    let meaning = |logical: Option<&LogicalType>| match logical {
-        Some(LogicalType::Timestamp(of)) if of.unit == TimeUnit::NANOS => Meaning::Moment,
-        Some(LogicalType::Time(of)) if of.unit == TimeUnit::NANOS => Meaning::Clock,
-        Some(LogicalType::Uuid) => Meaning::Uuid,
-        _ => Meaning::Told,
-    };
-    fields.iter().map(|field| meaning(field.get_basic_info().logical_type_ref())).collect()
 }
 
 impl Reader {
@@ -183,11 +118,7 @@ impl Reader {
                 Source::Csv { reader: Box::new(reader), record: csv::ByteRecord::new() }
             }
             Form::Tab => Source::Tab { input: packed::open(path)?, row: Vec::new() },
-            Form::Parquet => {
-                let reader = open_parquet(path)?;
-                let meanings = meanings(&reader);
-                Source::Parquet { rows: Box::new(RowIter::from_file_into(Box::new(reader))), meanings }
-            }
+            Form::Parquet => Source::Parquet(Box::new(columnar::Reader::open(path)?)),
         };
         let place = |name: &String| {
             let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
@@ -241,18 +172,12 @@ impl Reader {
                 let row = row.strip_suffix(b"\n").unwrap_or(row);
                 tab_values(row, &self.columns, rows)?;
             }
-            Source::Parquet { rows: iterator, meanings } => {
-                let Some(row) = iterator.next() else { return Ok(false) };
-                self.line += 1;
-                let row = row.map_err(of_parquet)?;
-                for (place, (_, field)) in row.get_column_iter().enumerate() {
-                    let meaning = meanings.get(place).copied().unwrap_or(Meaning::Told);
-                    let is_bytes = self.columns.get(place).is_some_and(|place| place.is_bytes);
-                    match spelt(field, meaning, is_bytes)? {
-                        Some(text) => rows.text(|out| out.extend_from_slice(text.as_bytes())),
-                        None => write_field(field, rows)?,
-                    }
+            Source::Parquet(reader) => {
+                let is_bytes = |place: usize| self.columns.get(place).is_some_and(|place| place.is_bytes);
+                if !reader.read(rows, is_bytes)? {
+                    return Ok(false);
                 }
+                self.line += 1;
             }
         }
         Ok(true)
@@ -275,11 +200,7 @@ fn of_csv(error: csv::Error) -> io::Error {
     }
 }
 
-fn of_parquet(error: parquet::errors::ParquetError) -> io::Error {
-    wrong(&error.to_string())
-}
-
-fn wrong(what: &str) -> io::Error {
+pub(super) fn wrong(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
@@ -350,88 +271,6 @@ fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
         _ => None,
     };
     text.chunks(2).map(byte).collect()
-}
-
-/// A value of Parquet that says less than its column; `None`: it is written as it is.
-fn spelt(field: &Field, meaning: Meaning, is_bytes: bool) -> io::Result<Option<String>> {
-    Ok(match (field, meaning) {
-        // no column of a server has more than microseconds
-        (Field::Long(ns), Meaning::Moment) => Some(format_time(ns.div_euclid(1_000), TO_MICROSECONDS)?),
-        (Field::Long(ns), Meaning::Clock) => Some(clock(ns / 1_000)),
-        (Field::Bytes(bytes), Meaning::Uuid) if !is_bytes => {
-            let digits: String = bytes.data().iter().map(|byte| format!("{byte:02x}")).collect();
-            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| digits.get(part));
-            let parts: Option<Vec<&str>> = parts.into_iter().collect();
-            Some(parts.ok_or_else(|| wrong("a UUID that has not 16 bytes"))?.join("-"))
-        }
-        _ => None,
-    })
-}
-
-/// A value of Parquet as a server writes it.
-fn write_field(field: &Field, rows: &mut Rows) -> io::Result<()> {
-    let day = |days: i64| format_time(days.saturating_mul(86_400_000_000), "%Y-%m-%d");
-    let time = |us: i64| format_time(us, TO_MICROSECONDS);
-    let integer = match field {
-        Field::Bool(value) => Some(i64::from(*value)),
-        Field::Byte(value) => Some(i64::from(*value)),
-        Field::Short(value) => Some(i64::from(*value)),
-        Field::Int(value) => Some(i64::from(*value)),
-        Field::Long(value) => Some(*value),
-        Field::UByte(value) => Some(i64::from(*value)),
-        Field::UShort(value) => Some(i64::from(*value)),
-        Field::UInt(value) => Some(i64::from(*value)),
-        _ => None,
-    };
-    if let Some(integer) = integer {
-        rows.integer(integer);
-        return Ok(());
-    }
-    let text = match field {
-        Field::Null => {
-            rows.null();
-            return Ok(());
-        }
-        Field::Bytes(bytes) => {
-            rows.text(|out| out.extend_from_slice(bytes.data()));
-            return Ok(());
-        }
-        Field::ULong(value) => value.to_string(),
-        Field::Float(value) => format!("{value:?}"),
-        // 1e300 rather than all its digits
-        Field::Double(value) => format!("{value:?}"),
-        Field::Str(text) => text.clone(),
-        Field::Decimal(value) => decimal(value.data(), value.scale()),
-        Field::Date(days) => day(i64::from(*days))?,
-        Field::TimeMillis(ms) => clock(i64::from(*ms) * 1000),
-        Field::TimeMicros(us) => clock(*us),
-        Field::TimestampMillis(ms) => time(ms.saturating_mul(1000))?,
-        Field::TimestampMicros(us) => time(*us)?,
-        other => return Err(wrong(&format!("a value that no column has: {other}"))),
-    };
-    rows.text(|out| out.extend_from_slice(text.as_bytes()));
-    Ok(())
-}
-
-fn format_time(us: i64, how: &str) -> io::Result<String> {
-    let time = jiff::Timestamp::from_microsecond(us).map_err(|error| wrong(&error.to_string()))?;
-    Ok(time.strftime(how).to_string())
-}
-
-fn clock(us: i64) -> String {
-    let (seconds, rest) = (us / 1_000_000, us % 1_000_000);
-    format!("{:02}:{:02}:{:02}.{rest:06}", seconds / 3600, seconds / 60 % 60, seconds % 60)
-}
-
-/// A number as two's complement, the highest byte first, with its digits behind the point.
-fn decimal(bytes: &[u8], scale: i32) -> String {
-    let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
-    let start = if is_negative { -1i128 } else { 0 };
-    let value = bytes.iter().fold(start, |value, byte| (value << 8) | i128::from(*byte));
-    let digits = format!("{:0width$}", value.unsigned_abs(), width = scale.max(0) as usize + 1);
-    let (whole, rest) = digits.split_at(digits.len() - scale.max(0) as usize);
-    let (sign, point) = (if is_negative { "-" } else { "" }, if rest.is_empty() { "" } else { "." });
-    format!("{sign}{whole}{point}{rest}")
 }
 
 /// Writes INSERT statements of rows.
@@ -519,19 +358,19 @@ pub(super) fn bytes_of(path: &Path, mut told: impl FnMut(&[u8])) -> io::Result<u
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn column(name: &str, kind: &str) -> Column {
+    pub(in super::super) fn column(name: &str, kind: &str) -> Column {
         Column { name: name.to_owned(), kind: kind.to_owned(), ..Column::default() }
     }
 
-    fn of(form: Form, columns: &[&str]) -> OfRows {
+    pub(in super::super) fn of(form: Form, columns: &[&str]) -> OfRows {
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
         OfRows { table: "t".to_owned(), form, columns, encoded: BTreeMap::new() }
     }
 
-    fn inserted(path: &Path, of: &OfRows, columns: &[Column]) -> String {
+    pub(in super::super) fn inserted(path: &Path, of: &OfRows, columns: &[Column]) -> String {
         let mut reader = Reader::open(path, of, columns).unwrap();
         let (mut rows, mut inserts) = (Rows::default(), Inserts::new(of, columns));
         while reader.read(&mut rows).unwrap() {
@@ -567,116 +406,5 @@ mod tests {
         let columns = [column("id", "INT"), column("c", "TEXT"), column("d", "BLOB")];
         let text = inserted(&path, &of, &columns);
         assert!(text.ends_with("('1','a\tb\\\\',x'0102'),('2','x\ny',NULL)"), "{text}");
-    }
-
-    /// Two rows of each type that matters.
-    fn write_parquet(path: &Path, packed: Compression) {
-        use parquet::{
-            data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type},
-            file::{properties::WriterProperties, writer::SerializedFileWriter},
-            schema::parser::parse_message_type,
-        };
-        let schema = "message t { REQUIRED INT64 id; OPTIONAL BYTE_ARRAY name (UTF8); REQUIRED INT32 price \
-                      (DECIMAL(9,2)); REQUIRED INT32 day (DATE); REQUIRED INT64 at (TIMESTAMP(MICROS,true)); \
-                      REQUIRED BOOLEAN flag; REQUIRED DOUBLE d; REQUIRED BYTE_ARRAY data; }";
-        let schema = std::sync::Arc::new(parse_message_type(schema).unwrap());
-        let properties = WriterProperties::builder().set_compression(packed).build();
-        let file = File::create(path).unwrap();
-        let mut writer = SerializedFileWriter::new(file, schema, properties.into()).unwrap();
-        let mut group = writer.next_row_group().unwrap();
-        macro_rules! column {
-            ($kind:ty, $values:expr, $levels:expr) => {{
-                let mut column = group.next_column().unwrap().unwrap();
-                column.typed::<$kind>().write_batch(&$values, $levels, None).unwrap();
-                column.close().unwrap();
-            }};
-        }
-        column!(Int64Type, [7, -8], None);
-        column!(ByteArrayType, [ByteArray::from("d\u{e9}j\u{e0} 'vu'")], Some(&[1, 0]));
-        column!(Int32Type, [1234, -5], None);
-        column!(Int32Type, [19_000, -1], None);
-        column!(Int64Type, [1_700_000_000_123_456, 0], None);
-        column!(BoolType, [true, false], None);
-        column!(DoubleType, [1.5, -2e100], None);
-        column!(ByteArrayType, [ByteArray::from(vec![0, 255]), ByteArray::from(vec![])], None);
-        group.close().unwrap();
-        writer.close().unwrap();
-    }
-
-    #[test]
-    fn values_of_parquet_are_written_as_a_server_reads_them() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("t.parquet");
-        let names = ["id", "name", "price", "day", "at", "flag", "d", "data"];
-        let columns = [column("name", "VARCHAR"), column("data", "BLOB")];
-        for packed in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::GZIP(Default::default())]
-        {
-            write_parquet(&path, packed);
-            assert_eq!(header(&path, Form::Parquet).unwrap().unwrap(), names);
-            let text = inserted(&path, &of(Form::Parquet, &names), &columns);
-            let (_, rows) = text.split_once("VALUES ").unwrap();
-            assert_eq!(
-                rows,
-                "(7,'d\u{e9}j\u{e0} ''vu''','12.34','2022-01-08','2023-11-14 22:13:20.123456',1,'1.5',\
-                 x'00ff'),\
-                 (-8,NULL,'-0.05','1969-12-31','1970-01-01 00:00:00.000000',0,'-2e100','')"
-            );
-        }
-        std::fs::write(&path, b"PAR1 and nothing else").unwrap();
-        assert!(header(&path, Form::Parquet).is_err());
-    }
-
-    #[test]
-    fn nanoseconds_and_uuids_of_parquet_are_written_as_what_they_mean() {
-        use parquet::{
-            data_type::{ByteArray, FixedLenByteArray, FixedLenByteArrayType, Int64Type},
-            file::writer::SerializedFileWriter,
-            schema::parser::parse_message_type,
-        };
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("t.parquet");
-        let schema = "message t { REQUIRED INT64 at (TIMESTAMP(NANOS,false)); REQUIRED INT64 clock \
-                      (TIME(NANOS,true)); REQUIRED FIXED_LEN_BYTE_ARRAY (16) u (UUID); REQUIRED \
-                      FIXED_LEN_BYTE_ARRAY (16) b (UUID); REQUIRED INT64 local (TIMESTAMP(MICROS,false)); }";
-        let schema = std::sync::Arc::new(parse_message_type(schema).unwrap());
-        let mut writer =
-            SerializedFileWriter::new(File::create(&path).unwrap(), schema, Default::default()).unwrap();
-        let mut group = writer.next_row_group().unwrap();
-        let uuid = || FixedLenByteArray::from(ByteArray::from((0..16).collect::<Vec<u8>>()));
-        let numbers = [[1_700_000_000_123_456_789, -1], [3_661_000_005_999, 0]];
-        for values in numbers {
-            let mut place = group.next_column().unwrap().unwrap();
-            place.typed::<Int64Type>().write_batch(&values, None, None).unwrap();
-            place.close().unwrap();
-        }
-        for _ in 0..2 {
-            let mut place = group.next_column().unwrap().unwrap();
-            place.typed::<FixedLenByteArrayType>().write_batch(&[uuid(), uuid()], None, None).unwrap();
-            place.close().unwrap();
-        }
-        let mut place = group.next_column().unwrap().unwrap();
-        place.typed::<Int64Type>().write_batch(&[0, 1], None, None).unwrap();
-        place.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
-        let kinds = [("u", "CHAR"), ("b", "BINARY")].map(|(name, kind)| column(name, kind));
-        let text = inserted(&path, &of(Form::Parquet, &["at", "clock", "u", "b", "local"]), &kinds);
-        let uuids = "'00010203-0405-0607-0809-0a0b0c0d0e0f',x'000102030405060708090a0b0c0d0e0f'";
-        let (_, rows) = text.split_once("VALUES ").unwrap();
-        assert_eq!(
-            rows,
-            format!(
-                "('2023-11-14 22:13:20.123456','01:01:01.000005',{uuids},'1970-01-01 00:00:00.000000'),\
-                 ('1969-12-31 23:59:59.999999','00:00:00.000000',{uuids},'1970-01-01 00:00:00.000001')"
-            )
-        );
-    }
-
-    #[test]
-    fn decimals_of_parquet_keep_their_point() {
-        assert_eq!(decimal(&[0x04, 0xD2], 2), "12.34");
-        assert_eq!(decimal(&[0xFF, 0xFF], 2), "-0.01");
-        assert_eq!(decimal(&[5], 0), "5");
-        assert_eq!(clock(3_661_000_005), "01:01:01.000005");
     }
 }
