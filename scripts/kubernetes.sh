@@ -185,6 +185,20 @@ end() { # NAME: one that `run` started; the next waits for it
   await 10 sh -c "! kill -0 $pid" || kill -9 "$pid" 2>/dev/null
 }
 
+networks() { # NODE: of pods that did not end in order, network namespaces and what CNI remembers
+  local address file id name
+  for address in "$1"/addresses/*/10.*; do
+    [ -f "$address" ] || continue
+    id=$(head -n 1 "$address" | tr -d '\r')
+    for file in /var/lib/cni/results/*-"$id"-*; do
+      [ -f "$file" ] || continue
+      name=$(grep -oE '/netns/cni-[0-9a-f-]+' "$file" | head -n 1) || true
+      [ -z "$name" ] || ip netns delete "${name##*/}" 2>/dev/null || true
+      rm -f "$file"
+    done
+  done
+}
+
 down() {
   cd "$1"
   local dir=$PWD task mount
@@ -206,6 +220,7 @@ down() {
     for task in $(ps -eo pid=,args= | awk -v socket="$dir/$node/containerd.sock" '/containerd-shim/ && index($0, socket) { print $1 }'); do
       kill -9 "$task" 2>/dev/null || true
     done
+    networks "$node"
   done
   awk -v under="$dir/" 'index($2, under) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mount; do umount -l "$mount" || true; done
   find /sys/fs/cgroup -depth -type d \( -path '*/kubepods*' -o -name 'prony-n[0-9]*' \) -exec rmdir {} + 2>/dev/null || true

@@ -20,6 +20,7 @@ use prony::provision::Server;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeSet,
     fs, io,
     net::{Shutdown, TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
@@ -50,6 +51,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A cluster; it ends when this is dropped.
 struct Cluster {
     home: TempDir,
+    /// Network namespaces of pods that were there before.
+    networks_before: BTreeSet<String>,
     _one: MutexGuard<'static, ()>,
 }
 
@@ -78,7 +81,7 @@ impl Cluster {
             return Err("not root".to_owned());
         }
         let home = tempfile::tempdir().expect("a directory");
-        let cluster = Self { home, _one: one };
+        let cluster = Self { home, networks_before: networks_of_pods(), _one: one };
         let up = cluster.script("up").arg(nodes.to_string()).output().expect("the script");
         if !up.status.success() {
             return Err(said(&up).lines().last().unwrap_or("the script failed").to_owned());
@@ -173,8 +176,17 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         let ended = self.script("down").output();
+        let left: Vec<_> = networks_of_pods().difference(&self.networks_before).cloned().collect();
         assert!(thread::panicking() || ended.is_ok_and(|output| output.status.success()));
+        assert!(thread::panicking() || left.is_empty(), "the cluster leaves networks: {left:?}");
     }
+}
+
+/// Names of the network namespaces that CNI made for pods.
+fn networks_of_pods() -> BTreeSet<String> {
+    let all = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("cni-")).collect()
 }
 
 fn load(url: &str, flags: &[&str]) -> Command {
@@ -235,13 +247,17 @@ fn a_load_from_pods_equals_that_of_one_process_and_leaves_nothing() {
     let here = figures(&load(&url, &flags).output().expect("prony"));
     let output = cluster.load(&url, &format!("replicas = 2, {SMALL}"), &flags).output().expect("prony");
     let pods = figures(&output);
-    for figures in [&here, &pods] {
-        let offered = figures["streams"][0]["schedule"]["offered"].as_u64().expect("a schedule");
-        assert!(offered.abs_diff(1_200) <= 1, "{figures}");
-        assert_eq!(figures["streams"][0]["errors"].as_u64().unwrap_or(0), 0, "{figures}");
-    }
-    let count = |figures: &Value| figures["streams"][0]["transactions"].as_u64().expect("a number");
-    assert!(count(&here).abs_diff(count(&pods)) <= 4, "{} and {}", count(&here), count(&pods));
+    // what was due was done, was under way at the end, or waited: on a busy machine pods have some of it left
+    let accounted = |figures: &Value| {
+        let stream = &figures["streams"][0];
+        let number = |of: &Value| of.as_u64().unwrap_or_else(|| panic!("{figures}"));
+        let schedule = &stream["schedule"];
+        assert!(number(&schedule["offered"]).abs_diff(1_200) <= 1, "{figures}");
+        assert_eq!(stream["errors"].as_u64().unwrap_or(0), 0, "{figures}");
+        let left = number(&schedule["never_sent"]) + number(&stream["in_flight_at_end"]);
+        number(&stream["transactions"]) + left - number(&schedule["backlog"])
+    };
+    assert!(accounted(&here).abs_diff(accounted(&pods)) <= 4, "{here} and {pods}");
     let parts = pods["client_processes"].as_array().expect("a list");
     let names: Vec<&str> = parts.iter().filter_map(|part| part["name"].as_str()).collect();
     assert!(names.len() == 2 && names[0].ends_with("-0") && names[1].ends_with("-1"), "{names:?}");
