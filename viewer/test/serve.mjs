@@ -1,8 +1,9 @@
 // Uses `prony serve` in a real Chromium: node test/serve.mjs PRONY STORE [DIRECTORY FOR SCREENSHOTS]. STORE has many
-// made-up runs (examples/sample_store.rs); a real one is started from the form, on a MariaDB, and stopped.
+// made-up runs (examples/sample_store.rs); a real one is started from the form, on a MariaDB, and stopped, and then one whose
+// load comes from two load hosts, of which one falls silent for a while.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -38,7 +39,8 @@ measure.repeats = 40
 const home = mkdtempSync(join(tmpdir(), "prony-serve-"));
 copyFileSync(store, join(home, "prony.sqlite"));
 writeFileSync(join(home, "served.toml"), STUDY);
-const environment = { ...process.env, XDG_STATE_HOME: join(home, "state"), PRONY_STORE: join(home, "prony.sqlite") };
+const certificates = join(home, "load-hosts");
+const environment = { ...process.env, XDG_STATE_HOME: join(home, "state"), PRONY_STORE: join(home, "prony.sqlite"), PRONY_AGENTS_DIR: certificates };
 const server = spawn(resolve(prony), ["serve", "--listen", "127.0.0.1:0"], { cwd: home, env: environment, stdio: ["ignore", "pipe", "inherit"] });
 const [opened] = await new Promise((done, fail) => {
   createInterface({ input: server.stdout }).once("line", (line) => done([line]));
@@ -50,6 +52,7 @@ assert.match(address, /^http:\/\/127\.0\.0\.1:\d+$/);
 const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
 const browser = await chromium.launch({ executablePath, headless: true, args });
 const heard = [];
+const agents = [];
 
 /** A reader with a browser of his own; everything that is wrong is heard. */
 async function reader(options = {}) {
@@ -287,16 +290,72 @@ async function checkRun() {
   await other.context().close();
 }
 
+/** Two load hosts on this machine, and where they listen. */
+async function loadHosts() {
+  execFileSync(resolve(prony), ["agent", "init", "--dir", certificates, "127.0.0.1"], { stdio: "ignore" });
+  return await Promise.all([1, 2].map(async () => {
+    const flags = ["agent", "--dir", join(certificates, "127.0.0.1"), "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
+    const agent = spawn(resolve(prony), flags, { stdio: ["ignore", "ignore", "pipe"] });
+    agents.push(agent);
+    const line = await new Promise((done) => createInterface({ input: agent.stderr }).once("line", done));
+    return { agent, address: /127\.0\.0\.1:\d+/.exec(line)[0] };
+  }));
+}
+
+async function checkLoadHosts() {
+  const [first, second] = await loadHosts();
+  const agents_of_study = JSON.stringify([first.address, second.address]);
+  // trials that are long enough to look at
+  const study = STUDY.replace("[data]", `[load]\nagents = ${agents_of_study}\n[data]`).replace('"3s"', '"60s"');
+  writeFileSync(join(home, "hosts.toml"), study.replace("[1, 2]", "[6, 5]"));
+  const page = await reader();
+  page.on("dialog", (dialog) => void dialog.accept());
+  await page.goto(`${address}/start#token=${token}`);
+  await page.locator("#study").selectOption("hosts.toml");
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.locator("pre.plan").waitFor();
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await page.waitForURL(/\/live\/\d+$/, { timeout: 60_000 });
+  // both, with half of the connections each, and what their load processes take
+  const table = page.locator("#hosts tbody tr");
+  await table.nth(1).waitFor({ timeout: 120_000 });
+  const cells = await table.evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.deepEqual(cells.map(([host]) => host).sort(), [first.address, second.address].sort());
+  const connections = cells.map(([, count]) => Number(count)).sort().join();
+  assert.ok(["3,3", "2,3"].includes(connections), connections);
+  for (const [, , busy, own, waiting, network] of cells) {
+    assert.ok(Number(own) >= 0 && Number(busy) > 0 && Number(waiting) >= 0 && Number(network) >= 0, cells.join(" | "));
+  }
+  assert.ok(cells.some(([, , , own]) => Number(own) > 0), "a load takes processors");
+  assert.equal(await page.locator("#hosts h2").innerText(), "Load hosts");
+  await checkAccess(page, "the live page with load hosts");
+  await picture(page, "live-hosts");
+  // one falls silent: it is told although no second of the load is complete, and forgotten when it goes on
+  second.agent.kill("SIGSTOP");
+  const lags = page.locator("#hosts tbody tr", { hasText: second.address }).getByText(/lags: no results for \d+ s/);
+  await lags.waitFor({ timeout: 20_000 });
+  assert.match(await table.first().innerText(), new RegExp(second.address), "whoever lags is first");
+  second.agent.kill("SIGCONT");
+  await lags.waitFor({ state: "detached", timeout: 60_000 });
+  await page.getByRole("button", { name: "中文" }).click();
+  await page.getByRole("heading", { name: "压测机" }).waitFor({ timeout: 60_000 });
+  await page.getByRole("button", { name: "停止运行" }).click();
+  await page.getByText("运行被中断，已结束的试验已保留。").waitFor({ timeout: 60_000 });
+  await page.context().close();
+}
+
 try {
   await checkList();
   await checkLanguages();
   await checkSmallAndDark();
   await checkRun();
+  await checkLoadHosts();
   assert.deepEqual(heard, [], "nothing is wrong, and nothing was fetched from elsewhere");
   console.log("prony serve works in Chromium");
 } finally {
   await browser.close();
   const ended = new Promise((done) => server.once("exit", done));
   if (server.exitCode === null && server.kill("SIGTERM")) await ended;
+  for (const agent of agents) agent.kill("SIGKILL");
   rmSync(home, { recursive: true, force: true });
 }

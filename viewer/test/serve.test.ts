@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chartOf, sentence } from "../src/serve/live";
+import { chartOf, host_cells, sentence } from "../src/serve/live";
 import { clock, length } from "../src/serve/time";
 import { Course, type Line, type Trial } from "../src/serve/told";
 import { LANGUAGES } from "../src/serve/words";
@@ -39,6 +39,22 @@ test("the chart has the seconds that were told", () => {
   expect(drawing.panels[0]?.lines.map(({ values }) => values)).toEqual([[0, 100, 200]]);
   expect(drawing.panels[1]?.lines.map(({ name, values }) => [name, values[0]])).toEqual([["median", 1], ["p95", 2], ["p99", 3]]);
   expect(drawing.shades[0]).toMatchObject({ from: 0, until: 2, name: "warm-up" });
+});
+
+test("load hosts are shown as they were told last, and forgotten with their trial", () => {
+  const course = new Course();
+  const host = { host: "a:7433", connections: 50, busy: 1.5, own: 0.25, waiting: 0.1, bytes: 12_340_000, lag: null };
+  course.heed(trial(0, 1, 9));
+  course.heed({ after: 1, told: "load_hosts", hosts: [{ ...host, busy: 1 }], total: 1 });
+  course.heed({ after: 2, told: "load_hosts", hosts: [{ ...host, host: "b:7433", lag: 4.4 }, host], total: 20 });
+  expect(course.hosts.map((one) => host_cells(words, one))).toEqual([
+    ["b:7433", "50", "1.50", "0.25", "0.10", "12.3", "lags: no results for 4 s"],
+    ["a:7433", "50", "1.50", "0.25", "0.10", "12.3", ""],
+  ]);
+  expect(words.load_hosts(course.hosts.length, course.hosts_total)).toMatch("2 of 20");
+  expect(course.events.length).toBe(1);
+  course.heed(trial(9, 2, 1));
+  expect([course.hosts, course.hosts_total]).toEqual([[], 0]);
 });
 
 test("times are told no finer than they are known", () => {

@@ -7,8 +7,7 @@ use crate::{
     control::{Message, Order},
     error::Error,
     gather::{Course, Merger, PartReport, Results},
-    host::Seen,
-    loader::{Progress, WarmUp},
+    loader::{PartNow, Progress, WarmUp},
     program::Program,
     record::{Batch, Seconds},
     sample::{Broken, End, Outcome},
@@ -88,19 +87,18 @@ pub(crate) fn conduct(
     let reports = team.finish()?;
     // what load hosts saw of themselves at the end
     for message in inbox.try_iter() {
-        if let Message::Seen { part, at, seen } = message {
-            tell_seen(tell, part, at, seen);
-        }
+        tell_seen(tell, message);
     }
     let course = Course { start, seconds: &seconds, merger: &merger, version: &version };
     Ok(results.outcome(&reports, &course, end))
 }
 
-/// Tells what a load host saw of itself.
-fn tell_seen(tell: &mut dyn FnMut(Progress) -> WarmUp, part: String, at: Moment, seen: Seen) {
+/// Tells what a load host saw of itself, if that is the message.
+fn tell_seen(tell: &mut dyn FnMut(Progress) -> WarmUp, message: Message) {
+    let Message::Seen { part, connections, at, behind, seen } = message else { return };
     let ago = Duration::from_nanos(Moment::now().since(at));
     // that does not end a warm-up
-    let _ = tell(Progress::Seen { part, ago, seen });
+    let _ = tell(Progress::Seen(PartNow { part, connections, ago, behind, seen }));
 }
 
 /// The next time of which all have heard before it comes.
@@ -148,7 +146,7 @@ impl<T: Team> Conductor<'_, T> {
                 Ok(Message::Second(batch)) => complete += u32::from(self.add(batch, tell)),
                 Ok(Message::Done { stream, at }) => self.note_done(stream, at),
                 Ok(Message::Hopeless(broken)) => return Ok(End::Failed(broken)),
-                Ok(Message::Seen { part, at, seen }) => tell_seen(tell, part, at, seen),
+                Ok(message @ Message::Seen { .. }) => tell_seen(tell, message),
                 Ok(Message::Lost { part, failure }) => return Err(Error::Part { part, failure }),
                 Ok(Message::Opened { .. } | Message::NotOpened { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -248,7 +246,7 @@ fn wait_until_open(
             }
             Ok(Message::Hopeless(broken)) => return Err(Error::Script(broken.to_string())),
             Ok(Message::Lost { part, failure }) => return Err(Error::Part { part, failure }),
-            Ok(Message::Seen { part, at, seen }) => tell_seen(tell, part, at, seen),
+            Ok(message @ Message::Seen { .. }) => tell_seen(tell, message),
             Ok(Message::Second(_) | Message::Done { .. }) => {}
             Err(RecvTimeoutError::Timeout) if opened == wanted => return Ok(version),
             Err(RecvTimeoutError::Timeout) => {}

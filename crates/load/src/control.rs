@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     io,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
 };
 
 /// What workers are told.
@@ -147,7 +148,9 @@ pub(crate) enum Message {
     /// A part tells what it sees of its load host.
     Seen {
         part: String,
+        connections: u32,
         at: Moment,
+        behind: Duration,
         seen: Seen,
     },
     /// A part of the load will not be done.

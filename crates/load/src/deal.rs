@@ -74,6 +74,13 @@ pub(crate) fn workers_max(spec: &Spec, processors: u32) -> u32 {
     u32::try_from(of_part(spec)).unwrap_or(u32::MAX).clamp(1, processors.max(1))
 }
 
+/// How many connections the part of this spec has, in all streams, idle ones counted.
+pub(crate) fn connections_of(spec: &Spec) -> u32 {
+    let Part { number, of } = spec.part;
+    let all: u32 = spec.streams.iter().map(|stream| stream.connections + stream.idle).sum();
+    all / of + u32::from(number < all % of)
+}
+
 /// About how many connections that work the part has; 1 or more.
 fn of_part(spec: &Spec) -> usize {
     let total: usize = spec.streams.iter().map(|stream| stream.connections as usize).sum();
@@ -89,6 +96,7 @@ pub(crate) fn processors() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn deals(first: u64, connections: u32, of: u32, workers: usize) -> Vec<Deal> {
         let part = move |number| Part { number, of };
@@ -112,6 +120,28 @@ mod tests {
             for number in 0..connections {
                 let owners = deals.iter().filter(|deal| deal.owns_connection(number)).count();
                 assert_eq!(owners, 1, "{number} of {connections}, {of} parts with {workers} workers");
+            }
+        }
+    }
+
+    #[test]
+    fn connections_of_all_parts_are_those_that_are_theirs() {
+        for (first, second, idle, of) in [(8, 0, 3, 4), (5, 10, 0, 4), (1, 3, 1, 7)] {
+            let part = |number| Part { number, of };
+            let stream = |connections, idle| {
+                let workload = crate::spec::Workload::new("none", 1, Vec::new());
+                Stream { idle, ..Stream::new("main", workload, connections) }
+            };
+            let streams = vec![stream(first, idle), stream(second, 0)];
+            let whole = Spec::new(crate::spec::Target::of_nobody(), streams, Duration::ZERO, Duration::ZERO);
+            for number in 0..of {
+                let spec = Spec { part: part(number), ..whole.clone() };
+                let own = |(connections, first)| {
+                    let deal = Deal { first, connections, part: part(number), workers: 1, worker: 0 };
+                    (0..connections).filter(|&each| deal.owns_connection(each)).count() as u32
+                };
+                let counts = [first + idle, second].into_iter().zip(firsts(&spec));
+                assert_eq!(connections_of(&spec), counts.map(own).sum::<u32>(), "part {number} of {of}");
             }
         }
     }

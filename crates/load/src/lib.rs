@@ -69,7 +69,7 @@ pub use error::{Error, Forbidden, PartFailure};
 pub use example::{Example, examples};
 pub use histogram::Histogram;
 pub use host::Seen;
-pub use loader::{Loader, Progress, WarmUp};
+pub use loader::{Loader, PartNow, Progress, WarmUp};
 pub use need::workers_needed;
 pub use parts::{Link, Parts};
 pub use pin::Pinned;

@@ -22,14 +22,23 @@ pub enum Progress {
     /// A second of one stream.
     Sample(Box<Sample>),
     /// What one of several load hosts sees of itself, about once a second from before the load until its end.
-    Seen {
-        /// The part of the load that it carries out: `agent a:7433`.
-        part: String,
-        /// How long ago that was.
-        ago: Duration,
-        /// What.
-        seen: Seen,
-    },
+    Seen(PartNow),
+}
+
+/// What is known of one of several load hosts, when it has just told what it sees of itself.
+#[derive(Debug, Clone)]
+pub struct PartNow {
+    /// The part of the load that it carries out: `agent a:7433`.
+    pub part: String,
+    /// Connections that are its own.
+    pub connections: u32,
+    /// How long ago it looked.
+    pub ago: Duration,
+    /// How long ago its last second of results came, or the load began; 0 before that. A second and a little
+    /// is as it should be.
+    pub behind: Duration,
+    /// What it sees.
+    pub seen: Seen,
 }
 
 /// The answer to each report of a load: whether the warm-up, whose length is then the longest possible, may

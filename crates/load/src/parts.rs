@@ -246,7 +246,8 @@ impl Fellow {
         };
         let (voice, known) = (Arc::clone(&fellow.voice), Arc::clone(&fellow.known));
         let listener = move || {
-            let mut ear = Ear { name, from, known, messages };
+            let connections = deal::connections_of(&task.spec);
+            let mut ear = Ear { name, connections, from, known, messages };
             if let Err(failure) = ear.listen((to, &voice), task, &finished_sender, &*end) {
                 let _ = ear.messages.send(Message::Lost { part: ear.name, failure });
             }
@@ -295,6 +296,8 @@ impl Voice {
 /// Hears what a part says.
 struct Ear {
     name: String,
+    /// Connections of the part.
+    connections: u32,
     from: Box<dyn Read + Send>,
     known: Arc<Known>,
     messages: Sender<Message>,
@@ -337,9 +340,11 @@ impl Ear {
         self.known.heard();
         match said {
             Some(Said::Alive { at, seen: Some(seen) }) => {
+                let (part, connections) = (self.name.clone(), self.connections);
                 let at = at.moved(-self.known.ahead_by_now_ns());
+                let behind = Duration::from_nanos(self.known.behind_ns(Moment::now()));
                 // nobody listens any more where the load has been given up
-                drop(self.messages.send(Message::Seen { part: self.name.clone(), at, seen }));
+                drop(self.messages.send(Message::Seen { part, connections, at, behind, seen }));
             }
             Some(Said::Alive { seen: None, .. }) => {}
             Some(Said::Clock { asked, there }) => {

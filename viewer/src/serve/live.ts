@@ -7,7 +7,7 @@ import { get, type Me, post, type Run } from "./api";
 import { h } from "./dom";
 import type { Page, View } from "./main";
 import { clock, length } from "./time";
-import { Course, type Finished, type Line, type Second, type Trial } from "./told";
+import { Course, type Finished, type Line, type LoadHost, type Second, type Trial } from "./told";
 import type { Words } from "./words";
 
 /** A place in a page where the viewer draws. */
@@ -35,6 +35,8 @@ export class Live implements View {
   private readonly said = h("div", {});
   private readonly caption = h("span", { class: "caption" });
   private readonly chart = h("div", { class: "chart", role: "img" });
+  private readonly hosts_head = h("h2", {});
+  private readonly hosts = h("tbody", {});
   private readonly finished = h("tbody", {});
   private readonly events = h("ol", { class: "log", tabindex: "0" });
 
@@ -60,12 +62,17 @@ export class Live implements View {
     const tools = h("div", { class: "tools" }, this.stop_button, this.resume_button, report);
     this.progress.setAttribute("aria-label", words.trials);
     const figure = h("figure", {}, h("figcaption", {}, this.caption), this.chart);
-    const heads = [words.combination, words.per_second, words.p95, words.remark];
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text, place) => h("th", place === 1 || place === 2 ? { scope: "col", class: "number" } : { scope: "col" }, text))));
+    const table = (heads: string[], body: HTMLElement) => {
+      // the first column says what, the last is a remark; between them are numbers
+      const is_number = (place: number) => place > 0 && place < heads.length - 1;
+      const cells = heads.map((text, place) => h("th", is_number(place) ? { scope: "col", class: "number" } : { scope: "col" }, text));
+      return h("div", { class: "scroll" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...cells)), body));
+    };
     main.append(
       h("section", {}, h("p", { class: "about" }, about), this.state, this.progress, this.said, tools),
       h("section", { id: "seconds" }, h("h2", {}, words.seconds_of), figure),
-      h("section", { id: "finished" }, h("h2", {}, words.finished), h("div", { class: "scroll" }, h("table", { class: "figures" }, head, this.finished))),
+      h("section", { id: "hosts", hidden: true }, this.hosts_head, table(host_heads(words), this.hosts)),
+      h("section", { id: "finished" }, h("h2", {}, words.finished), table([words.combination, words.per_second, words.p95, words.remark], this.finished)),
       h("section", { id: "events" }, h("h2", {}, words.events), this.events),
     );
     this.events.setAttribute("aria-label", words.events);
@@ -176,6 +183,9 @@ export class Live implements View {
     const within = trial && done < trial.place ? Math.min(1, course.seconds.length / Math.max(1, trial.takes * trial.streams.length)) : 0;
     this.progress.value = total > 0 ? (done + within) / total : 0;
     this.draw(words);
+    this.hosts.closest("section")?.toggleAttribute("hidden", course.hosts.length === 0);
+    this.hosts_head.textContent = words.load_hosts(course.hosts.length, course.hosts_total);
+    this.hosts.replaceChildren(...course.hosts.map((one) => host_row(words, one)));
     const rows = course.finished.slice(-FINISHED_MAX).reverse();
     this.finished.replaceChildren(...rows.map((one) => row(words, code, one)));
     const lines = course.events.slice(-EVENTS_MAX).reverse();
@@ -232,6 +242,27 @@ export function chartOf(words: Words, trial: Trial, seconds: Second[]): Chart {
   };
 }
 
+function host_heads(words: Words): string[] {
+  return [words.load_host, words.connections, words.cpus_busy, words.cpus_own, words.cpus_waiting, words.network, words.remark];
+}
+
+/** What a load host does, as the cells of its row have it. */
+export function host_cells(words: Words, one: LoadHost): string[] {
+  const numbers = [String(one.connections), ...[one.busy, one.own, one.waiting].map((cpus) => cpus.toFixed(2)), (one.bytes / 1e6).toFixed(1)];
+  return [one.host, ...numbers, one.lag === null ? "" : words.lags(one.lag.toFixed(0))];
+}
+
+function host_row(words: Words, one: LoadHost): HTMLTableRowElement {
+  const heads = host_heads(words);
+  const cells = host_cells(words, one).map((text, place) => {
+    const look = place === 0 ? undefined : place === heads.length - 1 ? "bad" : "number";
+    const cell = h("td", look ? { class: look } : {}, text);
+    cell.dataset["head"] = heads[place];
+    return cell;
+  });
+  return h("tr", { class: "rung" }, ...cells);
+}
+
 function row(words: Words, code: string, one: Finished): HTMLTableRowElement {
   const { figures, levels, said } = one;
   const cells: [HTMLTableCellElement, string][] = [
@@ -279,6 +310,7 @@ export function sentence(words: Words, code: string, line: Line): string {
     case "over":
       return words.ev_over;
     case "second":
+    case "load_hosts":
       return "";
   }
 }

@@ -9,6 +9,20 @@ export interface Second {
   errors: number;
 }
 
+/** What one of several load hosts does just now. */
+export interface LoadHost {
+  host: string;
+  connections: number;
+  /** CPUs: busy on it, used by its load process, and those that this was ready to use and did not get. */
+  busy: number;
+  own: number;
+  waiting: number;
+  /** Received and sent in a second. */
+  bytes: number;
+  /** How long its results have been missing, s; null: they come in time. */
+  lag: number | null;
+}
+
 export interface Finished {
   levels: string;
   figures: { rate: number; p95: number | null } | null;
@@ -29,6 +43,7 @@ export type Line = { after: number } & (
   | { told: "searching"; levels: string; rate: number | null }
   | { told: "trial"; levels: string; streams: string[]; place: number; total: number; takes: number; left: number }
   | ({ told: "second" } & Second)
+  | { told: "load_hosts"; hosts: LoadHost[]; total: number }
   | ({ told: "finished" } & Finished)
   | { told: "over"; complete: boolean }
 );
@@ -44,6 +59,9 @@ export class Course {
   trial: Trial | null = null;
   /** Seconds of the running trial, or of the last one. */
   seconds: Second[] = [];
+  /** What load hosts do, those that lag first, then the busiest; and how many there are. */
+  hosts: LoadHost[] = [];
+  hosts_total = 0;
   finished: Finished[] = [];
   /** What is worth a line in a log. */
   events: Line[] = [];
@@ -61,7 +79,11 @@ export class Course {
         this.trial = line;
         this.total = line.total;
         this.seconds = [];
+        [this.hosts, this.hosts_total] = [[], 0];
         break;
+      case "load_hosts":
+        [this.hosts, this.hosts_total] = [line.hosts, line.total];
+        return;
       case "second":
         this.seconds.push(line);
         return;

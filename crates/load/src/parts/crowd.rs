@@ -287,7 +287,7 @@ fn conducted(crowd: Crowd) -> Cost {
     let outcome = parts.run(&spec, &Stop::default(), &mut |progress| match progress {
         Progress::Started => started = now(),
         Progress::Sample(_) => last = now(),
-        Progress::Seen { .. } => seen += 1,
+        Progress::Seen(_) => seen += 1,
         _ => {}
     });
     let outcome = outcome.expect("the load begins");

@@ -27,7 +27,7 @@ fn a_connection_that_was_lost_and_came_back_is_not_two() {
             }
         }
         Progress::Started => accepted_at_start = server.connections(),
-        Progress::Sample(_) | Progress::Processes(_) | Progress::Seen { .. } => {}
+        Progress::Sample(_) | Progress::Processes(_) | Progress::Seen(_) => {}
     });
     let outcome = outcome.expect("the load begins");
     // one to see whether anybody is there, two that were lost, and four that were open

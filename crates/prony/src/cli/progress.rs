@@ -81,17 +81,22 @@ impl StepProgress {
     }
 }
 
-/// The load host that uses most of its processors, as words that follow others; empty: there is none.
-pub(super) fn busiest(hosts: &[LoadHostNow]) -> String {
+/// The load host that lags most, or else the one that uses most of its processors, as words that follow
+/// others; empty: there is none.
+pub(super) fn busiest(words: Words, hosts: &[LoadHostNow]) -> String {
+    let late = hosts.iter().filter_map(|now| now.lag.map(|lag| (now, lag)));
+    if let Some((now, lag)) = late.max_by(|(_, one), (_, other)| one.total_cmp(other)) {
+        return words.progress("host_lags", &[("host", &*now.host), ("seconds", &format!("{lag:.0}"))]);
+    }
     let busiest = hosts.iter().max_by(|one, other| one.machine_cpu.total_cmp(&other.machine_cpu));
     busiest.map_or_else(String::new, |now| {
-        format!(
-            ", busiest load host {}: {:.2} CPUs ({:.2} for the load), {:.1} MB/s",
-            now.host,
-            now.machine_cpu,
-            now.client_cpu,
-            (now.received_bytes + now.sent_bytes) / 1e6
-        )
+        let places = [
+            ("host", &*now.host),
+            ("cpus", &format!("{:.2}", now.machine_cpu)),
+            ("own", &format!("{:.2}", now.client_cpu)),
+            ("rate", &format!("{:.1}", (now.received_bytes + now.sent_bytes) / 1e6)),
+        ];
+        words.progress("busiest_host", &places)
     })
 }
 
@@ -171,7 +176,11 @@ impl RunProgress {
             Event::TrialSearching { trial, rate, left } => self.searching(*trial, *rate, *left),
             Event::TrialProbed { .. } => {}
             Event::LoadHosts { trial, hosts } => {
-                self.bar.set_message(plain(&format!("{}{}", self.running(*trial), busiest(hosts))));
+                self.bar.set_message(plain(&format!(
+                    "{}{}",
+                    self.running(*trial),
+                    busiest(self.words, hosts)
+                )));
             }
             Event::TrialSample { .. } | Event::TrialReading { .. } | Event::TrialPrepared { .. } => {}
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),

@@ -22,6 +22,8 @@ use std::{
 
 /// How often loading tells how far it is.
 const LOADING_EVERY: Duration = Duration::from_secs(1);
+/// Load hosts that are told each second: a run of hours would be large with all of them.
+const HOSTS_MAX: usize = 8;
 
 /// A line: what was told, and when.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -116,6 +118,13 @@ pub enum Told {
     },
     /// A second of a stream.
     Second(Second),
+    /// What load hosts do just now: those that lag, then those whose processors are busiest.
+    LoadHosts {
+        /// The first of them.
+        hosts: Vec<LoadHost>,
+        /// How many there are.
+        total: u32,
+    },
     /// A trial ended.
     Finished {
         /// Its levels.
@@ -156,6 +165,25 @@ pub struct Second {
     pub times: Option<[f64; 3]>,
     /// Errors.
     pub errors: u64,
+}
+
+/// What one of several load hosts does just now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadHost {
+    /// Its address.
+    pub host: String,
+    /// Connections of its part of the load.
+    pub connections: u32,
+    /// CPUs that are busy on it.
+    pub busy: f64,
+    /// CPUs that its load process uses.
+    pub own: f64,
+    /// CPUs that its load process was ready to use and did not get.
+    pub waiting: f64,
+    /// Bytes that it receives and sends per second.
+    pub bytes: f64,
+    /// How long its results have been missing, s; `None`: they come in time.
+    pub lag: Option<f64>,
 }
 
 impl From<&Sample> for Second {
@@ -281,6 +309,18 @@ impl Teller {
             }
             Event::TrialStarted { trial } => self.trial(*trial)?,
             Event::TrialSample { sample, .. } => Told::Second(Second::from(&**sample)),
+            Event::LoadHosts { hosts, .. } => {
+                let hosts = hosts.iter().map(|now| LoadHost {
+                    host: shown(&now.host),
+                    connections: now.connections,
+                    busy: hundredths(now.machine_cpu),
+                    own: hundredths(now.client_cpu),
+                    waiting: hundredths(now.waiting),
+                    bytes: (now.received_bytes + now.sent_bytes).round(),
+                    lag: now.lag.map(hundredths),
+                });
+                foremost(hosts.collect())
+            }
             Event::TrialFinished { trial, outcome } => self.finished(*trial, outcome),
             Event::Noted(Note::Died { server, .. }) => {
                 Told::Server { server: self.server(*server), what: Step::Reviving }
@@ -290,7 +330,6 @@ impl Teller {
             | Event::Unfair { .. }
             | Event::TrialPrepared { .. }
             | Event::TrialProbed { .. }
-            | Event::LoadHosts { .. }
             | Event::TrialReading { .. }
             | Event::ServerStopped { .. }
             | Event::Noted(_) => return None,
@@ -351,7 +390,48 @@ impl Teller {
     }
 }
 
+/// A number without the digits that nobody reads.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// Of load hosts those that matter most.
+fn foremost(mut hosts: Vec<LoadHost>) -> Told {
+    let order = |host: &LoadHost| (host.lag.unwrap_or(0.0), host.busy);
+    hosts.sort_by(|one, other| {
+        let ((late, busy), (other_late, other_busy)) = (order(one), order(other));
+        other_late.total_cmp(&late).then(other_busy.total_cmp(&busy)).then_with(|| one.host.cmp(&other.host))
+    });
+    let total = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+    hosts.truncate(HOSTS_MAX);
+    Told::LoadHosts { hosts, total }
+}
+
 /// A text that viewers may show: no password, nothing that controls a terminal.
 fn shown(text: &str) -> String {
     escape::plain(&escape::without_passwords(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_load_hosts_those_that_lag_are_told_and_then_the_busiest() {
+        let host = |number: u32| LoadHost {
+            host: format!("host-{number:02}"),
+            connections: 10,
+            busy: f64::from(number),
+            own: 0.5,
+            waiting: 0.0,
+            bytes: 1e6,
+            lag: (number == 3).then_some(4.0),
+        };
+        let Told::LoadHosts { hosts, total } = foremost((0..20).map(host).collect()) else { panic!() };
+        let names: Vec<&str> = hosts.iter().map(|host| &*host.host).collect();
+        let expected =
+            ["03", "19", "18", "17", "16", "15", "14", "13"].map(|number| format!("host-{number}"));
+        assert_eq!(names, expected);
+        assert_eq!(total, 20);
+    }
 }

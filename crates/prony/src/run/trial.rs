@@ -74,9 +74,9 @@ pub(super) fn carry_out(
                 return WarmUp::Goes;
             }
             Progress::Opening { .. } => return WarmUp::Goes,
-            Progress::Seen { part, ago, seen } => {
-                beside.hear(&part, ago, seen);
-                return WarmUp::Goes;
+            Progress::Seen(now) => {
+                let Some(hosts) = beside.hear(now) else { return WarmUp::Goes };
+                Event::LoadHosts { trial: number, hosts }
             }
             Progress::Started => {
                 beside.begin_in(&processes);
@@ -87,10 +87,6 @@ pub(super) fn carry_out(
             }
             Progress::Sample(sample) => {
                 watch.add(&sample);
-                let hosts = if sample.stream == 0 { beside.load_hosts_now() } else { Vec::new() };
-                if told.is_ok() && !hosts.is_empty() {
-                    told = reader(&Event::LoadHosts { trial: number, hosts });
-                }
                 Event::TrialSample { trial: number, sample }
             }
         };

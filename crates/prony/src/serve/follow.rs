@@ -156,10 +156,15 @@ impl Tail {
     }
 }
 
-/// All lines except the seconds of finished trials.
+/// All lines except the seconds of finished trials, and what load hosts did before.
 fn of_interest(lines: Vec<Line>) -> Vec<Line> {
     let begins = lines.iter().rposition(|line| matches!(line.told, Told::Trial { .. })).unwrap_or(0);
-    let is_wanted = |(place, line): &(usize, Line)| *place >= begins || !matches!(line.told, Told::Second(_));
+    let hosts = lines.iter().rposition(|line| matches!(line.told, Told::LoadHosts { .. })).unwrap_or(0);
+    let is_wanted = |(place, line): &(usize, Line)| match line.told {
+        Told::Second(_) => *place >= begins,
+        Told::LoadHosts { .. } => *place >= begins.max(hosts),
+        _ => true,
+    };
     lines.into_iter().enumerate().filter(is_wanted).map(|(_, line)| line).collect()
 }
 
@@ -223,9 +228,14 @@ mod tests {
     #[test]
     fn who_comes_late_gets_the_seconds_of_the_running_trial_alone() {
         let line = |told| Line { after: 0.0, told };
-        let told = vec![line(trial()), line(second(0)), line(second(1)), line(trial()), line(second(0))];
-        let kept = of_interest(told);
-        assert_eq!(kept.len(), 3);
+        let hosts = |total| Told::LoadHosts { hosts: Vec::new(), total };
+        let first = vec![line(trial()), line(second(0)), line(hosts(1)), line(second(1))];
+        let running = vec![line(trial()), line(hosts(2)), line(second(0)), line(hosts(3))];
+        let kept = of_interest([first.clone(), running].concat());
+        assert_eq!(kept.len(), 4);
         assert!(matches!(kept[1].told, Told::Trial { .. }) && matches!(kept[2].told, Told::Second(_)));
+        assert!(matches!(kept[3].told, Told::LoadHosts { total: 3, .. }), "what they do now");
+        let kept = of_interest([first, vec![line(trial())]].concat());
+        assert!(!kept.iter().any(|line| matches!(line.told, Told::LoadHosts { .. })), "of the last trial");
     }
 }

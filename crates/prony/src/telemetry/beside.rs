@@ -1,11 +1,14 @@
 //! Sampling during one load: prepared before it, begun with it, ended with it.
 
 use super::{LoadHostNow, Node, Options, Reading, Running, Sampler, load_host::LoadHosts};
-use load::Seen;
+use load::PartNow;
 use std::{
     sync::mpsc::{self, Receiver, Sender},
     time::{Duration, Instant},
 };
+
+/// How often it is told what load hosts do: they look once a second.
+const HOSTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Sampling beside one load.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub struct Beside {
     /// Those that have come.
     come: Vec<Reading>,
     load_hosts: LoadHosts,
+    /// When it was told last what they do.
+    hosts_told: Option<Instant>,
     /// When the load began.
     zero: Instant,
 }
@@ -33,6 +38,7 @@ impl Beside {
             readings,
             come: Vec::new(),
             load_hosts: LoadHosts::default(),
+            hosts_told: None,
             zero: Instant::now(),
         }
     }
@@ -53,20 +59,21 @@ impl Beside {
         self.running = prepared.and_then(|sampler| sampler.start(self.zero, on_reading).ok());
     }
 
-    /// The load host that carries out this part of the load saw this of itself, so long ago.
-    pub fn hear(&mut self, part: &str, ago: Duration, seen: Seen) {
-        let at = Instant::now().checked_sub(ago).unwrap_or_else(Instant::now);
-        self.load_hosts.hear(part.strip_prefix("agent ").unwrap_or(part), at, seen);
+    /// A load host told what it sees of itself. What all of them do just now, once a second: also when the
+    /// results of one do not come.
+    pub fn hear(&mut self, told: PartNow) -> Option<Vec<LoadHostNow>> {
+        let now = Instant::now();
+        self.load_hosts.hear(now, told);
         if self.running.is_some() {
             self.come.extend(self.readings.try_iter());
             self.load_hosts.fill(self.zero, &mut self.come, false);
         }
-    }
-
-    /// What load hosts do just now.
-    #[must_use]
-    pub fn load_hosts_now(&self) -> Vec<LoadHostNow> {
-        self.load_hosts.now()
+        let is_due = self.hosts_told.is_none_or(|last| now.saturating_duration_since(last) >= HOSTS_EVERY);
+        let hosts = if is_due { self.load_hosts.now(now) } else { Vec::new() };
+        (!hosts.is_empty()).then(|| {
+            self.hosts_told = Some(now);
+            hosts
+        })
     }
 
     /// The load is over.

@@ -9,12 +9,12 @@
 //! `Documentation/networking/snmp_counter.rst`.
 
 use super::{Reading, counts::Counts, host::Host, process::Stat};
-use load::Seen;
+use load::{PartNow, Seen};
 use std::{
     collections::{BTreeMap, VecDeque},
     fs,
     path::Path,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// What a reading's paths of load hosts begin with, before the name.
@@ -25,6 +25,8 @@ const HOSTS_MAX: usize = 64;
 const LOOKS_MAX: usize = 64;
 /// Share of a reading that looks must cover.
 const COVERED_MIN: f64 = 0.5;
+/// A load host lags if its last second of results is older: it sends one every second.
+const LAGS_FROM: Duration = Duration::from_secs(3);
 
 /// What a load host counts, in the order in which it says so.
 const COUNTERS: [&str; 12] = [
@@ -114,8 +116,12 @@ fn of_protocol(text: &str, protocol: &str, name: &str) -> Option<f64> {
 #[derive(Debug, Default)]
 pub(super) struct LoadHosts(BTreeMap<String, Looks>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Looks {
+    /// Connections of its part of the load.
+    connections: u32,
+    /// When its last second of results came, or it was heard while there was none to come.
+    delivered: Instant,
     /// In order, with their times on this machine's clock.
     looks: VecDeque<(Instant, Seen)>,
     /// Readings that have got their part.
@@ -127,23 +133,34 @@ struct Looks {
 pub struct LoadHostNow {
     /// Its address.
     pub host: String,
+    /// Connections of its part of the load.
+    pub connections: u32,
     /// CPUs that are busy on it, whatever keeps them busy.
     pub machine_cpu: f64,
     /// CPUs that its load process uses.
     pub client_cpu: f64,
+    /// CPUs that its load process was ready to use and did not get.
+    pub waiting: f64,
     /// Bytes that it receives per second.
     pub received_bytes: f64,
     /// Bytes that it sends per second.
     pub sent_bytes: f64,
+    /// How long its results have been missing, s; `None`: they come in time.
+    pub lag: Option<f64>,
 }
 
 impl LoadHosts {
-    /// A load host saw this of itself.
-    pub(super) fn hear(&mut self, host: &str, at: Instant, seen: Seen) {
+    /// A load host told what it saw of itself.
+    pub(super) fn hear(&mut self, now: Instant, PartNow { part, connections, ago, behind, seen }: PartNow) {
+        let host = part.strip_prefix("agent ").unwrap_or(&part);
         if self.0.len() == HOSTS_MAX && !self.0.contains_key(host) {
             return;
         }
-        let looks = &mut self.0.entry(host.to_owned()).or_default().looks;
+        let before = |ago| now.checked_sub(ago).unwrap_or(now);
+        let (at, delivered) = (before(ago), before(behind));
+        let of = self.0.entry(host.to_owned()).or_insert_with(|| Looks::new(connections, delivered));
+        of.delivered = delivered;
+        let looks = &mut of.looks;
         if looks.len() == LOOKS_MAX {
             looks.pop_front();
         }
@@ -153,8 +170,8 @@ impl LoadHosts {
         }
     }
 
-    /// What they do just now, by what they told last.
-    pub(super) fn now(&self) -> Vec<LoadHostNow> {
+    /// What they do at this time, by what they told last.
+    pub(super) fn now(&self, time: Instant) -> Vec<LoadHostNow> {
         let of = |(host, looks): (&String, &Looks)| {
             let mut last = looks.looks.iter().rev();
             let ((until, new), (from, old)) = (last.next()?, last.next()?);
@@ -163,12 +180,16 @@ impl LoadHosts {
                 let place = COUNTERS.iter().position(|known| *known == path)?;
                 Some((value(new, place)? - value(old, place)?) / seconds)
             };
+            let missing = time.saturating_duration_since(looks.delivered);
             Some(LoadHostNow {
                 host: host.clone(),
+                connections: looks.connections,
                 machine_cpu: rate("machine/cpu_user")? + rate("machine/cpu_system")?,
                 client_cpu: rate("client/cpu_user")? + rate("client/cpu_system")?,
+                waiting: rate("client/waiting").unwrap_or(0.0),
                 received_bytes: rate("network/received_bytes").unwrap_or(0.0),
                 sent_bytes: rate("network/sent_bytes").unwrap_or(0.0),
+                lag: (missing > LAGS_FROM).then_some(missing.as_secs_f64()),
             })
         };
         self.0.iter().filter_map(of).collect()
@@ -195,6 +216,10 @@ impl LoadHosts {
 }
 
 impl Looks {
+    fn new(connections: u32, delivered: Instant) -> Self {
+        Self { connections, delivered, looks: VecDeque::new(), filled: 0 }
+    }
+
     fn put(&self, host: &str, zero: Instant, reading: &mut Reading) {
         let Some(((first, _), (last, _))) = self.looks.front().zip(self.looks.back()) else { return };
         let until = (zero + reading.at).min(*last);
@@ -241,7 +266,6 @@ fn value(seen: &Seen, place: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn the_kernels_files_are_read_as_they_are_documented() {
@@ -296,6 +320,12 @@ mod tests {
         Seen(vec![Some(count); COUNTERS.len() + LEVELS.len()])
     }
 
+    /// A load host that looks just now, and delivered its results so long ago.
+    fn heard(host: &str, behind: Duration, seen: Seen) -> PartNow {
+        let part = format!("agent {host}");
+        PartNow { part, connections: 5, ago: Duration::ZERO, behind, seen }
+    }
+
     fn reading(at_ms: u64) -> Reading {
         let at = Duration::from_millis(at_ms);
         Reading { at, length: Duration::from_secs(1), ..Reading::default() }
@@ -309,7 +339,8 @@ mod tests {
         let mut readings = vec![reading(1000), reading(2000), reading(3000)];
         // busy with one processor in the first second, with two in the second, then with three
         for (at_ms, count) in [(0, 0.0), (1000, 0.7), (2000, 2.4), (3000, 5.1), (3200, 5.7)] {
-            hosts.hear("a:1", zero - before + Duration::from_millis(at_ms), seen(count));
+            let at = zero - before + Duration::from_millis(at_ms);
+            hosts.hear(at, heard("a:1", Duration::ZERO, seen(count)));
             hosts.fill(zero, &mut readings, false);
         }
         let rate = |reading: &Reading| reading.value("load_host/a:1/machine/cpu_user");
@@ -322,8 +353,28 @@ mod tests {
         hosts.fill(zero, &mut readings, true);
         assert!(rate(&readings[2]).is_some_and(|rate| (rate - (0.7 * 2.7 + 0.6) / 0.9).abs() < 1e-9));
         assert_eq!(readings[2].value("load_host/a:1/client/memory_bytes"), Some(5.7));
-        let now = hosts.now();
+        let now = hosts.now(zero);
         assert!(now.len() == 1 && (now[0].machine_cpu - 6.0).abs() < 1e-9, "{now:?}");
+        assert!((now[0].waiting - 3.0).abs() < 1e-9 && now[0].connections == 5, "{now:?}");
+    }
+
+    #[test]
+    fn a_load_host_lags_when_its_results_or_all_of_it_is_missing() {
+        let (begin, mut hosts) = (Instant::now(), LoadHosts::default());
+        let second = |number| begin + Duration::from_secs(number);
+        for number in 0..=10 {
+            // one delivers, one tells only that it lives, and one has been silent since the fifth second
+            let at = second(number);
+            hosts.hear(at, heard("fine:1", Duration::from_millis(900), seen(0.0)));
+            hosts.hear(at, heard("slow:1", Duration::from_secs(number), seen(0.0)));
+            if number <= 5 {
+                hosts.hear(at, heard("silent:1", Duration::ZERO, seen(0.0)));
+            }
+        }
+        let lags = |at| hosts.now(at).into_iter().map(|now| (now.host, now.lag)).collect::<Vec<_>>();
+        let named = |host: &str, lag| (host.to_owned(), lag);
+        let expected = [named("fine:1", None), named("silent:1", Some(5.5)), named("slow:1", Some(10.5))];
+        assert_eq!(lags(second(10) + Duration::from_millis(500)), expected);
     }
 
     #[test]
@@ -331,7 +382,8 @@ mod tests {
         let (zero, mut hosts) = (Instant::now(), LoadHosts::default());
         for number in 0..2 * HOSTS_MAX {
             for second in 0..2 * LOOKS_MAX {
-                hosts.hear(&format!("{number}"), zero + Duration::from_secs(second as u64), seen(0.0));
+                let at = zero + Duration::from_secs(second as u64);
+                hosts.hear(at, heard(&number.to_string(), Duration::ZERO, seen(0.0)));
             }
         }
         assert_eq!(hosts.0.len(), HOSTS_MAX);

@@ -7,7 +7,8 @@ use crate::{
         terminal::aside,
     },
     escape::plain,
-    report::number,
+    language::Language,
+    report::{Words, number},
     telemetry::LoadHostNow,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -199,7 +200,8 @@ impl Live {
 
     /// What load hosts do just now.
     pub(super) fn with_load_hosts(&mut self, hosts: &[LoadHostNow]) {
-        self.load_hosts = busiest(hosts);
+        self.load_hosts = busiest(Words::of(Language::English), hosts);
+        self.message();
     }
 
     pub(super) fn show(&mut self, event: &load::Progress) {
@@ -207,7 +209,7 @@ impl Live {
             load::Progress::Opening { opened, wanted } => {
                 self.bar.set_message(plain(&format!("{}{opened} of {wanted} connections open", self.title)));
             }
-            load::Progress::Processes(_) | load::Progress::Seen { .. } => {}
+            load::Progress::Processes(_) | load::Progress::Seen(_) => {}
             load::Progress::Started => self.begun = Some(Instant::now()),
             load::Progress::Sample(sample) => {
                 let tick = Tick::of(sample);

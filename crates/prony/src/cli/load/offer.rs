@@ -59,9 +59,12 @@ pub(super) fn carry_out(
             match &event {
                 Progress::Processes(told) => processes.clone_from(told),
                 Progress::Started => beside.begin_in(&processes),
-                Progress::Seen { part, ago, seen } => beside.hear(part, *ago, seen.clone()),
-                Progress::Sample(_) => live.with_load_hosts(&beside.load_hosts_now()),
-                Progress::Opening { .. } => {}
+                Progress::Seen(now) => {
+                    if let Some(hosts) = beside.hear(now.clone()) {
+                        live.with_load_hosts(&hosts);
+                    }
+                }
+                Progress::Sample(_) | Progress::Opening { .. } => {}
             }
         }
         live.show(&event);
