@@ -176,7 +176,8 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// The first drawing that is not too wide: series side by side, else below each other, else without the
-/// columns that can be spared, else with wrapped lines.
+/// columns that can be spared, else with wrapped lines; where a number would have to be broken, one line for
+/// each value.
 fn fit(table: &Table, colour: bool, width: usize) -> String {
     let fits = |drawn: &String| drawn.lines().all(|line| columns(line) <= width);
     let is_narrow_enough = |table: &Table| fits(&draw(&narrowed(table), false, 1, None));
@@ -191,7 +192,43 @@ fn fit(table: &Table, colour: bool, width: usize) -> String {
             let narrow = narrowed(&stacked);
             [2, 1].into_iter().map(|gap| draw(&narrow, colour, gap, None)).find(fits)
         })
-        .unwrap_or_else(|| draw(&stacked, colour, 1, u16::try_from(width).ok()))
+        .or_else(|| {
+            let least: usize = (0..stacked.heads.len()).map(|column| unbroken(&stacked, column) + 1).sum();
+            let room = u16::try_from(width).ok().filter(|_| least <= width)?;
+            Some(draw(&stacked, colour, 1, Some(room)))
+        })
+        .unwrap_or_else(|| cards(table, colour, width))
+}
+
+/// Each row as lines `head: value`; a row that continues the one above begins with the first value it has.
+fn cards(table: &Table, colour: bool, width: usize) -> String {
+    let mut lines = Vec::new();
+    for row in &table.rows {
+        let cells = table.heads.iter().zip(row).filter(|(_, cell)| !cell.text.is_empty());
+        for (place, (head, cell)) in cells.enumerate() {
+            // a non-breaking space keeps the indent
+            let (first, further) = if place == 0 { ("", "  ") } else { ("\u{a0} ", "    ") };
+            let colon = match head.chars().last() {
+                None => "",
+                Some(last) if columns(last.encode_utf8(&mut [0; 4])) == 2 => "：",
+                Some(_) => ": ",
+            };
+            let value = cell.text.replace(" ± ", PLUS_MINUS).replace(" %", PER_CENT);
+            let text = format!("{first}{head}{colon}{value}");
+            lines.extend(wrapped(&text, further, width).iter().map(|line| painted(line, cell.tone, colour)));
+        }
+    }
+    lines.join("\n")
+}
+
+/// A text in the colour of its tone.
+fn painted(text: &str, tone: Tone, colour: bool) -> String {
+    match tone {
+        Tone::Good if colour => format!("\u{1b}[32m{text}\u{1b}[0m"),
+        Tone::Bad if colour => format!("\u{1b}[31m{text}\u{1b}[0m"),
+        Tone::Faint if colour => format!("\u{1b}[2m{text}\u{1b}[0m"),
+        _ => text.to_owned(),
+    }
 }
 
 /// A table without some of its columns.
@@ -275,11 +312,11 @@ fn draw(table: &Table, colour: bool, gap: u16, width: Option<u16>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::block::Cell, *};
 
     fn table(heads: &[&str]) -> Table {
         let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
-        let row = heads.iter().map(|_| super::super::block::Cell::number("12,345".to_owned())).collect();
+        let row = heads.iter().map(|_| Cell::number("12,345".to_owned())).collect();
         Table::new("", heads, vec![row])
     }
 
@@ -293,6 +330,20 @@ mod tests {
         assert_eq!(heads(26).split_whitespace().collect::<Vec<_>>(), ["name", "value", "reads"]);
         assert_eq!(heads(18).split_whitespace().collect::<Vec<_>>(), ["name", "value"], "the least missed");
         assert_eq!(heads(8).split_whitespace().collect::<Vec<_>>(), ["value"]);
+    }
+
+    #[test]
+    fn no_number_is_broken_on_a_narrow_terminal() {
+        let heads = ["连接", "Server", "Transactions/s", "Errors"].map(str::to_owned).to_vec();
+        let row = |cells: [&str; 4]| cells.map(|text| Cell::number(text.to_owned())).to_vec();
+        let rows = vec![row(["8", "mysql-55", "1,350 ± 381 [1]", "0"]), row(["", "mysql-80", "952", "1 %"])];
+        let table = Table::new("", heads, rows);
+        assert!(fit(&table, false, 60).contains('─'), "there is room for a table");
+        assert_eq!(
+            fit(&table, false, 28),
+            "连接：8\n  Server: mysql-55\n  Transactions/s:\n    1,350 ± 381 [1]\n  Errors: 0\n\
+             Server: mysql-80\n  Transactions/s: 952\n  Errors: 1 %"
+        );
     }
 
     #[test]
